@@ -1,0 +1,64 @@
+# The front door. `make report` needs Python 3.11-3.13, make and git; it installs the rest into .venv (or uses the
+# active conda environment) and, as root on Debian, LaTeX by apt.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+RUN ?= sample
+CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+# The sample run re-makes the sample results only: the text goes on quoting the laptop run.
+QUOTED := $(if $(filter sample,$(RUN)),laptop,$(RUN))
+
+# Relative to where make was called; a kernel that starts elsewhere must see the same mirror.
+ifneq ($(strip $(JUDGEKIT_DATA)),)
+override JUDGEKIT_DATA := $(abspath $(JUDGEKIT_DATA))
+export JUDGEKIT_DATA
+endif
+
+# An active conda environment is used as it is (environment.yml makes one); otherwise .venv.
+CONDA := $(if $(filter-out base,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX))
+BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
+READY := $(if $(CONDA),,.venv/ready)
+PYTHON ?=
+
+.PHONY: help report pdf notebooks test lint lab readme latex environment clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+report: latex notebooks ## execute every notebook of RUN (default: sample), then compile the report and the slides
+	@$(MAKE) --no-print-directory pdf RUN=$(RUN)
+	@echo "  notebooks   outputs/$(RUN)/executed/"
+	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
+
+notebooks: $(READY)
+	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES)
+
+pdf: latex $(READY) ## compile the report and the slides from the results that are there
+	@$(BIN)/python -m judgekit.latex --run $(QUOTED)
+	@echo "  report      report/report.pdf"
+	@echo "  slides      report/slides.pdf"
+
+test: lint ## lint, then every test
+	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections README.md
+
+lab: $(READY) ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter lab notebooks
+
+readme: $(READY) ## write the tables of the README anew from the laptop results
+	@$(BIN)/python -m judgekit.readme
+
+latex:
+	@setup/latex.sh
+
+environment: $(READY) ## make .venv and nothing else
+
+.venv/ready: requirements.lock pyproject.toml setup/environment.sh
+	@setup/environment.sh $(PYTHON)
+
+clean: ## remove what RUN made, so that the next report really runs (verdicts and downloads stay)
+	@rm -rf outputs/$(RUN)/executed outputs/$(RUN)/models report/build

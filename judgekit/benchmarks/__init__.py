@@ -1,0 +1,78 @@
+"""The labelled test sets, one loader each, as preference pairs.
+
+Every loader returns the pairs in the file's own order, sides as published, and a report of what it had to repair.
+"""
+
+from functools import partial
+
+from judgekit.benchmarks import autoj, judgebench, llmbar, mtbench, pandalm
+from judgekit.records import unique_items
+from judgekit.sources import source_hashes
+
+# Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
+BENCHMARKS = {
+    "pandalm": pandalm.load,
+    "autoj": autoj.load,
+    "mtbench": mtbench.load,
+    **{name: partial(llmbar.load, name) for name in llmbar.SETS},
+    "judgebench": judgebench.load,
+}
+
+
+def load_benchmark(name):
+    """The pairs of a test set.
+
+    Parameters
+    ----------
+    name : str
+        A key of `BENCHMARKS`.
+
+    Returns
+    -------
+    list of PreferencePair
+        Item ids are unique.
+
+    Raises
+    ------
+    KeyError
+        If there is no such set; the message lists those there are.
+    DataError
+        If a file cannot be had, or a row is malformed (names file, row and field).
+    """
+    return load_benchmark_with_report(name)[0]
+
+
+def load_benchmark_with_report(name):
+    """The pairs of a test set, and counts of what was repaired or is odd.
+
+    Returns
+    -------
+    pairs : list of PreferencePair
+    report : dict of str to int
+        Always ``items`` and ``empty_responses`` (pairs with at least one empty response); the rest depends on the
+        set.
+    """
+    if name not in BENCHMARKS:
+        raise KeyError(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    pairs, report = BENCHMARKS[name]()
+    pairs = unique_items(pairs)
+    empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
+    return pairs, {"items": len(pairs), "empty_responses": empty, **report}
+
+
+def benchmark_hashes(name):
+    """The provenance of a test set, to be saved with a result: file name to SHA-256.
+
+    A set read from the hub is entered as ``hub:<owner>/<name>``, with its revision (or the row count it was
+    checked by) in place of a hash.
+
+    Raises
+    ------
+    KeyError
+        If there is no such set.
+    """
+    if name in llmbar.SETS:
+        return source_hashes(llmbar.SETS[name].values())
+    if name == "mtbench":
+        return source_hashes(mtbench.files()) | mtbench.hub_provenance()
+    return source_hashes({"pandalm": pandalm.FILES, "autoj": autoj.FILES, "judgebench": judgebench.FILES}[name])

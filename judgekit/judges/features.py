@@ -1,0 +1,72 @@
+"""The surface-feature judge: a Bradley-Terry model that looks without reading."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from judgekit.davidson import outcome_probabilities
+from judgekit.judges.base import fingerprint_of
+from judgekit.store import Reply
+from judgekit.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
+
+CLIP = 4.0  # standard deviations; one freak response must not decide by its freakishness
+
+
+def standardise(values, mean, scale):
+    """Features in standard deviations from the training mean, clipped to ±`CLIP`."""
+    return np.clip((values - mean) / scale, -CLIP, CLIP)
+
+
+def reply_of(difference, log_nu, score_first=None, score_second=None):
+    """The reply under Davidson's model: the most probable outcome."""
+    p_first, p_second, p_tie = (float(p) for p in outcome_probabilities(difference, log_nu))
+    if p_tie >= max(p_first, p_second) or difference == 0:
+        verdict = "tie"
+    else:
+        verdict = "first" if p_first > p_second else "second"
+    return Reply(verdict, p_first, p_second, p_tie, score_first, score_second)
+
+
+class FeaturesJudge:
+    """``baseline/features``: linear score of surface features, ties by Davidson's model.
+
+    Parameters
+    ----------
+    folder : path
+        Holds ``features.json``: means, scales and weights of the features and of the tie model, as
+        `judgekit.training.features` writes them.
+
+    Raises
+    ------
+    ValueError
+        If the file was made for other features than this version computes.
+    """
+
+    decoding = "{}"
+    batch_size = 512
+    sees_item = False
+    name = "baseline/features"
+
+    def __init__(self, folder):
+        path = Path(folder) / "features.json"
+        model = json.loads(path.read_text(encoding="utf-8"))
+        if model["features"] != list(FEATURES) or model["pair_features"] != list(PAIR_FEATURES):
+            raise ValueError(f"{path}: trained on other features than this version computes; train it again")
+        self.parts = {key: np.array(value) for key, value in model["parts"].items()}
+        self.fingerprint = fingerprint_of("features", 1, model["parts"])
+
+    def judge(self, requests):
+        """Score each response alone, then compare."""
+        return [self.reply(request) for request in requests]
+
+    def reply(self, request):
+        """One comparison."""
+        parts = self.parts
+        first, second = (surface_features(request.question, text) for text in (request.first, request.second))
+        scores = [
+            float(standardise(values, parts["mean"], parts["scale"]) @ parts["weight"]) for values in (first, second)
+        ]
+        pair = pair_features(request.first, request.second, first, second)
+        tie = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
+        return reply_of(scores[0] - scores[1], float(tie), *scores)

@@ -1,0 +1,71 @@
+"""``replay/...``: judges whose verdicts were published; replaying them costs nothing."""
+
+from judgekit.judges.base import fingerprint_of
+from judgekit.store import Reply
+
+
+class ReplayJudge:
+    """A judge that repeats stored verdicts, item by item.
+
+    Parameters
+    ----------
+    name : str
+    verdicts : list of judgekit.records.Verdict
+        At most one per item and order, in the item's own A and B.
+
+    Notes
+    -----
+    Asked for an item or an order that was never judged, it replies with status ``error``: a missing verdict is
+    visible, not invented.
+    """
+
+    decoding = "{}"
+    batch_size = 4096
+    sees_item = True
+
+    def __init__(self, name, verdicts):
+        self.name = name
+        self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
+        if len(self.stored) != len(verdicts):
+            raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
+        said = sorted((item, order, verdict.verdict or "", verdict.raw or "") for (item, order), verdict in self.stored.items())
+        self.fingerprint = fingerprint_of("replay", 1, name, said)
+        self.orders = tuple(sorted({order for _, order in self.stored}))
+
+    def judge(self, requests):
+        """Look each request up."""
+        return [self.reply(request) for request in requests]
+
+    def reply(self, request):
+        """The stored verdict as a reply, in terms of first and second."""
+        verdict = self.stored.get((request.item_id, request.order))
+        if verdict is None:
+            return Reply(None, status="error", raw=f"no stored verdict for {request.item_id} in order {request.order}")
+        first = "A" if request.order == "ab" else "B"
+        positions = {None: None, "tie": "tie", first: "first"}
+        swap = request.order == "ba"
+        return Reply(
+            positions.get(verdict.verdict, "second"),
+            p_first=verdict.p_b if swap else verdict.p_a,
+            p_second=verdict.p_a if swap else verdict.p_b,
+            p_tie=verdict.p_tie,
+            status=verdict.status,
+            raw=verdict.raw,
+        )
+
+
+def load_replay(name):
+    """The replay judge of a name, with its verdicts read from the published outputs.
+
+    Raises
+    ------
+    judgekit.judges.UnknownJudge
+        If no such outputs are known.
+    """
+    from judgekit.benchmarks.outputs import PUBLISHED, published_verdicts
+    from judgekit.judges import UnknownJudge
+
+    model = name.partition("/")[2]
+    if model not in PUBLISHED:
+        raise UnknownJudge(f"no published verdicts are called {name!r}; there are replay/{', replay/'.join(PUBLISHED)}")
+    return ReplayJudge(name, published_verdicts(model))

@@ -1,0 +1,111 @@
+"""Compile a document with latexmk and LuaLaTeX, and say in one line what is wrong when it fails."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from judgekit import paths
+from judgekit.latex.generated import write_generated
+from judgekit.latex.quotes import MissingResult, check_keys, document_files
+from judgekit.results import load_results
+
+DOCUMENTS = ("report", "slides")
+ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
+BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
+UNDEFINED = re.compile(r"(?:Reference|Citation) [`'‘]([^'’]+)['’].{0,60}undefined")
+
+
+class BuildError(RuntimeError):
+    """LaTeX failed; the message is its first error, with file and line."""
+
+
+def build(run="laptop", document="report", timeout=600):
+    """Compile ``report/<document>.tex`` with the results of ``run``.
+
+    Parameters
+    ----------
+    run : str, default "laptop"
+        The run whose results the text quotes.
+    document : {"report", "slides"}
+    timeout : float, default 600
+        Seconds after which LaTeX is stopped.
+
+    Returns
+    -------
+    pathlib.Path
+        ``report/<document>.pdf``; what LaTeX leaves is in ``report/build/<run>/``.
+
+    Raises
+    ------
+    MissingResult
+        If the run lacks a key, a table or a figure that the text quotes (before LaTeX is started).
+    BuildError
+        If a program is missing or LaTeX fails.
+    """
+    if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
+        raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
+    report = paths.project_root() / "report"
+    results = load_results(run)
+    if not results:
+        raise MissingResult(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
+    check_keys(document_files(document), results, run)
+    folder = write_generated(run)
+    command = ["latexmk", "-norc", "-g", "-lualatex", "-interaction=nonstopmode", "-file-line-error"]
+    command += ["-latexoption=-halt-on-error", "-latexoption=-no-shell-escape", "-silent"]
+    command += [f"-outdir=build/{run}", rf"-usepretex=\def\run{{{run}}}", f"{document}.tex"]
+    log = folder / f"{document}.log"
+    log.unlink(missing_ok=True)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=report,
+            env=os.environ | {"max_print_line": "2000"},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{document}.tex: LaTeX was stopped after {timeout:g} seconds") from None
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    if done.returncode != 0:
+        raise BuildError(f"{document}.tex: {first_error(text, folder / f'{document}.blg', done)}")
+    if undefined := sorted(set(UNDEFINED.findall(text))):
+        raise BuildError(f"{document}.tex: undefined reference or citation: {', '.join(undefined)}")
+    pdf = report / f"{document}.pdf"
+    shutil.copyfile(folder / pdf.name, pdf)
+    return pdf
+
+
+def first_error(log, biber_log, done):
+    """The first error of LaTeX or biber in one line, with file and line where it has them."""
+    if found := ERROR.search(log):
+        return f"{found[1]}:{found[2]}: {found[3].strip()}"
+    if found := BARE_ERROR.search(log):
+        return found[1].strip()
+    if biber_log.exists():
+        errors = re.findall(r"ERROR - (.*)", biber_log.read_text(encoding="utf-8", errors="replace"))
+        if errors:
+            return f"biber: {errors[0].strip()}"
+    words = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+    return words[-1] if words else f"latexmk ended with {done.returncode}"
+
+
+def main(arguments=None):
+    """Command line: compile the report and the slides; 0 done, 1 LaTeX failed, 2 something quoted is missing."""
+    parser = argparse.ArgumentParser(prog="python -m judgekit.latex", description=main.__doc__)
+    parser.add_argument("--run", default="laptop", help="the run whose results the text quotes")
+    parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: both)")
+    options = parser.parse_args(arguments)
+    try:
+        for document in options.document or DOCUMENTS:
+            print(build(options.run, document).relative_to(paths.project_root()))
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,23 @@
+"""The pictures: one function per kind, one style, one colour and marker per judge in every figure.
+
+Each function takes a tidy table (a pandas DataFrame with named columns) and an optional ``ax``, draws, and returns
+the axes. Figures are made at the width they are printed (``COLUMN`` or ``TEXT`` inches), so that nothing is scaled
+and letters have the size of the report's. Drawing sets the style (``use_style``) for the session.
+"""
+
+from judgekit.plots.data import plot_label_counts, plot_training_curve, plot_waterfall
+from judgekit.plots.scores import plot_forest, plot_reliability, plot_tradeoff
+from judgekit.plots.style import COLUMN, TEXT, judge_style, use_style
+
+__all__ = [
+    "COLUMN",
+    "TEXT",
+    "judge_style",
+    "plot_forest",
+    "plot_label_counts",
+    "plot_reliability",
+    "plot_tradeoff",
+    "plot_training_curve",
+    "plot_waterfall",
+    "use_style",
+]

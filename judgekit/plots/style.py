@@ -1,0 +1,131 @@
+"""The one style, the colours of judges, and what every picture needs."""
+
+import hashlib
+from functools import lru_cache
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import font_manager
+
+COLUMN, TEXT = 3.4, 7.0
+GREY, LIGHT = "#6b6b6b", "#d9d9d9"
+# Okabe and Ito's colours, which colour-blind readers can tell apart; grey for judges that do not read the responses.
+JUDGES = {
+    "minilm": ("#0072B2", "o"),
+    "features": ("#E69F00", "s"),
+    "pandalm_7b": ("#D55E00", "D"),
+    "auto_j_13b": ("#009E73", "^"),
+    "gpt_3_5": ("#CC79A7", "v"),
+    "gpt_4": ("#8A2D6B", "P"),
+    "longer": ("#56B4E9", "<"),
+    "shorter": ("#6E6E00", ">"),
+    "first": ("#6b6b6b", "H"),
+    "second": ("#6b6b6b", "p"),
+    "random": ("#9a9a9a", "X"),
+    "majority_class": ("#3d3d3d", "*"),
+}
+OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
+OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
+LABELS = {"A": "#0072B2", "B": "#E69F00", "tie": "#b8b8b8"}
+# Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
+CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "PingFang SC")
+CJK_FAMILIES += ("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "AR PL SungtiL GB")
+
+
+@lru_cache(maxsize=1)
+def _families():
+    """DejaVu Sans, which comes with matplotlib (the same picture everywhere), and one CJK family if there is one."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
+
+
+def use_style():
+    """Set the one style: small letters for print, a light grid, thin spines, fonts embedded whole."""
+    mpl.rcParams.update(
+        {
+            "font.family": _families(),
+            "font.size": 7.5,
+            "axes.titlesize": 8,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.labelsize": 7.5,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7,
+            "legend.frameon": False,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": GREY,
+            "axes.linewidth": 0.6,
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "xtick.labelcolor": "black",
+            "ytick.labelcolor": "black",
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.major.size": 2.5,
+            "ytick.major.size": 2.5,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": "#e6e6e6",
+            "grid.linewidth": 0.5,
+            "lines.linewidth": 1.2,
+            "lines.markersize": 4,
+            "figure.constrained_layout.use": True,
+            "figure.dpi": 120,
+            "pdf.fonttype": 42,
+            "axes.unicode_minus": True,
+        }
+    )
+
+
+def judge_style(judge):
+    """Colour and marker of a judge: the same in every figure of every run.
+
+    Parameters
+    ----------
+    judge : str
+        The slug. Judges that are not named here get theirs from a hash of it.
+
+    Examples
+    --------
+    >>> judge_style("minilm")
+    ('#0072B2', 'o')
+    """
+    if judge in JUDGES:
+        return JUDGES[judge]
+    digest = hashlib.sha256(judge.encode()).digest()
+    return OTHER_COLOURS[digest[0] % len(OTHER_COLOURS)], OTHER_MARKERS[digest[1] % len(OTHER_MARKERS)]
+
+
+def required(table, *columns):
+    if missing := [column for column in columns if column not in table.columns]:
+        raise ValueError(f"the table lacks {', '.join(missing)}; it has {', '.join(map(str, table.columns))}")
+    if table.empty:
+        raise ValueError("the table is empty: nothing to draw")
+    return table
+
+
+def axes_of(ax, width, height):
+    use_style()
+    return plt.subplots(figsize=(width, height))[1] if ax is None else ax
+
+
+def row_positions(names, reverse=True):
+    """Vertical position of each name, the first on top."""
+    names = list(dict.fromkeys(names))
+    return {name: (len(names) - 1 - i if reverse else i) for i, name in enumerate(names)}
+
+
+def whiskers(table, value="value", low="low", high="high"):
+    """Lengths of the whiskers; no interval is no whisker, and a value outside of its interval gets one whisker."""
+    below = (table[value] - table[low]).clip(lower=0).fillna(0).to_numpy(float)
+    return np.vstack([below, (table[high] - table[value]).clip(lower=0).fillna(0).to_numpy(float)])
+
+
+def short(value):
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -1,0 +1,29 @@
+"""Progress bars with an ETA that read well in a terminal, in a notebook and in a log."""
+
+import sys
+
+from tqdm import tqdm
+
+LOG_INTERVAL = 10  # seconds between lines when nobody watches a terminal
+
+
+def progress_bar(total, description, unit, shown=True, initial=0):
+    """A bar that redraws itself in a terminal and writes a line now and then elsewhere.
+
+    Text rather than a widget: an executed notebook then shows how the work went, and a batch run can pass the line on.
+    """
+    watched = sys.stderr.isatty()
+    return tqdm(
+        total=total,
+        initial=initial,
+        desc=description,
+        unit=unit,
+        disable=not shown,
+        mininterval=0.2 if watched else LOG_INTERVAL,
+        maxinterval=LOG_INTERVAL,
+        miniters=1,
+        ascii=not watched,
+        dynamic_ncols=watched,
+        ncols=None if watched else 88,
+        file=sys.stderr,
+    )

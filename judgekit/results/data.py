@@ -1,0 +1,41 @@
+"""Tables keyed by item id that a notebook leaves for later notebooks."""
+
+import pandas as pd
+
+from judgekit import paths
+from judgekit.results.files import replaced
+from judgekit.results.numbers import checked_name
+
+
+def save_data(run, name, frame):
+    """Write a table to ``outputs/<run>/data/<name>.csv.gz``.
+
+    Parameters
+    ----------
+    run, name : str
+    frame : pandas.DataFrame
+        Ids, labels and numbers. No dataset text belongs here: these files are tracked.
+
+    Returns
+    -------
+    pathlib.Path
+        No date is written into the file: an unchanged table is an unchanged file.
+    """
+    path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
+    with replaced(path) as temporary:
+        frame.to_csv(temporary, index=False, compression={"method": "gzip", "mtime": 0, "compresslevel": 9})
+    return path
+
+
+def load_data(run, name):
+    """Read what `save_data` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the notebook that writes it has not been run.
+    """
+    path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: not there yet; run the notebook that writes it first")
+    return pd.read_csv(path, keep_default_na=False)

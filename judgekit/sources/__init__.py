@@ -1,0 +1,34 @@
+"""Pinned upstream files: what they are, where they come from, and a verified copy of each.
+
+Every file is named ``<source>/<path>``, is pinned by repository, commit and SHA-256, and is read either from the
+mirror that ``JUDGEKIT_DATA`` names or from a download kept under ``data/``. Nothing is read unverified.
+"""
+
+from judgekit.sources.errors import DataError
+from judgekit.sources.fetching import fetch, fetch_all, open_source, read_bytes
+from judgekit.sources.hub import HUB_SETS, HubSet, read_hub_rows
+from judgekit.sources.keys import heads, text_key
+from judgekit.sources.registry import Source, find_source, source_hashes, source_names, sources, upstream_url
+from judgekit.sources.rows import Row, read_document, read_rows
+
+__all__ = [
+    "HUB_SETS",
+    "DataError",
+    "HubSet",
+    "Row",
+    "Source",
+    "fetch",
+    "fetch_all",
+    "find_source",
+    "heads",
+    "open_source",
+    "read_bytes",
+    "read_document",
+    "read_hub_rows",
+    "read_rows",
+    "source_hashes",
+    "source_names",
+    "sources",
+    "text_key",
+    "upstream_url",
+]

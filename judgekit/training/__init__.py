@@ -1,0 +1,1 @@
+"""Training judges: surface features and encoders."""

@@ -1,0 +1,252 @@
+"""The list of notebooks, the parameters of a run, and one notebook executed by papermill."""
+
+import argparse
+import ast
+import fcntl
+import json
+import subprocess
+import sys
+import time
+
+import yaml
+
+from judgekit.paths import PACKAGE, project_root, run_folder
+
+LIST = "notebooks.yaml"
+
+
+class WorkflowError(Exception):
+    """Something a user can mend: a parameter that no notebook has, a notebook that failed."""
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def notebook_list():
+    """The notebooks of the chain in order, each with ``after``, ``threads`` and ``resources``.
+
+    Returns
+    -------
+    dict of str to dict
+
+    Raises
+    ------
+    WorkflowError
+        If an entry names an unknown field, or a notebook that does not stand before it.
+    """
+    entries = yaml.safe_load((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
+    known = {}
+    for name, entry in entries.items():
+        entry = {"after": [], "threads": 1, "resources": {}} | (entry or {})
+        if unknown := set(entry) - {"after", "threads", "resources"}:
+            raise WorkflowError(f"{LIST}: {name} has unknown fields {', '.join(sorted(unknown))}")
+        if missing := [other for other in entry["after"] if other not in known]:
+            raise WorkflowError(f"{LIST}: {name} comes after {missing[0]}, which does not stand before it")
+        known[name] = entry
+    return known
+
+
+def notebook_path(name):
+    """The source of a notebook."""
+    return project_root() / "notebooks" / f"{name}.ipynb"
+
+
+def parameter_file(run, name):
+    """The file with a notebook's parameters in a run, or None when the run has none for it."""
+    path = project_root() / "params" / run / f"{name}.yaml"
+    return path if path.is_file() else None
+
+
+def runs():
+    """Names of the runs that have parameters."""
+    return sorted(path.name for path in (project_root() / "params").iterdir() if path.is_dir())
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def known_parameters(path):
+    """Names that the cell tagged ``parameters`` of a notebook assigns.
+
+    Raises
+    ------
+    WorkflowError
+        If there is no such cell.
+    """
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
+    if len(tagged) != 1:
+        raise WorkflowError(f"{path.name}: {len(tagged)} cells are tagged 'parameters'; there must be one")
+    tree = ast.parse("".join(tagged[0]["source"]))
+    return {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
+
+
+def read_parameters(run, name):
+    """A notebook's parameters in a run, with every name checked against the notebook.
+
+    Papermill itself only warns of an unknown name and runs with the default.
+
+    Raises
+    ------
+    WorkflowError
+        Names the file and the parameter, and lists those the notebook has.
+    """
+    path = parameter_file(run, name)
+    if path is None:
+        raise WorkflowError(f"params/{run}/{name}.yaml does not exist; the runs are {', '.join(runs())}")
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as broken:
+        raise WorkflowError(f"params/{run}/{name}.yaml is not YAML: {broken}") from None
+    if not isinstance(given, dict):
+        raise WorkflowError(f"params/{run}/{name}.yaml: expected 'name: value' lines")
+    known = known_parameters(notebook_path(name))
+    if unknown := sorted(set(given) - known):
+        raise WorkflowError(
+            f"params/{run}/{name}.yaml: the notebook has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}"
+        )
+    if given.get("run") != run:
+        raise WorkflowError(f"params/{run}/{name}.yaml: run is {given.get('run')!r}, but the folder says {run!r}")
+    return given
+
+
+# ---------------------------------------------------------------- what a notebook depends on
+
+
+def imported_modules(source):
+    """Dotted names of this package's modules that a piece of Python imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name.split(".")[0] == PACKAGE.name}
+
+
+def module_files(name):
+    """Files that importing a dotted name executes: the module and the packages above it."""
+    parts = name.split(".")[1:]
+    files = [PACKAGE.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
+    files.append(PACKAGE.joinpath(*parts).with_suffix(".py"))
+    return [path for path in files if path.is_file()]
+
+
+def code_files(name):
+    """The package's modules that a notebook imports, directly or through others.
+
+    They are inputs of its rule: whoever edits the scoring sees the scores made again.
+    """
+    cells = json.loads(notebook_path(name).read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    waiting, files = list(imported_modules(code)), set()
+    while waiting:
+        for path in module_files(waiting.pop()):
+            if path not in files:
+                files.add(path)
+                waiting += imported_modules(path.read_text(encoding="utf-8"))
+    return sorted(files)
+
+
+# ---------------------------------------------------------------- running
+
+
+def run_notebook(name, run):
+    """Execute one notebook of a run; the executed copy is kept whether it succeeds or fails.
+
+    Parameters
+    ----------
+    name, run : str
+
+    Returns
+    -------
+    pathlib.Path
+        ``outputs/<run>/executed/<name>.ipynb``.
+
+    Raises
+    ------
+    WorkflowError
+        On failure: names the notebook, the cell and the error, and where to look at the executed copy
+        (``<name>.failed.ipynb``, so that a failure is never mistaken for a result).
+    """
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    parameters = read_parameters(run, name)
+    folder = run_folder(run, "executed")
+    target, attempt = folder / f"{name}.ipynb", folder / f"{name}.failed.ipynb"
+    started = time.monotonic()
+    print(f"[{run}] {name} ...", flush=True)
+    try:
+        papermill.execute_notebook(
+            str(notebook_path(name)),
+            str(attempt),
+            parameters=parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            log_output=False,
+            stderr_file=sys.stderr,  # the progress lines of long cells
+            cwd=str(project_root() / "notebooks"),
+        )
+    except PapermillExecutionError as failure:
+        cell = failure.source.strip().splitlines()[0] if failure.source.strip() else "(empty)"
+        raise WorkflowError(
+            f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
+            f"  the cell starts with: {cell}\n  executed copy: {attempt}"
+        ) from None
+    attempt.replace(target)
+    print(f"[{run}] {name} done in {time.monotonic() - started:.0f} s", flush=True)
+    return target
+
+
+def make_run(run, cores):
+    """Bring every notebook of a run up to date, by Snakemake; returns its exit status.
+
+    Raises
+    ------
+    WorkflowError
+        If another process is making this checkout's outputs at the moment.
+
+    Notes
+    -----
+    Snakemake's own lock survives a killed process and then has to be removed by hand. The lock here is the
+    operating system's: it goes with its process.
+    """
+    if run not in runs():
+        raise WorkflowError(f"no run is called {run!r}; params/ has {', '.join(runs())}")
+    for name in notebook_list():
+        if parameter_file(run, name):
+            read_parameters(run, name)
+    with open(run_folder(run) / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkflowError(f"run {run} is being made by another process") from None
+        command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--config", f"run={run}", "--nolock"]
+        command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "all"]
+        return subprocess.run(command, cwd=project_root()).returncode
+
+
+def main(arguments=None):
+    """``python -m judgekit.workflow run NOTEBOOK RUN`` (what the Snakefile calls) and ``... make RUN``."""
+    parser = argparse.ArgumentParser(prog="python -m judgekit.workflow")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("run", help="execute one notebook of a run")
+    one.add_argument("notebook")
+    one.add_argument("run")
+    every = commands.add_parser("make", help="bring every notebook of a run up to date")
+    every.add_argument("run")
+    every.add_argument("--cores", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "make":
+            return make_run(chosen.run, chosen.cores)
+        run_notebook(chosen.notebook, chosen.run)
+    except WorkflowError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""judgekit.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from judgekit import latex, paths
+from judgekit.latex import compiler
+from judgekit.results import Number, save_results, save_table
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+HOSTILE = {
+    "commands": r"\input{/etc/passwd} \write18{rm} \end{document} \directlua{os.exit()} \csname x\endcsname",
+    "special": r"$_&#%{}~^\ ^^M ^^5c \\ {{{ }}} %%% $$ \( \begin{x}",
+    "control": "nul\x00 bell\x07 escape\x1b delete\x7f c1\x9f",
+    "surrogates": "lone \ud800 and \udfff and noncharacter \uffff",
+    "chinese": "这是一个中文句子，用来测试没有空格的长文本是否能够正常换行。" * 6,
+    "japanese, korean": "日本語のテキスト 한국어 텍스트",
+    "arabic": "قبل السلام عليكم، كيف حالك؟ after",
+    "hebrew": "שלום עולם (42) and back",
+    "indic, thai": "हिन्दी भाषा ภาษาไทย தமிழ்",
+    "emoji": "😀 👩‍👩‍👧 👍🏽 ❤️ 🇩🇪 ✅ ❌",
+    "maths": "∀x∈ℝ: ∑ᵢ xᵢ² ≤ ∫ f(x) dx → ∞, α β γ, 𝔸 ⊕ ½ × ÷ − ≠ ≈",
+    "verdicts": "[[A]] [[B]] [optional] \\[ *",
+    "ligatures": "-- --- `` '' \"quoted\" ?` !` << >> ,, fi ffl",
+    "override": "abc \u202e def \u2066 ghi \u200b\ufeff\u2028 jkl",
+    "combining": "e\u0301 Z\u0351\u036b\u0343\u036a\u0302\u036b a\u0328\u0301",
+    "private": "\ue000 \U0010fffd \U000e0041",
+    "long word": "Donaudampfschifffahrt" * 240,
+    "long path": "https://example.org/" + "a_b/" * 200,
+    "lines": "one\ntwo\r\n\r\n\tthree\n\n\n\nfour\vfive\fsix",
+    "empty": "",
+    "blank": " \n\t ",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project that has this one's style file, and nothing of its results."""
+    for folder in ("notebooks", "params", "report"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(REPOSITORY / "report" / "results.sty", tmp_path / "report")
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    return tmp_path
+
+
+def write_document(project, body, preamble=r"\usepackage{results}"):
+    """A report of one page."""
+    text = rf"\documentclass{{article}}{preamble}\begin{{document}}" + "\n" + body + "\n" + r"\end{document}"
+    (project / "report" / "report.tex").write_text(text + "\n", encoding="utf-8")
+
+
+needs_lualatex = pytest.mark.skipif(
+    not (shutil.which("lualatex") and shutil.which("latexmk") and shutil.which("biber")),
+    reason="LaTeX is not installed: nothing was compiled",
+)
+
+
+def unescaped(tex):
+    """``tex`` without the commands that ``escape`` may write; what is left must hold nothing special."""
+    tex = re.sub(r"\\(unitext|codepoint|ensuremath)\{(\\[a-z]+|-|[^\\{}$&#%_^~]*)\}", "", tex)
+    tex = re.sub(r"\\rtltext\{((?:[^\\{}]|\\.)*)\}", r"\1", tex)
+    tex = re.sub(r"\\text(backslash|asciicircum|asciitilde|asciigrave|quotedbl|bar)\{\}", "", tex)
+    return re.sub(r"\\text(less|greater)\\kern0pt\{\}|\\kern0pt\{\}|\\[{}$&#%_-]|~", "", tex)
+
+
+@given(st.text(st.characters(codec=None)))
+@example("".join(map(chr, range(0x250))))
+@example("\\unitext{x} ^^41 \x00\ud800")
+def test_escape_is_total(text):
+    tex = latex.escape(text)
+    tex.encode("utf-8")
+    assert "\n" not in tex
+    assert not set(unescaped(tex)) & set("\\{}$&#%_^~")
+
+
+@given(st.text(st.characters(codec=None)), st.integers(1, 50))
+@example("a\u0301" * 60, 7)
+@example("😀\u200d" * 40, 9)
+def test_typeset_is_total(text, limit):
+    tex = latex.typeset(text, limit)
+    tex.encode("utf-8")
+    assert tex.startswith(r"\excerpt{") and tex.endswith("}")
+    body = re.sub(r"\\(wordbreak|newlinemark|cutmark|emptytext|rtltext)(\{\})?", "", tex[len(r"\excerpt{") : -1])
+    assert not set(unescaped(body)) & set("\\$&#%_^~")
+    assert tex.replace(r"\{", "").replace(r"\}", "").count("{") == tex.replace(r"\{", "").replace(r"\}", "").count("}")
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n "])
+def test_nothing_is_shown_as_nothing(text):
+    assert latex.typeset(text) == r"\excerpt{\emptytext}"
+
+
+def test_typeset_says_how_much_is_cut():
+    assert r"\cutmark{4,000}" in latex.typeset("a" * 5000, 1000)
+
+
+def test_long_words_may_break():
+    longest = max(map(len, re.split(r" |\\wordbreak\{\}", latex.typeset("x" * 5000, 6000))))
+    assert longest < 30
+
+
+def test_unknown_key_is_named_with_file_and_line(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, "\n% \\result{not.this}\n\\result{a.b}\n\\resultci{a.lost}", "")
+    with pytest.raises(latex.MissingResult, match=r"number 'a\.lost' at report\.tex:5"):
+        latex.build("laptop", "report")
+
+
+def test_unknown_key_in_an_input_is_found(project):
+    (project / "report" / "sections").mkdir()
+    (project / "report" / "sections" / "one.tex").write_text("x\n\\result\n{a.lost}\n")
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\input{sections/one}", "")
+    with pytest.raises(latex.MissingResult, match=r"sections/one\.tex:2"):
+        latex.check_keys(latex.document_files("report"), {"a.b"}, "laptop")
+
+
+def test_missing_table_and_figure_are_named(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\resulttable{t}\resultfigure[3in]{f}", "")
+    with pytest.raises(latex.MissingResult, match=r"table 't' at .*figure 'f' at "):
+        latex.check_keys(latex.document_files("report"), {}, "laptop")
+
+
+def test_run_without_results_is_one_sentence(project, capsys):
+    write_document(project, r"\result{a.b}")
+    assert latex.main(["--run", "sample"]) == 2
+    assert "make report RUN=sample" in capsys.readouterr().err
+
+
+def test_two_owners_of_a_key_is_an_error(project):
+    path = save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    shutil.copy(path, path.with_name("11_y.json"))
+    with pytest.raises(ValueError, match=r"a\.b is defined by 10_x\.json and 11_y\.json"):
+        latex.write_numbers("laptop")
+
+
+def test_numbers_are_written_with_signs_and_dashes(project):
+    numbers = {
+        "a.b": Number(-0.5, -0.6, -0.4, 1200),
+        "a.c": Number(0.61, 0.5, 0.7, spec=".1%"),
+        "a.p": Number(2e-5, spec=".0e"),
+    }
+    save_results("laptop", "10_x", numbers)
+    tex = latex.write_numbers("laptop").read_text()
+    minus = r"\ensuremath{-}"
+    assert rf"\DefineResult{{a.b}}{{{minus}0.500}}{{{minus}0.600 to {minus}0.400}}{{1,200}}% 10_x" in tex
+    assert r"\DefineResult{a.c}{61.0}{50.0–70.0}{--}" in tex
+    assert r"{2\ensuremath{\times10^{-5}}}" in tex
+
+
+def test_team_without_a_field_is_an_error(project):
+    (project / "report" / "team.yaml").write_text("members: [{name: X, share: 1, work: [a]}]")
+    write_document(project, "x")
+    with pytest.raises(ValueError, match='member 1 has no "reflection"'):
+        latex.write_generated("laptop")
+
+
+@needs_lualatex
+def test_hostile_text_compiles(project):
+    rows = [{"kind": kind, "text": text} for kind, text in HOSTILE.items()]
+    save_table("laptop", "hostile", rows)
+    (project / "outputs" / "laptop" / "tables" / "hostile.tex").unlink()
+    body = "\n\n".join(rf"\textbf{{{kind}}}: {latex.typeset(text, 6000)}" for kind, text in HOSTILE.items())
+    escaped = "\n\n".join(latex.escape(text) for kind, text in HOSTILE.items() if "long" not in kind)
+    save_results("laptop", "10_x", {"a.b": Number(0.611, 0.58, 0.64, 999, ".1%")})
+    numbers = r"Number \result{a.b} (\resultci{a.b}; \resultn{a.b}) \result[sample]{a.lost}."
+    write_document(project, rf"{numbers}\par {body}\par \small {escaped}")
+    pdf = latex.build("laptop", "report")
+    log = (project / "report" / "build" / "laptop" / "report.log").read_text(errors="replace")
+    assert not re.findall("Missing character.*", log)
+    assert not [line for line in re.findall(r"Overfull \\hbox \((\d+)", log) if int(line) > 40]
+    if not shutil.which("pdftotext"):
+        pytest.skip("pdftotext is not installed: the page compiled, its text was not read")
+    text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True).stdout
+    assert "61.1 (58.0–64.0; 999) n/a" in text
+    assert r"\input{/etc/passwd}" in text and "root:" not in text
+    assert "[U+0000]" in text and "[U+D800]" in text and "(empty)" in text and "[[A]]" in text
+
+
+@needs_lualatex
+def test_latex_error_is_one_line_with_its_place(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, "fine\n\n\\undefinedcommand")
+    with pytest.raises(latex.BuildError, match=r"^report\.tex: report\.tex:4: Undefined control sequence"):
+        latex.build("laptop", "report")
+
+
+@needs_lualatex
+def test_key_that_slips_past_the_check_stops_latex(project, monkeypatch):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\result{a.lost}")
+    monkeypatch.setattr(compiler, "check_keys", lambda *_: None)
+    with pytest.raises(latex.BuildError, match=r"No result 'a\.lost' in run 'laptop'"):
+        latex.build("laptop", "report")
+    assert not json.loads((project / "outputs/laptop/results/10_x.json").read_text())["numbers"].get("a.lost")

@@ -1,0 +1,151 @@
+"""The report says nothing that a results file does not: keys, tables, figures, references, no typed numbers."""
+
+import re
+import shutil
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from judgekit import latex, paths
+from judgekit.results import Number, load_results, save_figure, save_results, save_table
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+REPORT = Path(__file__).resolve().parents[1] / "report"
+TEX = sorted([*REPORT.glob("*.tex"), *REPORT.glob("sections/*.tex")])
+RUN = "laptop"
+COMMENT = re.compile(r"(?<!\\)%.*")
+# A decimal fraction, or a percentage; digits in names such as Qwen3-4B or in keys are neither.
+TYPED = re.compile(
+    r"(?<![\w.])(?<![A-Za-z]-)\d+\.\d+(?![\w])|(?<![\w.{])\d+\s*(?:\\,)?\s*\\%|(?<![\w.])\d+\s+per\s?cent|(?<![\w\d])\.\d+"
+)
+
+
+@pytest.mark.parametrize("document", ["report", "slides"])
+def test_all_that_is_quoted_exists(document):
+    results = load_results(RUN)
+    if not results:
+        pytest.skip(f"outputs/{RUN}/results is empty: run 'make report RUN={RUN}'")
+    latex.check_keys(latex.document_files(document), results, RUN)
+
+
+@pytest.mark.parametrize("document", ["report", "slides"])
+def test_quotes_are_found(document):
+    quotes = latex.find_quotes(latex.document_files(document))
+    assert {quote.kind for quote in quotes} >= {"number", "figure"}
+    assert all(re.fullmatch(r"[a-z0-9_.]+", quote.name) for quote in quotes)
+
+
+def test_every_section_is_part_of_the_report():
+    assert set(REPORT.glob("sections/*.tex")) <= set(latex.document_files("report"))
+
+
+@pytest.mark.parametrize("path", TEX, ids=lambda path: path.name)
+def test_no_number_is_typed_by_hand(path):
+    typed = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.rstrip().endswith("% literal") and (found := TYPED.search(COMMENT.sub("", line))):
+            typed.append(f"{path.name}:{number}: {found[0]}")
+    assert not typed, "quote it with \\result{key}, or end the line with '% literal' if it is a definition"
+
+
+@pytest.mark.parametrize("line", ["accuracy of 61.1", "61\\%", "61\\,\\%", "by .5 points", "61 \\%", "12 percent"])
+def test_typed_numbers_are_noticed(line):
+    assert TYPED.search(line)
+
+
+@pytest.mark.parametrize(
+    "line", [r"\result{scores.a_1.b_2.c}\,\%", "PandaLM-7B", "GPT-3.5 shows", "Qwen2.5-7B", "in \\%"]
+)
+def test_names_are_no_numbers(line):
+    assert not TYPED.search(line)
+
+
+def test_references_exist():
+    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in TEX)
+    cited = {
+        key.strip()
+        for group in re.findall(r"\\(?:text|paren|auto)?cite\w*\{([^}]*)\}", text)
+        for key in group.split(",")
+    }
+    bibliography = (REPORT / "refs.bib").read_text(encoding="utf-8")
+    known = set(re.findall(r"@\w+\{([^,\s]+),", bibliography))
+    assert cited <= known, f"cited but not in refs.bib: {sorted(cited - known)}"
+    assert known <= cited, f"in refs.bib but not cited: {sorted(known - cited)}"
+
+
+def test_captions_end_with_their_notebook():
+    for path in TEX:
+        text = COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for caption in re.findall(r"\\caption\{(.*?)\}\s*\\label", text, re.DOTALL):
+            assert re.search(r"\\owner\{\d\d_[a-z_]+\}?$", caption.strip()), f"{path.name}: {caption[:60]}"
+
+
+def test_seven_parts_are_there_in_order():
+    text = (REPORT / "report.tex").read_text(encoding="utf-8")
+    parts = re.findall(r"\\input\{sections/(\w+)\}", text)
+    assert parts == [
+        "abstract",
+        "aim",
+        "principle",
+        "content",
+        "results",
+        "limits",
+        "process",
+        "division",
+        "sample",
+        "owners",
+    ]
+
+
+@pytest.fixture
+def invented(tmp_path, monkeypatch):
+    """A project with this report and an invented result for all that it quotes."""
+    for folder in ("notebooks", "params"):
+        (tmp_path / folder).mkdir()
+    shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    quotes = {(q.kind, q.name) for d in ("report", "slides") for q in latex.find_quotes(latex.document_files(d))}
+    number = Number(0.5, 0.4, 0.6, 1000, ".1%")
+    save_results("laptop", "30_score_benchmarks", {name: number for kind, name in quotes if kind == "number"})
+    ax = plt.subplots(figsize=(3.4, 1))[1]
+    for kind, name in quotes:
+        if kind == "figure":
+            save_figure(ax, "laptop", name)
+        elif kind == "table":
+            save_table("laptop", name, [{"judge": "minilm 中文 😀", "accuracy": number}])
+    plt.close("all")
+    return tmp_path
+
+
+needs_lualatex = pytest.mark.skipif(
+    not all(map(shutil.which, ("lualatex", "latexmk", "biber"))), reason="LaTeX is not installed: nothing was compiled"
+)
+
+
+@needs_lualatex
+@pytest.mark.parametrize("sample_run", [False, True], ids=["without sample run", "with sample run"])
+def test_report_compiles_with_and_without_a_sample_run(invented, sample_run):
+    if sample_run:
+        number = Number(0.25, -0.1, 0.5, 20)
+        keys = ("scores.sample_dates.minilm.accuracy", "position.sample.minilm.flip_rate")
+        save_results("sample", "30_score_benchmarks", dict.fromkeys(keys, number), seconds=60)
+    pdf = latex.build("laptop", "report")
+    log = (invented / "report/build/laptop/report.log").read_text(encoding="utf-8", errors="replace")
+    assert pdf.stat().st_size > 10_000 and "Missing character" not in log
+    sample = (invented / "report/build/laptop/sample.tex").read_text()
+    assert ("nosamplerun" in sample) is not sample_run
+
+
+@needs_lualatex
+def test_slides_compile(invented):
+    assert latex.build("laptop", "slides").stat().st_size > 10_000
+
+
+def test_quoting_the_sample_run_is_refused_in_one_sentence(invented, capsys):
+    save_results("sample", "30_score_benchmarks", {"scores.sample_dates.minilm.accuracy": Number(0.5)})
+    assert latex.main(["--run", "sample"]) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and "run 'sample' lacks" in message and "make report RUN=" in message

@@ -1,0 +1,344 @@
+"""The registry, the mirror and the download: only pinned content is ever read, and every failure says what to do."""
+
+import gzip
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from threading import Thread
+from types import SimpleNamespace
+
+import pytest
+
+from judgekit import paths, sources
+from judgekit.sources import DataError, HubSet, Row, Source, fetch, fetching, open_source, read_bytes, read_hub_rows
+from judgekit.sources.rows import parse_rows, read_rows
+
+CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
+
+
+def pinned(path, content=CONTENT, name=None, repo="owner/repo"):
+    """A `Source` record of authored content; `path` is what the test server is asked for."""
+    return Source(
+        name=name or f"authored/{path}",
+        source="authored",
+        mirror_path=f"raw/authored/{path}",
+        repo=repo,
+        commit="c0ffee" if repo else None,
+        path_in_repo=path if repo else None,
+        sha256=hashlib.sha256(content).hexdigest(),
+        bytes=len(content),
+        records=None,
+        licence="MIT",
+        split="train",
+        description="authored for a test",
+    )
+
+
+# --- the registry
+
+
+def test_registry_records_are_complete_and_pinned():
+    records = sources.sources()
+    assert len({record.name for record in records}) == len(records) > 1500
+    for record in records:
+        assert re.fullmatch(r"[0-9a-f]{64}", record.sha256), record.name
+        assert record.bytes > 0 and record.licence and record.description, record.name
+        assert record.split in ("test", "train", "judge-outputs", "meta"), record.name
+        if record.repo is not None:
+            assert re.fullmatch(r"[0-9a-f]{40}", record.commit), record.name
+            start = f"https://raw.githubusercontent.com/{record.repo}/{record.commit}/"
+            assert record.url.startswith(start) and " " not in record.url and "," not in record.url
+
+
+def test_registry_is_small_and_knows_no_machine():
+    files = list((resources.files("judgekit.sources") / "registry").iterdir())
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    assert sum(map(len, texts)) < 400_000
+    assert not any(re.search(r'"/|[A-Z]:\\|/home/|/work/|/tmp/', text) for text in texts)
+
+
+def test_what_exists_only_in_a_mirror_says_so():
+    alone = [record for record in sources.sources() if record.url is None]
+    assert {"mtbench_derived/mtbench_human_votes.jsonl", "math/MATH.tar"} <= {record.name for record in alone}
+    assert all("mirror" in record.description or "no copy" in record.description for record in alone)
+
+
+def test_lookup_by_family_split_and_name():
+    assert {record.source for record in sources.sources("pandalm")} == {"pandalm"}
+    assert all(record.split == "test" for record in sources.sources(split="test"))
+    assert list(sources.source_hashes(["pandalm/testset-v1.json"])) == ["pandalm/testset-v1.json"]
+    with pytest.raises(DataError, match=r"pandalm/nothing\.json"):
+        sources.find_source("pandalm/nothing.json")
+
+
+@pytest.mark.realdata
+def test_every_file_of_the_mirror_is_the_pinned_one():
+    assert len(sources.fetch_all(progress=False)) == len(sources.sources())
+
+
+def test_importing_the_loaders_is_light():
+    code = "import sys, judgekit.benchmarks, judgekit.corpora; print([m for m in sys.argv[1:] if m in sys.modules])"
+    heavy = ["datasets", "pooch", "requests", "torch", "pandas", "numpy"]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- the mirror
+
+
+@pytest.fixture
+def authored_mirror(tmp_path, monkeypatch):
+    """A mirror folder of our own; returns a function that puts a file into it."""
+    monkeypatch.setattr(paths, "data_mirror", lambda: tmp_path)
+
+    def put(path, content):
+        file = tmp_path / "raw" / "authored" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        return file
+
+    return put
+
+
+def test_plain_and_gzipped_files_of_a_mirror_read_alike(authored_mirror):
+    authored_mirror("plain.json", CONTENT)
+    packed = authored_mirror("packed.json.gz", gzip.compress(CONTENT))
+    assert read_bytes(pinned("plain.json")) == read_bytes(pinned("packed.json")) == CONTENT
+    assert fetch(pinned("packed.json")) == packed
+    with open_source(pinned("packed.json")) as stream:
+        assert stream.readline() == CONTENT.decode().splitlines(keepends=True)[0]
+
+
+def test_a_blob_that_is_gzip_upstream_is_hashed_as_it_is_and_opened_as_text(authored_mirror):
+    blob = gzip.compress(CONTENT)
+    authored_mirror("blob.jsonl.gz", blob)
+    source = pinned("blob.jsonl.gz", blob)
+    assert read_bytes(source) == blob
+    with open_source(source, binary=True) as stream:
+        assert stream.read() == CONTENT
+
+
+def test_missing_altered_and_truncated_files_of_a_mirror(authored_mirror):
+    with pytest.raises(DataError, match=r"authored/absent\.json: not in the mirror .* unset JUDGEKIT_DATA"):
+        fetch(pinned("absent.json"))
+    authored_mirror("altered.json", CONTENT[:-1])
+    with pytest.raises(DataError, match=r"authored/altered\.json: .* not the pinned content"):
+        fetch(pinned("altered.json"))
+    authored_mirror("short.json.gz", gzip.compress(CONTENT)[:-20])
+    with pytest.raises(DataError, match=r"authored/short\.json: .* damaged or cut short"):
+        fetch(pinned("short.json"))
+    authored_mirror("nogzip.json.gz", CONTENT)
+    with pytest.raises(DataError, match=r"authored/nogzip\.json: .* damaged or cut short"):
+        fetch(pinned("nogzip.json"))
+
+
+def test_a_file_is_hashed_once_and_again_when_it_changes(authored_mirror, monkeypatch):
+    hashed = []
+    sha256 = hashlib.sha256
+    monkeypatch.setattr(fetching.hashlib, "sha256", lambda content: hashed.append(1) or sha256(content))
+    source = pinned("once.json")
+    file = authored_mirror("once.json", CONTENT)
+    hashed.clear()
+    fetch(source), read_bytes(source), fetch(source)
+    assert len(hashed) == 1
+    file.write_bytes(CONTENT + b" ")
+    with pytest.raises(DataError):
+        fetch(source)
+
+
+# --- the download
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Serves authored files; the name asked for says how it misbehaves."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        name = self.path.rsplit("/", 1)[-1]
+        self.server.asked.append(self.path)
+        if name.startswith("absent"):
+            self.send_error(404)
+            return
+        content = b"something else" if name.startswith("wrong") else CONTENT
+        self.send_response(200)
+        if not name.startswith("unsized"):
+            self.send_header("Content-Length", str(len(content)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        # A connection that ends in mid-file, with and without a length the client could compare.
+        self.wfile.write(content[: len(content) // 2] if name.startswith(("cut", "unsized")) else content)
+        self.close_connection = True
+
+    def log_message(self, *_):
+        """Be quiet."""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """No mirror, an empty cache."""
+    monkeypatch.setattr(paths, "data_mirror", lambda: None)
+    monkeypatch.setattr(paths, "data_cache", lambda: tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path
+
+
+@pytest.fixture
+def upstream(cache, monkeypatch):
+    """A local server in upstream's place; ``upstream.asked`` lists the paths asked for."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        server.asked = []
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("JUDGEKIT_UPSTREAM", f"http://127.0.0.1:{server.server_port}/")
+        yield server
+        server.shutdown()
+
+
+def cached_files(cache):
+    return sorted(file.name for file in cache.rglob("*") if file.is_file())
+
+
+def test_download_is_pinned_verified_and_kept(upstream, cache, capfd):
+    source = pinned("a folder/good,1.json")
+    path = fetch(source)
+    assert path == cache / "raw" / "authored" / "a folder" / "good,1.json"
+    assert path.read_bytes() == CONTENT
+    assert upstream.asked == ["/owner/repo/c0ffee/a%20folder/good%2C1.json"]
+    assert "%" in capfd.readouterr().err  # the progress bar
+    fetching.verified.clear()  # as in a new process
+    assert read_bytes(source, progress=False) == CONTENT
+    assert len(upstream.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["cut.json", "unsized.json", "wrong.json", "absent.json"])
+def test_a_bad_download_is_one_clear_error_and_leaves_nothing(upstream, cache, name):
+    with pytest.raises(DataError, match=rf"authored/{name}: .*(JUDGEKIT_DATA)"):
+        fetch(pinned(name), progress=False)
+    assert cached_files(cache) == []
+
+
+def test_a_damaged_cached_file_is_replaced(upstream, cache):
+    source = pinned("good.json")
+    fetch(source, progress=False).write_bytes(CONTENT[:100])
+    assert read_bytes(source, progress=False) == CONTENT
+    assert cached_files(cache) == ["good.json"]
+
+
+def test_a_damaged_cached_file_is_never_read_when_upstream_fails(upstream, cache):
+    path = cache / "raw" / "authored" / "cut.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT[:100])
+    with pytest.raises(DataError):
+        read_bytes(pinned("cut.json"), progress=False)
+
+
+def test_no_server(cache, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        port = server.server_port
+    monkeypatch.setenv("JUDGEKIT_UPSTREAM", f"http://127.0.0.1:{port}")
+    with pytest.raises(DataError, match=r"good\.json: could not be downloaded .* check the connection"):
+        fetch(pinned("good.json"), progress=False)
+    assert cached_files(cache) == []
+
+
+def test_a_mirror_only_file_without_a_mirror(cache):
+    with pytest.raises(DataError, match="exists only in a data mirror; set JUDGEKIT_DATA"):
+        fetch(pinned("alone.json", repo=None))
+
+
+def test_fetch_all_tries_everything_and_then_lists_the_failures(upstream, cache, capfd):
+    with pytest.raises(DataError, match="2 of 3 files") as caught:
+        sources.fetch_all([pinned("absent.json"), pinned("good.json"), pinned("wrong.json")])
+    assert "authored/absent.json" in str(caught.value) and "authored/wrong.json" in str(caught.value)
+    assert cached_files(cache) == ["good.json"]
+    assert "100%" in capfd.readouterr().err
+
+
+def test_fetch_all_takes_families_and_names():
+    chosen = fetching.expand(["pandalm", "pandalm/testset-v1.json", "gsm8k/test.jsonl"])
+    assert [record.name for record in chosen] == [*sources.source_names("pandalm"), "gsm8k/test.jsonl"]
+    with pytest.raises(DataError, match="no such file"):
+        fetching.expand(["nothing"])
+
+
+# --- the hub
+
+
+def test_hub_rows_are_counted_and_failures_are_data_errors(monkeypatch):
+    hub_set = HubSet("owner/set", None, {"human": 2}, "MIT", "authored for a test")
+    asked = []
+
+    def load_dataset(name, split, revision):
+        asked.append((name, split, revision))
+        if len(asked) == 3:
+            raise ConnectionError("no route")
+        return [{"n": 1}, {"n": 2}][: 3 - len(asked)]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    rows = read_hub_rows(hub_set, "human")
+    assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "owner/set[human]:1"
+    with pytest.raises(DataError, match="has 1 rows, not the 2"):
+        read_hub_rows(hub_set, "human")
+    with pytest.raises(DataError, match=r"could not be loaded .*no route"):
+        read_hub_rows(hub_set, "human")
+    assert asked[0] == ("owner/set", "human", None)
+
+
+# --- rows
+
+
+def test_rows_of_lists_and_lines(authored_mirror):
+    text = '{"a": "x\u2028y"}\n\n{"a": "z"}\n'
+    content = text.encode()
+    authored_mirror("rows.jsonl", content)
+    rows = read_rows(pinned("rows.jsonl", content))
+    assert [(row.text("a"), row.where) for row in rows] == [
+        ("x\u2028y", "authored/rows.jsonl:0"),
+        ("z", "authored/rows.jsonl:1"),
+    ]
+    assert parse_rows(json.dumps([{"a": 1}]), "f.json")[0].whole("a") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "words"),
+    [
+        ('{"a": 1}\n{"a": ', "f.jsonl", "f.jsonl:1: is not JSON"),
+        ("[1]", "f.json", "f.json:0: the row is int"),
+        ('{"a": 1}', "f.json", "f.json: holds dict, not a list"),
+        ("[", "f.json", "f.json: is not JSON"),
+    ],
+)
+def test_malformed_files_are_named(text, file, words):
+    with pytest.raises(DataError, match=re.escape(words)):
+        parse_rows(text, file)
+
+
+def test_text_that_is_not_utf_8(authored_mirror):
+    authored_mirror("latin.json", b'["\xe9"]')
+    with pytest.raises(DataError, match=r"latin\.json: is not UTF-8"):
+        read_rows(pinned("latin.json", b'["\xe9"]'))
+
+
+def test_fields_of_a_wrong_type_are_named():
+    row = Row({"n": True, "t": 3, "l": ["x"], "label": 7, "o": []}, "f.json", 4)
+    for read, words in [
+        (lambda: row.text("absent"), "f.json:4: field 'absent' is missing"),
+        (lambda: row.whole("n"), "f.json:4: field 'n' is bool, not a whole number"),
+        (lambda: row.text("t"), "f.json:4: field 't' is int, not text"),
+        (lambda: row.texts("l", n=2), "f.json:4: field 'l' holds 1 texts, not 2"),
+        (lambda: row.code("label", {0: "A", 1: "B"}), "f.json:4: field 'label' is 7, not one of 0, 1"),
+        (lambda: row.code("n", {1: "A"}), "f.json:4: field 'n' is True, not one of 1"),
+        (lambda: row.inner("o"), "f.json:4: field 'o' is list, not an object"),
+    ]:
+        with pytest.raises(DataError, match=re.escape(words)):
+            read()
+
+
+def test_sides_are_a_fair_coin_that_does_not_change():
+    tosses = [sources.heads(f"item {number}") for number in range(2000)]
+    assert 900 < sum(tosses) < 1100
+    assert tosses == [sources.heads(f"item {number}") for number in range(2000)]
