@@ -20,7 +20,7 @@ BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
 READY := $(if $(CONDA),,.venv/ready)
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test lint lab readme latex environment clean
+.PHONY: help report pdf notebooks test lint lab readme ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -50,6 +50,12 @@ lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks
 
 readme: $(READY) ## write the tables of the README anew from the laptop results
+	@$(BIN)/python -m judgekit.readme
+
+ship: $(READY) ## make the judges of the laptop run the shipped ones
+	@mkdir -p judgekit/pretrained/features
+	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
+	@cp -r outputs/laptop/models/minilm/{adapter,heads.safetensors,judge.json,training.json} judgekit/pretrained/minilm/
 	@$(BIN)/python -m judgekit.readme
 
 latex:

@@ -44,4 +44,3 @@ def outcome_probabilities(difference, log_nu):
     logits = outcome_logits(difference, log_nu)
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
-

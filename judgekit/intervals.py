@@ -98,8 +98,7 @@ def paired_bootstrap(sums_a, sums_b, statistic, n_boot=10_000, seed=0, level=LEV
         raise ValueError(f"the judges were scored on different items: {sums_a.shape} and {sums_b.shape}")
     draws = cluster_draws(len(sums_a), n_boot, seed)
     pair = [
-        statistic((draws @ sums.reshape(len(sums), -1)).reshape(n_boot, *sums.shape[1:]))
-        for sums in (sums_a, sums_b)
+        statistic((draws @ sums.reshape(len(sums), -1)).reshape(n_boot, *sums.shape[1:])) for sums in (sums_a, sums_b)
     ]
     differences = pair[0] - pair[1]
     low, high = percentile_interval(differences, level)

@@ -30,7 +30,7 @@ def project_root():
         if is_project(folder):
             return folder
     raise FileNotFoundError(
-        "no checkout of this project here or above: run from inside the repository, or install it with 'pip install -e .'"
+        "no checkout of this project here or above: run inside the repository, or install it with 'pip install -e .'"
     )
 
 

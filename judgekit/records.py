@@ -80,9 +80,7 @@ class PreferencePair:
             if label is not None and label not in LABELS:
                 raise ValueError(f"{self.where}: label {label!r} is not one of A, B, tie")
         if self.label_kind and self.label_kind not in LABEL_KINDS:
-            raise ValueError(
-                f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}"
-            )
+            raise ValueError(f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}")
         if self.soft_label is not None and not 0 <= self.soft_label <= 1:
             raise ValueError(f"{self.where}: soft_label {self.soft_label} is not in [0, 1]")
 
@@ -168,9 +166,7 @@ class Verdict:
         if self.status not in STATUSES:
             raise ValueError(f"{self.item_id}: status {self.status!r} is not one of {', '.join(STATUSES)}")
         if (self.verdict is not None) != (self.status == "ok"):
-            raise ValueError(
-                f"{self.item_id}: verdict {self.verdict!r} does not go with status {self.status!r}"
-            )
+            raise ValueError(f"{self.item_id}: verdict {self.verdict!r} does not go with status {self.status!r}")
         if self.verdict is not None and self.verdict not in LABELS:
             raise ValueError(f"{self.item_id}: verdict {self.verdict!r} is not one of A, B, tie")
 

@@ -59,7 +59,9 @@ def run_judge(judge, pairs, store, orders=ORDERS, progress=True):
             store.put(judge.fingerprint, judge.decoding, fresh)
             replies.update(fresh)
             bar.update(len(batch))
-    return [verdict_of(pair, order, judge.name, replies[key]) for key, (pair, order, _) in zip(keys, cells, strict=True)]
+    return [
+        verdict_of(pair, order, judge.name, replies[key]) for key, (pair, order, _) in zip(keys, cells, strict=True)
+    ]
 
 
 def judge_batch(judge, requests):
@@ -337,7 +339,9 @@ def decided_probabilities(probabilities):
 
 def majority_class(pairs, protocol):
     """The most frequent reference label of a set (for the yardstick of that name)."""
-    labels = [label for p in pairs for label in (p.votes.values() if protocol.votes else [p.label]) if label is not None]
+    labels = [
+        label for p in pairs for label in (p.votes.values() if protocol.votes else [p.label]) if label is not None
+    ]
     return max(LABELS, key=labels.count)
 
 
@@ -383,7 +387,23 @@ def judges_on(judges, pairs, protocol):
     return [constant if judge is None else judge for judge in judges.values()]
 
 
-def pick(table, metric_of, sets=None):
+TITLES = {
+    "pandalm": "PandaLM",
+    "autoj": "Auto-J",
+    "mtbench": "MT-bench",
+    "judgebench": "JudgeBench",
+    "llmbar_natural": "Natural",
+    "llmbar_neighbor": "Neighbor",
+    "llmbar_gptinst": "GPTInst",
+    "llmbar_gptout": "GPTOut",
+    "llmbar_manual": "Manual",
+    "llmbar_adversarial": "LLMBar adversarial",
+    "sample_natural": "sample natural",
+    "sample_adversarial": "sample adversarial",
+}
+
+
+def pick(table, metric_of):
     """One number per judge and set as a wide table: rows are judges, columns (set title, metric title).
 
     Parameters
@@ -392,8 +412,6 @@ def pick(table, metric_of, sets=None):
         What `score_table` returns.
     metric_of : dict of str to list of str
         Set to the metrics shown for it, in order.
-    sets : dict of str to str, optional
-        Set to its title.
 
     Returns
     -------
@@ -405,8 +423,8 @@ def pick(table, metric_of, sets=None):
     for judge in dict.fromkeys(table["judge"]):
         row = {("", "judge"): judge}
         for name, wanted in metric_of.items():
-            title = (sets or {}).get(name, name)
-            row |= {(title, metric.replace("_", " ")): numbers.get((name, judge, metric)) for metric in wanted}
+            title = TITLES.get(name, name)
+            row |= {(title, metric.replace("_", "-" if metric.endswith("f1") else " ")): numbers.get((name, judge, metric)) for metric in wanted}
         if any(cell is not None for cell in list(row.values())[1:]):
             rows.append(row)
     return rows
@@ -415,7 +433,10 @@ def pick(table, metric_of, sets=None):
 def forest_table(table, metric="accuracy"):
     """One metric of every judge and set, as `judgekit.plots.plot_forest` takes it: judge, set, value, low, high."""
     chosen = table[table["metric"] == metric]
-    rows = [(row.judge, row.set, row.number.value, row.number.low, row.number.high) for row in chosen.itertuples()]
+    rows = [
+        (row.judge, TITLES.get(row.set, row.set), row.number.value, row.number.low, row.number.high)
+        for row in chosen.itertuples()
+    ]
     return pd.DataFrame(rows, columns=["judge", "set", "value", "low", "high"])
 
 

@@ -6,6 +6,7 @@ batch in flight; two processes may write at once. A failed call is kept for the 
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS replies (
     PRIMARY KEY (judge, input, decoding, sample)
 ) WITHOUT ROWID;
 """
+PATIENCE = 120  # seconds to wait for another process that is writing
 LOOKUP_CHUNK = 500  # keys per SELECT; SQLite's default limit on variables is far above
 
 
@@ -86,19 +88,43 @@ class VerdictStore:
         self.path = str(path)
         if self.path != ":memory:":
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-        self.connection = sqlite3.connect(self.path, timeout=120, isolation_level=None)
         try:
-            self.connection.execute("PRAGMA journal_mode=WAL")
-            # WAL with synchronous=FULL syncs at every commit: a returned batch survives a power cut.
-            self.connection.execute("PRAGMA synchronous=FULL")
-            version = self.connection.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, SCHEMA_VERSION):
-                raise ValueError(f"{self.path}: verdict store of schema {version}; this version reads {SCHEMA_VERSION}")
-            self.connection.executescript(SCHEMA)
-            self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self.connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+        except sqlite3.OperationalError as broken:
+            raise ValueError(f"{self.path}: not a verdict store ({broken})") from None
+        try:
+            self.prepare()
         except sqlite3.DatabaseError as broken:
             self.connection.close()
             raise ValueError(f"{self.path}: not a verdict store ({broken}); move it away to start afresh") from None
+        except ValueError:
+            self.connection.close()
+            raise
+
+    def prepare(self):
+        """Make or check the table; waits where SQLite itself would not (two processes that make one file)."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.prepare_once()
+            except sqlite3.OperationalError as busy:
+                if busy.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def prepare_once(self):
+        """One attempt of `prepare`."""
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, SCHEMA_VERSION):
+            raise ValueError(f"{self.path}: verdict store of schema {version}; this version reads {SCHEMA_VERSION}")
+        tables = {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables - {"replies"}:
+            raise ValueError(f"{self.path}: not a verdict store (it holds the table {min(tables - {'replies'})})")
+        self.connection.execute("PRAGMA journal_mode=WAL")
+        # WAL with synchronous=FULL syncs at every commit: a returned batch survives a power cut.
+        self.connection.execute("PRAGMA synchronous=FULL")
+        self.connection.executescript(SCHEMA)
+        self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def put(self, judge: str, decoding: str, replies: dict[str, Reply], sample: int = 0) -> None:
         """Store replies in one transaction. An ``ok`` reply is never replaced by a failed one."""

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-SENTENCE_END = re.compile(r"[.!?。！？]+(?:\s|$)")
+SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)")  # the last mark of a run, so that a long run costs no more
 NUMBERED = re.compile(r"(?m)^[ \t]*\(?\d{1,3}[.)、][ \t]")
 BULLET = re.compile(r"(?m)^[ \t]*[-*•–][ \t]")
 HEADING = re.compile(r"(?m)^[ \t]*#{1,6}[ \t]")
@@ -171,7 +171,7 @@ def response_features(response):
         log_count(response.count("(")),
         float(bool(OPENER.match(response))),
         float(bool(REFUSAL.search(response))),
-        float(response.rstrip()[-1:] in set(".!?。！？`\"”)|]}")),
+        float(response.rstrip()[-1:] in set('.!?。！？`"”)|]}')),
         float(not response.strip()),
     ]
 

@@ -73,7 +73,9 @@ class EncoderJudge:
             self.config["base"], self.config.get("revision"), adapter if adapter.is_dir() else None, device=device
         )
         self.heads = ScoreHeads(self.encoder.width, self.config["hidden"]).to(device).eval()
-        self.heads.load_state_dict({key: value.float() for key, value in load_file(folder / "heads.safetensors").items()})
+        self.heads.load_state_dict(
+            {key: value.float() for key, value in load_file(folder / "heads.safetensors").items()}
+        )
         self.cache = OrderedDict()
 
     def judge(self, requests):

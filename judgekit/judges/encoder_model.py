@@ -68,9 +68,7 @@ class ScoreHeads(nn.Module):
         if hidden:
             last = nn.Linear(hidden, 1, bias=False)
             nn.init.zeros_(last.weight)  # training starts from the features alone
-            self.text_head = nn.Sequential(
-                nn.Linear(2 * width, hidden), nn.GELU(), nn.Dropout(dropout), last
-            )
+            self.text_head = nn.Sequential(nn.Linear(2 * width, hidden), nn.GELU(), nn.Dropout(dropout), last)
 
     def forward(self, question, response, features):
         """Score and gate logit of each response.

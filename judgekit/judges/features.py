@@ -10,6 +10,7 @@ from judgekit.judges.base import fingerprint_of
 from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
 
+ROUNDING = 1e-5  # scores this close are equal: single-precision sums differ by less from row to row of a batch
 CLIP = 4.0  # standard deviations; one freak response must not decide by its freakishness
 
 
@@ -21,7 +22,7 @@ def standardise(values, mean, scale):
 def reply_of(difference, log_nu, score_first=None, score_second=None):
     """The reply under Davidson's model: the most probable outcome."""
     p_first, p_second, p_tie = (float(p) for p in outcome_probabilities(difference, log_nu))
-    if p_tie >= max(p_first, p_second) or difference == 0:
+    if p_tie >= max(p_first, p_second) or abs(difference) <= ROUNDING:
         verdict = "tie"
     else:
         verdict = "first" if p_first > p_second else "second"

@@ -28,7 +28,9 @@ class ReplayJudge:
         self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
-        said = sorted((item, order, verdict.verdict or "", verdict.raw or "") for (item, order), verdict in self.stored.items())
+        said = sorted(
+            (item, order, verdict.verdict or "", verdict.raw or "") for (item, order), verdict in self.stored.items()
+        )
         self.fingerprint = fingerprint_of("replay", 1, name, said)
         self.orders = tuple(sorted({order for _, order in self.stored}))
 

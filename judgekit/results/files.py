@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from judgekit import paths
 from judgekit.results.numbers import Number, checked_name
-from judgekit.results.provenance import git_state, versions
+from judgekit.results.provenance import git_state, process_age, versions
 
 SCHEMA = 1
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
@@ -25,7 +25,7 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     data : dict of str to str, optional
         SHA-256 of the upstream files that were read, by source.
     seconds : float, optional
-        Wall-clock seconds that the notebook took.
+        Wall-clock seconds that the notebook took; the age of this process (its kernel) by default.
     variant : str, optional
         Set when one notebook is run in variants.
 
@@ -57,7 +57,7 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     for other in sorted(folder.glob("*.json")):
         if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):
             raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
-    seconds = None if seconds is None else round(float(seconds), 1)
+    seconds = round(float(process_age() if seconds is None else seconds), 1)
     provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), **git_state()}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
     if not (path.exists() and _same(_read(path), document)):

@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -35,6 +36,13 @@ def versions():
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def process_age():
+    """Seconds since this process, a notebook's kernel for example, was started."""
+    import psutil
+
+    return time.time() - psutil.Process().create_time()
 
 
 def git_state():

@@ -73,13 +73,13 @@ class EncoderRecipe:
     max_response_tokens: int = 256
     steps: int = 400
     pairs_per_step: int = 16
-    quads_per_step: int = 8
+    quads_per_step: int = 12
     lr: float = 3e-4
     head_lr: float = 1e-3
     weight_decay: float = 0.01
     warmup: float = 0.06
     gate_weight: float = 0.5
-    neighbour_weight: float = 0.05
+    neighbour_weight: float = 0.1
     bf16: bool = True
     eval_every: int = 50
     seed: int = 0
@@ -459,8 +459,11 @@ class EncoderTrainer:
         with torch.no_grad():
             for name, parameter in parameters.items():
                 parameter.copy_(tensors[f"now.{name}"])
-                moments = {k: tensors[f"optimiser.{k}.{name}"] for k in ("step", "exp_avg", "exp_avg_sq")
-                           if f"optimiser.{k}.{name}" in tensors}
+                moments = {
+                    k: tensors[f"optimiser.{k}.{name}"]
+                    for k in ("step", "exp_avg", "exp_avg_sq")
+                    if f"optimiser.{k}.{name}" in tensors
+                }
                 if moments:
                     self.optimiser.state[parameter] = moments
         self.best = {**meta["best"], "state": {name: tensors[f"best.{name}"] for name in parameters}}
@@ -546,5 +549,3 @@ def forget_location(folder, base):
     config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
     path.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     (folder / "README.md").unlink(missing_ok=True)
-
-

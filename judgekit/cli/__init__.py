@@ -1,0 +1,199 @@
+"""The command line: judge a file of one's own pairs, fetch the pinned data.
+
+Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
+"""
+
+import json
+import os
+from functools import wraps
+from typing import Annotated, Literal
+
+import typer
+
+from judgekit import __version__
+from judgekit.cli.messages import (
+    BAD_INPUT,
+    BROKEN_PIPE,
+    DONE,
+    INTERRUPTED,
+    SOME_FAILED,
+    UNEXPECTED,
+    Stop,
+    complain,
+    reason,
+    silence_stdout,
+    tell,
+)
+from judgekit.cli.output import check_out, store_path, write_lines
+from judgekit.cli.running import Run, loaded_judge, shown_orders
+from judgekit.pairfile import PairFileError, read_pair_rows
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Judge pairs of responses, and fetch the data of the studies. Exit codes: 0 done; 2 bad usage or input, "
+    "nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
+)
+
+
+def main(arguments=None):
+    """Run the command line; the console script ``judgekit``.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        The exit code: 0 done, 2 bad usage or input, 3 finished with failed items, 130 interrupted, 1 anything else.
+    """
+    try:
+        command = typer.main.get_command(app)
+        return command(args=arguments, prog_name="judgekit", standalone_mode=False) or DONE
+    except typer.TyperException as usage:
+        return complain(BAD_INPUT, usage.format_message())
+    except Stop as stop:
+        return complain(stop.code, str(stop))
+    except Exception as unexpected:
+        if os.environ.get("JUDGEKIT_DEBUG") == "1":
+            raise
+        return complain(UNEXPECTED, f"{reason(unexpected)} (JUDGEKIT_DEBUG=1 shows where)")
+
+
+def interruptible(command):
+    """Answer Ctrl-C and a reader that went away in the command, before typer does."""
+
+    @wraps(command)
+    def wrapped(*args, **kwargs):
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise Stop(INTERRUPTED, "interrupted; nothing was written") from None
+        except BrokenPipeError:
+            silence_stdout()
+            return BROKEN_PIPE
+
+    return wrapped
+
+
+def print_version(wanted: bool):
+    """Print the version and end."""
+    if wanted:
+        print(f"judgekit {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+):
+    """Options before the command."""
+
+
+# ---------------------------------------------------------------- judgekit judge
+
+
+@app.command()
+@interruptible
+def judge(
+    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz.")],
+    out: Annotated[str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines; - is standard output.")],
+    judge_name: Annotated[
+        str, typer.Option("--judge", metavar="NAME", help="Judge, provider/model, or encoder/FOLDER.")
+    ] = "encoder/minilm",
+    order: Annotated[
+        Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
+    ] = "both",
+    resume: Annotated[
+        bool, typer.Option(help="Keep verdicts in VERDICTS.store.sqlite until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress bar and no notes; failures and accuracy are still shown.")
+    ] = False,
+):
+    """Judge every pair of a file.
+
+    PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
+    tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
+
+    VERDICTS gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none), p_a, p_b, p_tie
+    (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
+
+    With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
+    verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
+    equal), or a tie if the judge gives no probabilities. A pair has a verdict only if both orders have.
+
+    An interrupted run is continued by the same command and repeats no finished verdict; failed items are listed, give
+    exit code 3 and are tried again by the same command.
+    """
+    check_out(out, pairs)
+    rows = read_input(pairs)
+    asked = loaded_judge(judge_name, rows)
+    orders = shown_orders(asked, order)
+    if orders == ("ab",) and rows[0].form == "chosen" and not quiet:
+        tell("note: chosen responses are always shown first; a judge that favours the first will look right")
+    run = Run(rows, asked, orders, store_path(out) if resume and out != "-" else ":memory:", quiet)
+    results = run.results()
+    try:
+        write_lines(out, [json.dumps(result) + "\n" for result in results])
+    except BrokenPipeError:
+        raise
+    except OSError as full:
+        silence_stdout(out == "-")
+        name = "standard output" if out == "-" else out
+        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){run.kept()}") from None
+    return run.report(results, out)
+
+
+def read_input(pairs):
+    """The rows of the user's file."""
+    try:
+        return read_pair_rows(pairs)
+    except PairFileError as bad:
+        raise Stop(BAD_INPUT, str(bad)) from None
+
+
+# ---------------------------------------------------------------- judgekit fetch
+
+
+@app.command()
+@interruptible
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Sources such as pandalm, or files such as pandalm/testset-v1.json."),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the sources (with NAME, their files) instead of fetching them.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+):
+    """Fetch the pinned data files, all of them by default, and check their SHA-256.
+
+    Files are read from the mirror that the environment variable JUDGEKIT_DATA names, or else downloaded. Exit code 3:
+    some could not be had; the others are kept, and the same command tries again.
+    """
+    from judgekit.cli.listing import chosen_sources, print_sources
+    from judgekit.sources import DataError, fetch_all
+
+    try:
+        chosen = chosen_sources(names)
+        if listed:
+            print_sources(chosen, by_file=bool(names))
+            return DONE
+    except (DataError, NotADirectoryError) as bad:
+        raise Stop(BAD_INPUT, str(bad)) from None
+    try:
+        found = fetch_all(names or None, progress=not quiet)
+    except DataError as failed:
+        for line in str(failed).splitlines():
+            tell(f"error: {line}")
+        return SOME_FAILED
+    if not quiet:
+        tell(f"{len(found)} files are here and are what they should be")
+    return DONE

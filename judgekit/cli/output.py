@@ -1,0 +1,70 @@
+"""The file of verdicts, written whole or not at all, and the verdict store beside it."""
+
+import os
+import secrets
+import shutil
+import sys
+from pathlib import Path
+
+from judgekit.cli.messages import BAD_INPUT, Stop, reason
+
+
+def store_path(out):
+    """Where the verdicts of an unfinished run are kept."""
+    return f"{out}.store.sqlite"
+
+
+def remove_store(path):
+    """Delete the verdict store and SQLite's own files beside it."""
+    if path != ":memory:":
+        for suffix in ("", "-wal", "-shm"):
+            Path(path + suffix).unlink(missing_ok=True)
+
+
+def check_out(out, pairs):
+    """Refuse, before any work, an output file that could not or should not be written."""
+    if out == "-":
+        return
+    try:
+        if complaint := out_complaint(Path(out), Path(pairs)):
+            raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
+    except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
+        raise Stop(BAD_INPUT, f"--out {out}: {reason(bad)}") from None
+
+
+def out_complaint(path, pairs):
+    """What is wrong with an output path, or None."""
+    folder = Path(os.path.realpath(path)).parent
+    if path.is_dir():
+        return "is a folder; name a file in it"
+    if not folder.is_dir():
+        return f"the folder {folder} does not exist"
+    if path.exists():
+        if not path.is_file():
+            return "is not a regular file (use - for standard output)"
+        if pairs.exists() and path.samefile(pairs):
+            return "is the file of pairs itself"
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        return "may not be written to (permission denied)"
+    return None
+
+
+def write_lines(out, lines):
+    """Write a file in one step (or to standard output): it is there whole or not at all."""
+    if out == "-":
+        sys.stdout.writelines(lines)
+        sys.stdout.flush()
+        return
+    target = Path(os.path.realpath(out))
+    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "x", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(lines)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, part)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

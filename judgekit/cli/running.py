@@ -1,0 +1,132 @@
+"""One run of a judge over a user's file, from the name of the judge to the report."""
+
+import sqlite3
+import warnings
+from dataclasses import dataclass
+
+from judgekit.cli.combining import accuracy_line, combined
+from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNEXPECTED, Stop, reason, shortened, tell
+from judgekit.cli.output import remove_store
+from judgekit.judges import UnknownJudge, load_judge
+from judgekit.records import LABELS, ORDERS
+from judgekit.store import VerdictStore
+
+LISTED = 20  # failed items named one by one
+
+
+def loaded_judge(name, rows):
+    """The judge of a name; whatever is wrong with it is bad usage."""
+    label = None
+    if name == "baseline/majority_class":
+        labels = [row.pair.label for row in rows if row.pair.label is not None]
+        if not labels:
+            raise Stop(BAD_INPUT, f"{rows[0].place}: field 'label' is missing everywhere, and {name} needs labels")
+        label = max(LABELS, key=labels.count)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
+            return load_judge(name, label=label)
+    except UnknownJudge as unknown:
+        raise Stop(BAD_INPUT, str(unknown)) from None
+    except Exception as bad:  # damaged weights fail in many ways
+        raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
+
+
+def shown_orders(asked, order):
+    """The orders to show; a replayed judge may have one only."""
+    available = getattr(asked, "orders", ORDERS)
+    orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
+    if not orders:
+        raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
+    return orders
+
+
+@dataclass
+class Run:
+    """One run of a judge over a file.
+
+    Attributes
+    ----------
+    rows : list of PairRow
+    judge : judgekit.judges.Judge
+    orders : tuple of {"ab", "ba"}
+    path : str
+        The verdict store.
+    quiet : bool
+    """
+
+    rows: list
+    judge: object
+    orders: tuple
+    path: str
+    quiet: bool
+
+    def results(self):
+        """Judge all pairs; the rows that are written, in order."""
+        from judgekit.scoring import run_judge
+
+        try:
+            store = VerdictStore(self.path)
+        except (ValueError, OSError, sqlite3.Error) as broken:
+            said = str(broken) if isinstance(broken, ValueError) else f"{self.path}: {reason(broken)}"
+            raise Stop(BAD_INPUT, f"the verdict store cannot be used: {said}") from None
+        with store:
+            try:
+                verdicts = self.ask(store, run_judge)
+            except sqlite3.OperationalError as full:
+                raise Stop(UNEXPECTED, f"the verdict store {self.path} failed: {reason(full)}") from None
+            except sqlite3.DatabaseError as broken:
+                said = f"the verdict store {self.path} is damaged ({broken}); move it away to start afresh"
+                raise Stop(BAD_INPUT, said) from None
+        size = len(self.orders)
+        self.verdicts = [verdicts[i : i + size] for i in range(0, len(verdicts), size)]
+        given = zip(self.rows, self.verdicts, strict=True)
+        return [{"id": row.id, **combined(shown), "judge": self.judge.name} for row, shown in given]
+
+    def ask(self, store, run_judge):
+        """The verdicts in every order; an interruption says how many are kept."""
+        if (before := store.count(self.judge.fingerprint)) and not self.quiet:
+            tell(f"going on from {before} verdicts in {self.path}")
+        pairs = [row.pair for row in self.rows]
+        try:
+            return run_judge(self.judge, pairs, store, self.orders, progress=not self.quiet)
+        except KeyboardInterrupt:
+            count = store.count(self.judge.fingerprint)
+            raise Stop(INTERRUPTED, f"interrupted; nothing was written{self.kept(count)}") from None
+
+    def kept(self, count=None):
+        """Half a sentence on where the verdicts are and how to go on."""
+        if self.path == ":memory:":
+            return ""
+        number = "the" if count is None else count
+        return f"; {number} verdicts are kept in {self.path}, and the same command goes on from there"
+
+    def report(self, results, out):
+        """Say on standard error what came out; returns the exit code."""
+        n_failed = sum(result["status"] == "error" for result in results)
+        unread = [result for result in results if result["status"] in ("unparsed", "ambiguous")]
+        if unread and not self.quiet:
+            tell(f"{len(unread)} of {len(results)} pairs have no verdict because the reply could not be read")
+        if line := accuracy_line(self.rows, results, self.orders):
+            tell(line)
+        if not n_failed:
+            remove_store(self.path)
+            if not self.quiet:
+                tell(f"{len(results)} pairs judged by {self.judge.name}" + ("" if out == "-" else f": {out}"))
+            return DONE
+        self.list_failed(n_failed)
+        return SOME_FAILED
+
+    def list_failed(self, n_failed):
+        """Name the failed items, and say how to try them again."""
+        again = "" if self.path == ":memory:" else f"; the same command tries them again (the rest is in {self.path})"
+        tell(f"{n_failed} of {len(self.rows)} pairs failed{again}:")
+        failed = [
+            (row, next(verdict for verdict in shown if verdict.status == "error"))
+            for row, shown in zip(self.rows, self.verdicts, strict=True)
+            if any(verdict.status == "error" for verdict in shown)
+        ]
+        for row, verdict in failed[:LISTED]:
+            tell(f"  id {row.id!r:.80} ({row.place}): {shortened(verdict.raw or 'no reason given')}")
+        if n_failed > LISTED:
+            tell(f"  and {n_failed - LISTED} more")

@@ -1,0 +1,397 @@
+"""Users' own preference pairs, read from JSON lines or CSV.
+
+Whatever is wrong with a file is told in one sentence that names the file, the line and the field. Nothing in a text is
+ever interpreted: it is read, judged and forgotten.
+"""
+
+import codecs
+import csv
+import gzip
+import hashlib
+import json
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgekit.records import PreferencePair, Turn
+
+LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie", "c": "tie"}
+ROLES = ("system", "user", "assistant")
+OPTIONAL = ("reference", "label")
+LONGEST_CELL = 2**31 - 1  # the csv module's own limit is 131,072 characters
+FORMS = {"responses": "response_a/response_b", "chosen": "chosen/rejected"}
+
+
+class PairFileError(ValueError):
+    """A file of pairs cannot be read; the message names file, line and field and says what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, counted from 1, for error messages."""
+
+    path: Path
+    line: int | None = None
+
+    def __str__(self):
+        name = str(self.path)
+        name = name if name.isprintable() else repr(name)
+        return name if self.line is None else f"{name}, line {self.line}"
+
+    def error(self, complaint, field=None):
+        """A `PairFileError` about this line or one of its fields."""
+        return PairFileError(f"{self}: " + (f"field {field!r} {complaint}" if field else complaint))
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """One row of a user's file.
+
+    Attributes
+    ----------
+    id : str or int
+        As given; the line number where the row has none.
+    pair : PreferencePair
+        Its ``item_id`` is the id as text, its ``cluster_id`` a hash of the prompt.
+    place : Place
+        Where the row begins.
+    form : {"responses", "chosen"}
+        Whether the row had ``response_a``/``response_b`` or ``chosen``/``rejected``.
+    """
+
+    id: str | int
+    pair: PreferencePair
+    place: Place
+    form: str
+
+
+class Fields(dict):
+    """The fields of a row, and the first name that stood there twice."""
+
+    def __init__(self, pairs):
+        pairs = list(pairs)
+        super().__init__(pairs)
+        counts = Counter(name for name, _ in pairs) if len(self) != len(pairs) else {}
+        self.repeated = next((name for name, count in counts.items() if count > 1), None)
+
+
+def read_pairs(path):
+    """The preference pairs of a user's file.
+
+    Parameters
+    ----------
+    path : path
+        JSON lines, or CSV with a header where the name ends in ``.csv``; either may be gzipped (``.gz``). UTF-8.
+
+    Returns
+    -------
+    list of PreferencePair
+        In the order of the file.
+
+    Raises
+    ------
+    PairFileError
+        If anything is wrong with the file.
+
+    Notes
+    -----
+    A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
+    a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
+    is a tie; ``1`` and ``2`` are refused because they may count from 0). Or it is ``prompt``, ``chosen``, ``rejected``,
+    each a text or a list of ``{"role", "content"}`` messages, as preference sets for training have them; the chosen
+    response is then A, and the label is A. Other fields are ignored.
+    """
+    return [row.pair for row in read_pair_rows(path)]
+
+
+def read_pair_rows(path):
+    """The rows of a user's file, with ids as given; otherwise as `read_pairs`.
+
+    Returns
+    -------
+    list of PairRow
+    """
+    path = Path(path)
+    rows, seen = [], {}
+    for place, fields in records(path):
+        row = pair_row(fields, place)
+        if row.pair.item_id in seen:
+            raise place.error(f"is {row.id!r:.80}, which also stands in line {seen[row.pair.item_id]}", "id")
+        if rows and row.form != rows[0].form:
+            had, has = FORMS[rows[0].form], FORMS[row.form]
+            raise place.error(f"has {has}, but line {rows[0].place.line} has {had}: use one of the two throughout")
+        seen[row.pair.item_id] = place.line
+        rows.append(row)
+    if not rows:
+        raise Place(path).error("holds no pairs (the file is empty, or has only a header)")
+    return rows
+
+
+# ---------------------------------------------------------------- lines
+
+
+def decoded_lines(path):
+    """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end)."""
+    offset = 0
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as stream:
+            for number, line in enumerate(stream, 1):
+                yield number, decoded(line, offset, Place(path, number))
+                offset += len(line)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as bad:
+        raise Place(path).error(f"is no gzip file, or a damaged one ({bad})") from None
+    except FileNotFoundError:
+        raise Place(path).error("there is no such file") from None
+    except IsADirectoryError:
+        raise Place(path).error("is a folder, not a file") from None
+    except OSError as bad:
+        raise Place(path).error(f"cannot be read ({bad.strerror or bad})") from None
+
+
+def decoded(line, offset, place):
+    """One line as text; what is not text is named by its byte offset in the (uncompressed) file."""
+    if offset == 0:
+        if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise place.error("is UTF-16 text (byte offset 0): save the file as UTF-8")
+        if line.startswith(b"\x1f\x8b"):
+            raise place.error("is not UTF-8 text but gzip data (byte offset 0): let the file's name end in .gz")
+        if line.startswith(codecs.BOM_UTF8):
+            return decoded(line[len(codecs.BOM_UTF8) :], len(codecs.BOM_UTF8), place)
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as bad:
+        found = f"0x{line[bad.start]:02x} at byte offset {offset + bad.start}"
+        raise place.error(f"is not UTF-8 text ({found}): save the file as UTF-8") from None
+    if "\0" in text:
+        raise place.error(f"holds a NUL byte in column {text.index(chr(0)) + 1}: not text (in JSON, write \\u0000)")
+    return text
+
+
+# ---------------------------------------------------------------- records
+
+
+def records(path):
+    """Rows of a file as (Place, Fields)."""
+    if "\0" in str(path):
+        raise Place(path).error("no file has a NUL in its name")
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return csv_records(path) if plain.suffix.lower() == ".csv" else json_records(path)
+
+
+def json_records(path):
+    """Rows of JSON lines; blank lines are skipped."""
+    for number, text in decoded_lines(path):
+        if text.strip(" \t\r\n"):
+            yield Place(path, number), json_fields(text.rstrip("\r\n"), Place(path, number))
+
+
+def json_fields(text, place):
+    """One JSON object."""
+    if text.lstrip().startswith("["):
+        raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
+    try:
+        value = json.loads(text, object_pairs_hook=Fields)
+    except json.JSONDecodeError as bad:
+        hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
+        raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
+    except RecursionError:
+        raise place.error("not JSON that can be read (nested too deeply)") from None
+    except ValueError as bad:  # a number of thousands of digits
+        raise place.error(f"not JSON that can be read ({bad})") from None
+    if not isinstance(value, Fields):
+        raise place.error(f"is {kind_of(value)}, not an object with the fields of a pair")
+    if value.repeated is not None:
+        raise place.error("stands twice in this row", value.repeated)
+    return value
+
+
+def csv_records(path):
+    """Rows of a CSV file; a row's line is the one it begins in."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        reader = csv.reader((text for _, text in decoded_lines(path)), strict=True)
+        header = None
+        while True:
+            place = Place(path, reader.line_num + 1)
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as bad:
+                raise place.error(f"not CSV ({bad})") from None
+            if not cells:
+                continue
+            if header is None:
+                header = csv_header(cells, place)
+            else:
+                yield place, csv_fields(header, cells, place)
+    finally:
+        csv.field_size_limit(before)
+
+
+def csv_header(cells, place):
+    """Names of the columns, each once."""
+    names = Fields((name.strip(), None) for name in cells)
+    if names.repeated is not None:
+        raise place.error("stands twice in the header", names.repeated)
+    return list(names)
+
+
+def csv_fields(header, cells, place):
+    """One CSV row; an empty optional cell is an absent field."""
+    if len(cells) != len(header):
+        raise place.error(f"has {len(cells)} columns, but the header has {len(header)} ({names_of(header)})")
+    filled = zip(header, cells, strict=True)
+    return Fields((name, cell) for name, cell in filled if cell or name not in OPTIONAL)
+
+
+# ---------------------------------------------------------------- fields
+
+
+def pair_row(fields, place):
+    """One row as a `PairRow`."""
+    chosen = "chosen" in fields or "rejected" in fields
+    if chosen and ("response_a" in fields or "response_b" in fields):
+        raise place.error("has both response_a/response_b and chosen/rejected: which pair is meant?")
+    given = id_of(fields, place)
+    texts = chosen_texts(fields, place) if chosen else response_texts(fields, place)
+    prompt = json.dumps([texts["question"], [turn.question for turn in texts.get("turns", ())]])
+    pair = PreferencePair(
+        # A lone surrogate cannot be hashed or stored as UTF-8; the id as given is kept beside the pair.
+        item_id=str(given).encode("utf-8", "backslashreplace").decode("utf-8"),
+        benchmark="pairs",
+        cluster_id=hashlib.sha256(prompt.encode()).hexdigest()[:16],
+        reference=optional_text(fields, "reference", place),
+        source=str(place),
+        **texts,
+    )
+    return PairRow(given, pair, place, "chosen" if chosen else "responses")
+
+
+def response_texts(fields, place):
+    """Texts and label of a ``question``, ``response_a``, ``response_b`` row."""
+    texts = {name: text_of(fields, name, place) for name in ("question", "response_a", "response_b")}
+    return texts | {"label": label_of(fields, place)}
+
+
+def chosen_texts(fields, place):
+    """Texts, earlier turns and label of a ``prompt``, ``chosen``, ``rejected`` row.
+
+    The responses may be whole conversations: what both share is then the prompt, or repeats it.
+    """
+    if label_of(fields, place) not in (None, "A"):
+        raise place.error(f"is {fields['label']!r:.40}, but the chosen response is A by definition", "label")
+    sides = {name: messages_of(fields, name, place, "assistant") for name in ("chosen", "rejected")}
+    chosen, rejected = sides.values()
+    shared = 0
+    while shared < min(len(chosen), len(rejected)) - 1 and chosen[shared] == rejected[shared]:
+        shared += 1
+    for name, messages in sides.items():
+        if [role for role, _ in messages[shared:]] != ["assistant"]:
+            raise place.error("does not hold exactly one assistant message after the shared messages", name)
+    # With the conversation inside the responses the prompt may be left out.
+    prompt = messages_of(fields, "prompt", place, "user") if "prompt" in fields or not shared else []
+    context = chosen[:shared]
+    if prompt not in (context[: len(prompt)], context[len(context) - len(prompt) :]):
+        context = prompt + context
+    turns, question = turns_of(context, place)
+    texts = {"question": question, "response_a": chosen[-1][1], "response_b": rejected[-1][1]}
+    return texts | {"turns": turns, "label": "A"}
+
+
+def turns_of(messages, place):
+    """Earlier turns and the question; a system message stands before the user's text."""
+    turns, asked = [], []
+    for role, text in messages:
+        if role == "assistant":
+            turns.append(Turn("\n\n".join(asked), text, text))
+            asked = []
+        else:
+            asked.append(text)
+    if not asked:
+        raise place.error("does not end with a user message", "prompt")
+    return tuple(turns), "\n\n".join(asked)
+
+
+def messages_of(fields, name, place, role):
+    """A field as a list of (role, text): a plain text is one message of the given role."""
+    value = present(fields, name, place)
+    if isinstance(value, str):
+        return [(role, value)]
+    if not isinstance(value, list):
+        raise place.error(f"is {kind_of(value)}, not text or a list of messages", name)
+    if not value:
+        raise place.error("is an empty list of messages", name)
+    return [message_of(message, f"{name}[{index}]", place) for index, message in enumerate(value)]
+
+
+def message_of(message, name, place):
+    """One ``{"role", "content"}`` object as (role, text)."""
+    if not isinstance(message, dict):
+        raise place.error(f"is {kind_of(message)}, not an object with role and content", name)
+    role = text_of(message, "role", place, name + ".")
+    if role not in ROLES:
+        raise place.error(f"is {role!r:.40}, not one of {', '.join(ROLES)}", f"{name}.role")
+    return role, text_of(message, "content", place, name + ".")
+
+
+def id_of(fields, place):
+    """The id as given, or the line number."""
+    value = fields.get("id", place.line)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise place.error(f"is {kind_of(value)}, not text or a whole number", "id")
+    if value == "":
+        raise place.error("is empty (leave the field out to use line numbers)", "id")
+    return value
+
+
+def label_of(fields, place):
+    """The label, or None where there is none."""
+    value = optional_text(fields, "label", place)
+    word = (value or "").strip().lower()
+    if not word:
+        return None
+    if word in ("0", "1", "2"):
+        raise place.error(f"is {value!r}, which may count from 0 or from 1: write A, B or tie", "label")
+    if word not in LABEL_WORDS:
+        raise place.error(f"is {value!r:.80}, not A, B or tie", "label")
+    return LABEL_WORDS[word]
+
+
+def present(fields, name, place, prefix=""):
+    """The value of a field that must be there."""
+    if name not in fields:
+        raise place.error(f"is missing (the row has: {names_of(fields)})", prefix + name)
+    return fields[name]
+
+
+def text_of(fields, name, place, prefix=""):
+    """A field that must be text; empty is allowed."""
+    value = present(fields, name, place, prefix)
+    if not isinstance(value, str):
+        raise place.error(f"is {kind_of(value)}, not text", prefix + name)
+    return value
+
+
+def optional_text(fields, name, place):
+    """A field that may be absent or null."""
+    return None if fields.get(name) is None else text_of(fields, name, place)
+
+
+def names_of(fields):
+    """Names of fields for an error message, shortened and without control characters."""
+    text = ", ".join(map(str, fields)) or "nothing"
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def kind_of(value):
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"the number {value!r:.40}"
+    return {list: "a list", str: "text"}.get(type(value), "an object")

@@ -1,0 +1,589 @@
+"""The command line: bad input is named, legal input is judged, an interrupted run goes on where it was."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_pairfile import BAD_FILES, GOOD, ODD_TEXTS, pair_line, write
+
+from judgekit.cli import main
+from judgekit.cli.combining import combined
+from judgekit.records import Verdict
+from judgekit.store import Reply
+
+EXECUTABLE = Path(sys.executable).with_name("judgekit")
+LONGER = ["--judge", "baseline/longer"]
+
+
+def run_command(*arguments, **options):
+    """The installed command in a process of its own."""
+    return subprocess.run([EXECUTABLE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def store_of(out):
+    return out.with_name(out.name + ".store.sqlite")
+
+
+@pytest.fixture
+def judge_file(tmp_path, capsys):
+    """Judge a content in-process: (exit code, rows written or None, standard error)."""
+
+    def judged(content, *arguments, name="pairs.jsonl"):
+        path, out = write(tmp_path, content, name), tmp_path / "verdicts.jsonl"
+        out.unlink(missing_ok=True)
+        code = main(["judge", str(path), "--out", str(out), *(arguments or LONGER)])
+        return code, read_lines(out) if out.exists() else None, capsys.readouterr().err
+
+    return judged
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(tmp_path, capsys, name):
+    """Exit code 2, one line that names what is wrong, nothing written: not even an older file is touched."""
+    file, content, wanted = BAD_FILES[name]
+    path, out = write(tmp_path, content, file), write(tmp_path, "older", "out.jsonl")
+    assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {path}") and said.err.count("\n") == 1
+    assert all(words in said.err for words in wanted) and "Traceback" not in said.err
+    assert sorted(os.listdir(tmp_path)) == sorted([file, "out.jsonl"]) and out.read_text() == "older"
+
+
+@pytest.mark.parametrize("name", ["missing field", "Latin-1", "CSV open quote"])
+def test_bad_files_by_the_executable(tmp_path, name):
+    file, content, wanted = BAD_FILES[name]
+    done = run_command("judge", write(tmp_path, content, file), "--out", tmp_path / "out.jsonl", *LONGER)
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert all(words in done.stderr for words in wanted)
+    assert os.listdir(tmp_path) == [file]
+
+
+@pytest.mark.parametrize(
+    "arguments, wanted",
+    [
+        ([], "Missing command"),
+        (["judge"], "PAIRS"),
+        (["judge", "p.jsonl"], "--out"),
+        (["judge", "p.jsonl", "--out", "o", "--order", "aa"], "--order"),
+        (["judge", "p.jsonl", "--out", "o", "--nope"], "--nope"),
+        (["nope"], "nope"),
+        (["judge", "none.jsonl", "--out", "o"], "none.jsonl: there is no such file"),
+        (["judge", ".", "--out", "o"], "is a folder"),
+        (["judge", "p.jsonl", "--out", "."], "is a folder"),
+        (["judge", "p.jsonl", "--out", "no/o"], "does not exist"),
+        (["judge", "p.jsonl", "--out", "p.jsonl"], "is the file of pairs itself"),
+        (["judge", "p.jsonl", "--out", "link"], "is the file of pairs itself"),
+        (["judge", "p.jsonl", "--out", "/dev/null"], "not a regular file"),
+        (["judge", "p.jsonl", "--out", "x" * 300], "--out"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "nope"], "no judge is called 'nope'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/none"], "no judge is called 'encoder/none'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "baseline/majority_class"], "'label'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/broken"], "broken"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", ""], "no judge is called ''"),
+        (["fetch", "nope"], "nope"),
+        (["fetch", "--list", "nope/nope.json"], "nope/nope.json"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, GOOD, "p.jsonl")
+    (tmp_path / "link").symlink_to("p.jsonl")
+    (tmp_path / "broken").mkdir()
+    write(tmp_path / "broken", "{", "judge.json")
+    before = sorted(os.listdir(tmp_path))
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and wanted in said and said.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_folders_that_may_not_be_written(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path, GOOD)
+    monkeypatch.setattr("judgekit.cli.output.os.access", lambda *_: False)
+    assert main(["judge", str(path), "--out", str(tmp_path / "o"), *LONGER]) == 2
+    assert "permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database at all, but long enough to be read as one", b"SQLite format 3\0" * 80]
+)
+def test_broken_stores(tmp_path, capsys, content):
+    path, out = write(tmp_path, GOOD), tmp_path / "o.jsonl"
+    store_of(out).write_bytes(content)
+    assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
+    assert str(store_of(out)) in capsys.readouterr().err
+    assert store_of(out).read_bytes() == content and not out.exists()
+
+
+def test_a_store_that_is_a_folder(tmp_path, capsys):
+    path, out = write(tmp_path, GOOD), tmp_path / "o.jsonl"
+    store_of(out).mkdir()
+    assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
+    assert "verdict store" in capsys.readouterr().err
+
+
+def test_unexpected_errors_are_one_line(tmp_path, monkeypatch, capsys):
+    def broken(*_):
+        raise ZeroDivisionError("first\nsecond")
+
+    monkeypatch.setattr("judgekit.cli.read_pair_rows", broken)
+    arguments = ["judge", str(write(tmp_path, GOOD)), "--out", str(tmp_path / "o")]
+    monkeypatch.delenv("JUDGEKIT_DEBUG", raising=False)
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == "error: ZeroDivisionError: first second (JUDGEKIT_DEBUG=1 shows where)\n"
+    monkeypatch.setenv("JUDGEKIT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(arguments)
+
+
+# ---------------------------------------------------------------- legal input
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS)
+@pytest.mark.parametrize("judge", ["baseline/longer", "baseline/random"])
+def test_odd_texts_are_judged(judge_file, name, judge):
+    text = ODD_TEXTS[name]
+    lines = [pair_line(response_a=text), pair_line(id="q", question=text), pair_line(id=text or "e", reference=text)]
+    code, rows, _ = judge_file("\n".join(lines), "--judge", judge)
+    assert code == 0 and [row["id"] for row in rows] == ["x", "q", text or "e"]
+    assert all(row["status"] == "ok" and row["verdict"] in ("A", "B", "tie") for row in rows)
+
+
+def test_order_and_ids_are_kept(judge_file):
+    ids = [9, "b", 3, "10", "ü", 0, -1]
+    code, rows, _ = judge_file("\n".join(pair_line(id=i, response_a="x" * n) for n, i in enumerate(ids)))
+    assert code == 0 and [row["id"] for row in rows] == ids
+    assert [row["verdict"] for row in rows] == ["B", "B", "B", "tie", "A", "A", "A"]
+    assert list(rows[0]) == ["id", "verdict", "p_a", "p_b", "p_tie", "status", "judge"]
+
+
+def test_formats_give_the_same_verdicts(judge_file):
+    pairs = [("q", "long one", "short"), ("r", "a", "b,c"), ("s", "", "")]
+    plain = [json.dumps(dict(zip(("question", "response_a", "response_b"), p, strict=True))) for p in pairs]
+    chosen = [json.dumps(dict(zip(("prompt", "chosen", "rejected"), p, strict=True))) for p in pairs]
+    table = "question,response_a,response_b\n" + "\n".join(",".join(f'"{text}"' for text in p) for p in pairs)
+    contents = [("p.jsonl", "\n".join(plain)), ("p.csv", table), ("c.jsonl", "\n".join(chosen))]
+    verdicts = [[row["verdict"] for row in judge_file(content, name=name)[1]] for name, content in contents]
+    assert verdicts == [["A", "B", "tie"]] * 3
+
+
+@pytest.mark.parametrize(
+    "judge, order, verdict",
+    [("first", "ab", "A"), ("first", "ba", "B"), ("first", "both", "tie"), ("second", "ab", "B")],
+)
+def test_orders(judge_file, judge, order, verdict):
+    code, rows, _ = judge_file(GOOD, "--judge", f"baseline/{judge}", "--order", order)
+    assert code == 0 and rows[0]["verdict"] == verdict
+
+
+def said(order, verdict, p=(None, None, None), status="ok"):
+    return Verdict("x", "judge", order, verdict, *p, status=status)
+
+
+@pytest.mark.parametrize(
+    "ab, ba, expected",
+    [
+        (("A", (0.6, 0.3, 0.1)), ("B", (0.2, 0.5, 0.3)), ("tie", 0.4)),  # A and B equal on average
+        (("A", (0.8, 0.1, 0.1)), ("B", (0.4, 0.6, 0.0)), ("A", 0.6)),
+        (("A", (0.5, 0.0, 0.5)), ("tie", (0.3, 0.0, 0.7)), ("tie", 0.4)),
+        (("A", (None, None, None)), ("B", (None, None, None)), ("tie", None)),
+        (("B", (None, None, None)), ("B", (0.0, 1.0, 0.0)), ("B", None)),
+        (("A", (float("nan"), 0.0, 1.0)), ("A", (1.0, 0.0, 0.0)), ("A", None)),
+    ],
+)
+def test_orders_are_combined(ab, ba, expected):
+    row = combined([said("ab", *ab), said("ba", *ba)])
+    assert (row["verdict"], row["p_a"], row["status"]) == (*expected, "ok")
+
+
+def test_a_pair_without_both_orders_has_no_verdict():
+    row = combined([said("ab", "A", (1.0, 0.0, 0.0)), said("ba", None, status="unparsed")])
+    assert (row["verdict"], row["p_a"], row["status"]) == (None, None, "unparsed")
+    row = combined([said("ab", None, status="unparsed"), said("ba", None, status="error")])
+    assert row["status"] == "error"
+
+
+def test_accuracy_line(judge_file):
+    labels = ["A", "b", None, "TIE", "A"]
+    lines = [pair_line(id=i, question=f"q{i // 4}", response_a="longer", label=label) for i, label in enumerate(labels)]
+    _, _, err = judge_file("\n".join(lines))
+    assert re.search(r"accuracy 50\.0% \(95% interval [\d.]+% to [\d.]+%; n = 4 labelled pairs, 2 questions;", err)
+    assert "both orders combined" in err
+    assert "95%" not in judge_file(GOOD)[2]
+    assert "not defined for one question" in judge_file(pair_line(label="A"))[2]
+
+
+def test_majority_class(judge_file):
+    lines = [pair_line(id=i, label=label) for i, label in enumerate(["B", "B", "A", None])]
+    code, rows, err = judge_file("\n".join([*lines, pair_line(id="\ud800")]), "--judge", "baseline/majority_class")
+    assert code == 0 and {row["verdict"] for row in rows} == {"B"} and "accuracy 66.7%" in err
+
+
+def test_chosen_first_is_noted(judge_file):
+    content = '{"prompt": "q", "chosen": "c", "rejected": "r"}'
+    assert "always shown first" in judge_file(content, *LONGER, "--order", "ab")[2]
+    assert "always shown first" not in judge_file(content)[2]
+
+
+def test_quiet(judge_file):
+    assert judge_file(GOOD, *LONGER, "--quiet") == (0, judge_file(GOOD)[1], "")
+
+
+def test_standard_output(tmp_path):
+    path = write(tmp_path, GOOD + "\n" + pair_line(id="\ud800é"))
+    done = run_command("judge", path, "--out", "-", *LONGER, env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"})
+    assert done.returncode == 0
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["x", "\ud800é"]
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_reader_that_goes_away(tmp_path):
+    path = write(tmp_path, "\n".join(pair_line(id=i) for i in range(5000)))
+    process = subprocess.Popen(
+        [EXECUTABLE, "judge", path, "--out", "-", *LONGER], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    said_last = process.stderr.read()
+    assert process.wait(60) == 141 and said_last == b""
+
+
+def test_an_older_file_is_replaced_with_its_mode(tmp_path):
+    path, out = write(tmp_path, GOOD), write(tmp_path, "older", "o.jsonl")
+    out.chmod(0o640)
+    (tmp_path / "link").symlink_to(out)
+    assert main(["judge", str(path), "--out", str(tmp_path / "link"), *LONGER]) == 0
+    assert out.stat().st_mode & 0o777 == 0o640 and read_lines(out)[0]["id"] == "x"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    path, out = write(tmp_path, GOOD), write(tmp_path, "older", "o.jsonl")
+    monkeypatch.setattr("judgekit.cli.output.os.fsync", full)
+    assert main(["judge", str(path), "--out", str(out), *LONGER]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert out.read_text() == "older"
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name, store_of(out).name])
+
+
+# ---------------------------------------------------------------- resuming
+
+
+class CountingJudge:
+    """Replies "first" and writes down what it was asked; stops or fails as told."""
+
+    name, fingerprint, decoding, batch_size, sees_item = "test/counting", "counting", "{}", 4, False
+
+    def __init__(self, stop_after=None, stop=None, failing=()):
+        self.asked, self.calls = [], 0
+        self.stop_after, self.stop, self.failing = stop_after, stop, failing
+
+    def judge(self, requests):
+        if self.calls == self.stop_after:
+            self.stop()
+        self.calls += 1
+        self.asked += [(request.question, request.order) for request in requests]
+        if any(request.question in self.failing for request in requests):
+            raise RuntimeError("cannot \x1b[2J do\nthis one")
+        return [Reply("first") for _ in requests]
+
+
+@pytest.fixture
+def use_judge(monkeypatch):
+    """Let the command load the given judge."""
+
+    def use(judge):
+        monkeypatch.setattr("judgekit.cli.running.load_judge", lambda *_, **__: judge)
+        return judge
+
+    return use
+
+
+def many(n=20):
+    return "\n".join(pair_line(id=i, question=f"q{i}") for i in range(n))
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_interrupted_run_goes_on(tmp_path, capsys, use_judge):
+    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+    first = use_judge(CountingJudge(stop_after=3, stop=interrupt))
+    assert main(["judge", str(path), "--out", str(out)]) == 130
+    err = capsys.readouterr().err
+    assert "interrupted" in err and "12 verdicts are kept" in err and "Traceback" not in err
+    assert not out.exists() and store_of(out).exists()
+    second = use_judge(CountingJudge())
+    assert main(["judge", str(path), "--out", str(out)]) == 0
+    assert len(first.asked) == 12 and len(second.asked) == 28
+    assert set(first.asked).isdisjoint(second.asked)
+    assert [row["id"] for row in read_lines(out)] == list(range(20))
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def test_interrupted_without_resume_keeps_nothing(tmp_path, capsys, use_judge):
+    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+    use_judge(CountingJudge(stop_after=3, stop=interrupt))
+    assert main(["judge", str(path), "--out", str(out), "--no-resume"]) == 130
+    assert "nothing was written\n" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["pairs.jsonl"]
+
+
+def test_interrupted_while_loading(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("judgekit.cli.running.load_judge", lambda *_, **__: interrupt())
+    assert main(["judge", str(write(tmp_path, GOOD)), "--out", str(tmp_path / "o")]) == 130
+    assert capsys.readouterr().err == "interrupted; nothing was written\n"
+
+
+KILLED = """
+import os, signal, sys, time
+sys.path.insert(0, {tests!r})
+import judgekit.cli, judgekit.cli.running
+from test_cli import CountingJudge
+stop = {stop}
+judge = CountingJudge(3, stop)
+judgekit.cli.running.load_judge = lambda *_, **__: judge
+sys.exit(judgekit.cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    "stop, code",
+    [
+        ("lambda: os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("lambda: os._exit(9)", 9),
+        ("lambda: (os.kill(os.getpid(), signal.SIGINT), time.sleep(9))", 130),
+    ],
+    ids=["SIGKILL", "exit", "SIGINT"],
+)
+def test_killed_run_goes_on(tmp_path, use_judge, stop, code):
+    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+    script = KILLED.format(tests=str(Path(__file__).parent), stop=stop)
+    done = subprocess.run(
+        [sys.executable, "-c", script, "judge", path, "--out", out], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == code and "Traceback" not in done.stderr
+    judge = use_judge(CountingJudge())
+    assert main(["judge", str(path), "--out", str(out)]) == 0
+    assert len(judge.asked) == 28 and len(read_lines(out)) == 20
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def test_failed_items_are_listed_and_tried_again(tmp_path, capsys, use_judge):
+    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+    use_judge(CountingJudge(failing=("q3", "q7")))
+    arguments = ["judge", str(path), "--out", str(out), "--quiet"]
+    assert main(arguments) == 3
+    err = capsys.readouterr().err
+    assert "2 of 20 pairs failed" in err and str(store_of(out)) in err
+    assert f"id 3 ({path}, line 4): RuntimeError: cannot" in err and "\x1b" not in err
+    assert err.count("\n") == 3
+    rows = read_lines(out)
+    assert [row["id"] for row in rows if row["status"] == "error"] == [3, 7] and rows[3]["verdict"] is None
+    judge = use_judge(CountingJudge())
+    assert main(arguments) == 0
+    assert sorted(judge.asked) == [("q3", "ab"), ("q3", "ba"), ("q7", "ab"), ("q7", "ba")]
+    assert not store_of(out).exists() and {row["status"] for row in read_lines(out)} == {"ok"}
+
+
+def test_long_lists_of_failures_are_cut(judge_file, use_judge):
+    use_judge(CountingJudge(failing=[f"q{i}" for i in range(50)]))
+    code, _, err = judge_file(many(50), "--no-resume", "--quiet")
+    assert code == 3 and err.count("\n") == 22 and err.endswith("and 30 more\n")
+
+
+def test_damaged_store_in_the_middle(tmp_path, capsys, use_judge):
+    """Damage that shows only when the verdicts are read is told in one line, too."""
+    path, out = write(tmp_path, many(200)), tmp_path / "o.jsonl"
+    use_judge(CountingJudge(stop_after=90, stop=interrupt))
+    assert main(["judge", str(path), "--out", str(out)]) == 130
+    with sqlite3.connect(store_of(out)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    content = bytearray(store_of(out).read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    store_of(out).write_bytes(content)
+    capsys.readouterr()
+    assert main(["judge", str(path), "--out", str(out)]) == 2
+    assert "damaged" in capsys.readouterr().err and not out.exists()
+
+
+# ---------------------------------------------------------------- anything at all
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(
+    [
+        "id",
+        "question",
+        "response_a",
+        "response_b",
+        "reference",
+        "label",
+        "prompt",
+        "chosen",
+        "rejected",
+        "role",
+        "content",
+    ]
+)
+VALUES = st.text(max_size=5) | st.sampled_from(["A", "user"]) | ANYTHING
+ROWS = st.dictionaries(FIELDS, VALUES, max_size=8) | ANYTHING
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def check_anything(folder, capsys, content, name):
+    """Any content ends with 0 or 2, and with 2 in one line of error and no output."""
+    path, out = write(folder, content, name), folder / "o.jsonl"
+    out.unlink(missing_ok=True)
+    code = main(["judge", str(path), "--out", str(out), "--judge", "baseline/first", "--no-resume", "--quiet"])
+    err = capsys.readouterr().err
+    assert code in (0, 2) and out.exists() == (code == 0)
+    if code == 2:
+        assert err.startswith(f"error: {path}") and err.count("\n") == 1
+
+
+@QUICK
+@given(content=st.binary(max_size=200), name=st.sampled_from(["p.jsonl", "p.csv", "p.jsonl.gz"]))
+def test_random_bytes(tmp_path, capsys, content, name):
+    check_anything(tmp_path, capsys, content, name)
+
+
+@QUICK
+@given(rows=st.lists(ROWS, max_size=4))
+def test_random_json(tmp_path, capsys, rows):
+    check_anything(tmp_path, capsys, "\n".join(map(json.dumps, rows)), "p.jsonl")
+
+
+@QUICK
+@given(body=st.text(alphabet='",\n\r ab\0é', max_size=60))
+def test_random_csv(tmp_path, capsys, body):
+    check_anything(tmp_path, capsys, "question,response_a,response_b\n" + body, "p.csv")
+
+
+# ---------------------------------------------------------------- start-up, version, sources
+
+
+def test_start_up_is_light():
+    """``--help`` and bad input load no heavy library."""
+    script = (
+        "import sys; from judgekit.cli import main; main(['judge', '--help']); main(['judge', 'none', '--out', 'o']); "
+        "print([m for m in ('torch', 'transformers', 'pandas', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("[]\n") and "there is no such file" in done.stderr
+
+
+def test_help_is_quick():
+    fastest = min(timed(lambda: run_command("--help")) for _ in range(3))
+    assert fastest < 0.5
+
+
+def timed(function):
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def test_version():
+    done = run_command("--version")
+    assert (done.returncode, done.stdout) == (0, "judgekit 0.1.0\n")
+
+
+def test_fetch_list(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("judgekit.paths.data_mirror", lambda: tmp_path)
+    (tmp_path / "raw/pandalm").mkdir(parents=True)
+    (tmp_path / "raw/pandalm/testset-v1.json.gz").write_bytes(b"")
+    assert main(["fetch", "--list"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["source", "files", "MB", "here", "split", "licence"] and len(table) > 20
+    assert main(["fetch", "--list", "pandalm"]) == 0
+    rows = {line.split()[0]: line.split()[3] for line in capsys.readouterr().out.splitlines()}
+    assert rows["pandalm/testset-v1.json"] == "yes" and "0" in rows.values()
+
+
+def test_fetch_that_fails_names_each_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("judgekit.paths.data_mirror", lambda: tmp_path)
+    assert main(["fetch", "pandalm/testset-v1.json", "--quiet"]) == 3
+    err = capsys.readouterr().err
+    assert "pandalm/testset-v1.json: not in the mirror" in err and "Traceback" not in err
+    monkeypatch.undo()
+    monkeypatch.setattr("judgekit.paths.data_mirror", raise_not_a_folder)
+    assert main(["fetch", "pandalm"]) == 2
+    assert "not a folder" in capsys.readouterr().err
+
+
+def raise_not_a_folder():
+    raise NotADirectoryError("JUDGEKIT_DATA is 'x', which is not a folder")
+
+
+@pytest.mark.realdata
+def test_fetch_from_the_mirror(capsys):
+    assert main(["fetch", "pandalm", "--quiet"]) == 0
+
+
+# ---------------------------------------------------------------- a trained judge
+
+
+@pytest.fixture(scope="module")
+def encoder_folder(tmp_path_factory):
+    """A stand-in for the shipped judge: one step of training."""
+    from judgekit.sample import load_sample
+    from judgekit.training.encoder import EncoderRecipe, train_encoder
+
+    folder = tmp_path_factory.mktemp("encoder")
+    recipe = EncoderRecipe(steps=1, pairs_per_step=2, quads_per_step=1, eval_every=1, max_response_tokens=64)
+    validation = {"sample_validation": load_sample("sample_validation")[:6]}
+    train_encoder(recipe, load_sample("sample_train")[:40], {"sample_train": 1.0}, validation, folder, progress=False)
+    return folder
+
+
+@pytest.mark.slow
+def test_encoder_judges_odd_texts(encoder_folder, judge_file):
+    lines = [pair_line(id=name, response_a=text) for name, text in ODD_TEXTS.items()]
+    lines += [pair_line(id=name + " question", question=text) for name, text in ODD_TEXTS.items()]
+    code, rows, err = judge_file("\n".join(lines), "--judge", f"encoder/{encoder_folder}")
+    assert code == 0, err
+    for row in rows:
+        assert row["status"] == "ok"
+        assert row["p_a"] + row["p_b"] + row["p_tie"] == pytest.approx(1, abs=1e-5)
+        assert row[{"A": "p_a", "B": "p_b", "tie": "p_tie"}[row["verdict"]]] == max(
+            row["p_a"], row["p_b"], row["p_tie"]
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["heads.safetensors", "adapter/adapter_model.safetensors", "judge.json"])
+def test_damaged_encoders(encoder_folder, judge_file, tmp_path, file):
+    broken = tmp_path / "broken"
+    shutil.copytree(encoder_folder, broken)
+    content = (broken / file).read_bytes()
+    (broken / file).write_bytes(content[: len(content) // 2])
+    code, rows, err = judge_file(GOOD, "--judge", f"encoder/{broken}")
+    assert (code, rows) == (2, None)
+    assert err.splitlines()[-1].startswith("error: the judge encoder/") and "Traceback" not in err

@@ -1,0 +1,70 @@
+"""The environment: one set of pins, told three times and equal."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from judgekit.paths import project_root
+
+ROOT = project_root()
+
+
+def lock_lines():
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def pinned():
+    """Distribution name to the versions it is pinned to (several under different markers)."""
+    found = {}
+    for line in lock_lines():
+        name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)==([^ ;]+)(?: ?;.*)?", line).groups()
+        found.setdefault(normal(name), set()).add(version)
+    return found
+
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_line_of_the_lock_is_an_exact_version():
+    assert len(pinned()) > 100
+
+
+def test_conda_environment_has_the_pins_of_the_lock():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    pip = next(item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
+    assert pip[-1] == "-e ."
+    assert [line.replace("'", '"') for line in pip[:-1]] == [line.replace("'", '"') for line in lock_lines()]
+
+
+def test_lock_satisfies_pyproject():
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = project["dependencies"] + [r for group in project["optional-dependencies"].values() for r in group]
+    pins = pinned()
+    for line in wanted:
+        requirement = Requirement(line)
+        versions = pins.get(normal(requirement.name))
+        assert versions, f"{requirement.name} is not in requirements.lock"
+        assert all(requirement.specifier.contains(version) for version in versions), line
+
+
+def test_lock_names_no_location():
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in text and "@ " not in text and "--find-links" not in text
+
+
+def test_distribution_is_not_called_like_the_taken_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert normal(project["name"]) != "judgekit"
+    assert project["requires-python"] == ">=3.11,<3.14"
+
+
+@pytest.mark.parametrize("target", ["report", "test", "pdf", "lab"])
+def test_makefile_has_the_targets_of_the_readme(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert f"make {target}" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,179 @@
+"""judgekit.intervals: intervals that cover what they say, and tests that reject as often as they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.intervals import (
+    cluster_bootstrap,
+    cluster_draws,
+    cluster_sums,
+    holm,
+    mean_of_independent,
+    paired_bootstrap,
+    percentile_interval,
+)
+
+STEADY = settings(deadline=None)
+TRUTH, PROMPTS, ITEMS, CONCENTRATION = 0.6, 100, 6, 2.0
+
+
+def share(sums):
+    return sums[..., 0] / sums[..., 1]
+
+
+def clustered_hits(rng):
+    """Hits of a judge whose prompts differ in difficulty: items of one prompt stand and fall together."""
+    difficulty = rng.beta(CONCENTRATION * TRUTH, CONCENTRATION * (1 - TRUTH), PROMPTS)
+    hits = rng.random((PROMPTS, ITEMS)) < difficulty[:, None]
+    return np.column_stack([hits.sum(1), np.full(PROMPTS, ITEMS)]).astype(float), hits.ravel()
+
+
+def covers(interval):
+    return interval[1] <= TRUTH <= interval[2]
+
+
+def test_cluster_intervals_cover_and_item_intervals_do_not():
+    rng = np.random.default_rng(20)
+    n_runs, n_boot = 1000, 300
+    by_prompt, by_item = 0, 0
+    for seed in range(n_runs):
+        sums, hits = clustered_hits(rng)
+        by_prompt += covers(cluster_bootstrap(sums, share, n_boot, seed))
+        # An item is 0 or 1, so how many ones a resample of single items holds is binomial: no draws are needed.
+        means = rng.binomial(len(hits), hits.mean(), n_boot) / len(hits)
+        by_item += covers((None, *percentile_interval(means)))
+    assert 0.92 <= by_prompt / n_runs <= 0.98
+    assert by_item / n_runs < 0.85
+
+
+def test_one_item_per_cluster_is_the_item_bootstrap():
+    hits = np.random.default_rng(1).integers(0, 2, 400)
+    sums = cluster_sums(np.column_stack([hits, np.ones(400)]), [f"{n:03}" for n in range(400)])
+    value, low, high = cluster_bootstrap(sums, share, 4000)
+    half = 1.96 * np.sqrt(value * (1 - value) / 400)
+    assert value == hits.mean()
+    assert (value - low, high - value) == pytest.approx((half, half), rel=0.1)
+
+
+@STEADY
+@given(st.permutations(range(12)))
+def test_the_order_of_items_plays_no_part(order):
+    hits = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1])
+    clusters = np.array(list("abcabcabcabc"))
+    rows = np.column_stack([hits, np.ones(12)])
+    expected = cluster_bootstrap(cluster_sums(rows, clusters), share, 50)
+    order = list(order)
+    assert cluster_bootstrap(cluster_sums(rows[order], clusters[order]), share, 50) == expected
+
+
+def test_the_seed_decides_and_clusters_are_drawn_with_replacement():
+    draws = cluster_draws(5, 2000, seed=7)
+    assert (draws.sum(1) == 5).all()
+    assert (draws == cluster_draws(5, 2000, seed=7)).all()
+    assert (draws != cluster_draws(5, 2000, seed=8)).any()
+    assert draws.mean(0) == pytest.approx(np.ones(5), abs=0.1)
+    assert draws.var() == pytest.approx(0.8, abs=0.1)  # multinomial: 5 * (1/5) * (4/5)
+
+
+def test_sums_are_by_cluster_in_sorted_order():
+    sums = cluster_sums([[1, 10], [2, 20], [3, 30]], ["b", "a", "b"])
+    assert sums.tolist() == [[2, 20], [4, 40]]
+
+
+def test_matrices_are_resampled_as_a_whole():
+    blocks = np.arange(24, dtype=float).reshape(4, 2, 3) + 1
+    value, low, high = cluster_bootstrap(blocks, lambda s: s[..., 0, 0] / s.sum((-2, -1)), 500)
+    assert value == pytest.approx(blocks[:, 0, 0].sum() / blocks.sum())
+    assert low < value < high
+
+
+def test_no_clusters_and_ragged_input_are_refused():
+    with pytest.raises(ValueError, match="no clusters"):
+        cluster_draws(0, 10, 0)
+    with pytest.raises(ValueError, match="3 items but 2 clusters"):
+        cluster_sums([1, 2, 3], ["a", "b"])
+
+
+def paired_runs(gap, n_runs=300, n_boot=200):
+    """P-values of two judges that share difficult prompts and whose accuracies differ by ``gap``."""
+    rng = np.random.default_rng(5)
+    p_values, contained, paired_width, single_width = [], 0, [], []
+    for seed in range(n_runs):
+        difficulty = rng.beta(2, 1, (80, 1)).clip(0.15, 0.85)
+        sums = [
+            np.column_stack([(rng.random((80, 4)) < difficulty + shift).sum(1), np.full(80, 4)])
+            for shift in (gap / 2, -gap / 2)
+        ]
+        difference, low, high, p_value = paired_bootstrap(*sums, share, n_boot, seed)
+        assert difference == pytest.approx(share(sums[0].sum(0)) - share(sums[1].sum(0)))
+        p_values.append(p_value)
+        contained += low <= gap <= high
+        paired_width.append(high - low)
+        single_width.append(np.ptp(cluster_bootstrap(sums[0], share, n_boot, seed)[1:]))
+    return np.array(p_values), contained / n_runs, np.mean(paired_width), np.mean(single_width)
+
+
+def test_equal_judges_are_rarely_told_apart():
+    p_values, contained, _, _ = paired_runs(gap=0.0)
+    assert (p_values <= 0.05).mean() <= 0.09
+    assert (p_values <= 0.5).mean() == pytest.approx(0.5, abs=0.1)
+    assert 0.90 <= contained <= 0.99
+
+
+def test_unequal_judges_are_told_apart_because_prompts_are_shared():
+    p_values, contained, paired_width, single_width = paired_runs(gap=0.12)
+    assert (p_values <= 0.05).mean() >= 0.7
+    assert 0.90 <= contained <= 0.99
+    assert paired_width < 1.3 * single_width  # two independent intervals would give 1.41
+
+
+def test_a_judge_against_itself_differs_by_nothing():
+    sums, _ = clustered_hits(np.random.default_rng(0))
+    assert paired_bootstrap(sums, sums, share, 100) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_p_value_is_never_zero():
+    right, wrong = np.ones((30, 2)), np.column_stack([np.zeros(30), np.ones(30)])
+    difference, low, high, p_value = paired_bootstrap(right, wrong, share, 99)
+    assert (difference, low, high) == (1, 1, 1)
+    assert p_value == pytest.approx(2 / 100)
+
+
+def test_exchanging_the_judges_flips_the_difference():
+    rng = np.random.default_rng(4)
+    sums = [clustered_hits(rng)[0] for _ in range(2)]
+    difference, low, high, p_value = paired_bootstrap(*sums, share, 500)
+    assert paired_bootstrap(*sums[::-1], share, 500) == pytest.approx((-difference, -high, -low, p_value))
+
+
+def test_judges_on_different_items_are_not_compared():
+    with pytest.raises(ValueError, match="different items"):
+        paired_bootstrap(np.ones((3, 2)), np.ones((4, 2)), share)
+
+
+@pytest.mark.parametrize(
+    ("given", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # 4 x .005, 3 x .01, 2 x .03, then not below .06
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([0.02], [0.02]),
+        ([0.2, 0.2, 0.001], [0.4, 0.4, 0.003]),
+    ],
+)
+def test_holm_by_hand(given, adjusted):
+    assert holm(given).tolist() == pytest.approx(adjusted)
+
+
+@STEADY
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=8))
+def test_holm_never_lowers_and_keeps_the_order(p_values):
+    adjusted = holm(p_values)
+    assert (adjusted >= np.array(p_values) - 1e-12).all() and (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
+
+
+def test_independent_half_widths_add_in_squares():
+    value, low, high = mean_of_independent([(0.5, 0.47, 0.54), (0.7, 0.66, 0.73)])
+    assert (value, value - low, high - value) == pytest.approx((0.6, 0.025, 0.025))

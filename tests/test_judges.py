@@ -1,0 +1,479 @@
+"""judgekit.judges: every judge keeps the protocol, and none that reads cares which response comes first."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
+from judgekit.judges.baseline import RULES
+from judgekit.judges.encoder import EncoderJudge, token_batches
+from judgekit.judges.features import FeaturesJudge, reply_of
+from judgekit.judges.replay import ReplayJudge
+from judgekit.records import PreferencePair, Turn, Verdict
+from judgekit.sample import load_sample
+from judgekit.store import Reply
+from judgekit.surface import FEATURES, PAIR_FEATURES
+from judgekit.training.encoder import EncoderRecipe, train_encoder
+from judgekit.training.features import feature_table, fit_features, save_features
+
+STEADY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MIRROR = {"first": "second", "second": "first", "tie": "tie", None: None}
+TEXT = st.text(max_size=60)
+REQUESTS = st.builds(Request, question=TEXT, first=TEXT, second=TEXT)
+TINY = EncoderRecipe(
+    r=4,
+    layers=1,
+    hidden=8,
+    steps=3,
+    pairs_per_step=6,
+    quads_per_step=3,
+    eval_every=3,
+    lr=3e-3,
+    head_lr=3e-2,
+    bf16=False,
+)
+SWAP_PROOF = ("longer", "shorter", "features", "encoder")
+LONG = "Paris is the capital of France, as everybody knows. " * 2000  # a hundred kilobytes
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Stand-ins for the trained judges: both fitted on sample pairs, so that no part is zero."""
+    train, validation = load_sample("sample_train"), load_sample("sample_validation")[:12]
+    folder = tmp_path_factory.mktemp("judges")
+    save_features(fit_features(feature_table(train)), folder / "features")
+    shares = {"sample_train": 1.0}
+    training = train_encoder(TINY, train[:40], shares, {"v": validation}, folder / "tiny", progress=False)
+    assert training["best_step"] == TINY.steps
+    return {"features": folder / "features", "encoder": folder / "tiny"}
+
+
+@pytest.fixture(scope="module")
+def judges(folders):
+    verdicts = [Verdict(pair.item_id, "replay/authored", "ab", "A") for pair in load_sample("sample_natural")]
+    loaded = {rule: load_judge(f"baseline/{rule}") for rule in RULES}
+    loaded["majority_class"] = load_judge("baseline/majority_class", label="tie")
+    loaded["features"] = load_judge("baseline/features", folders["features"])
+    loaded["encoder"] = load_judge("encoder/tiny", folders["encoder"])
+    loaded["replay"] = ReplayJudge("replay/authored", verdicts)
+    return loaded
+
+
+def requests_of(n=40, order="ab", name="sample_natural"):
+    return [request_of(pair, order) for pair in load_sample(name)[:n]]
+
+
+def swapped(request):
+    return replace(request, first=request.second, second=request.first)
+
+
+ALL = [*RULES, "majority_class", "features", "encoder", "replay"]
+
+
+# ---------------------------------------------------------------- every judge
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_judge_keeps_the_protocol(judges, name):
+    judge, requests = judges[name], requests_of(20)
+    assert isinstance(judge, Judge)
+    assert judge.name.split("/")[0] in ("baseline", "encoder", "replay")
+    assert len(judge.fingerprint) == 64
+    assert json.loads(judge.decoding) == {}
+    assert judge.batch_size >= 1
+    replies = judge.judge(requests)
+    assert len(replies) == len(requests)
+    for reply in replies:
+        assert isinstance(reply, Reply)
+        assert reply.status == "ok" and reply.verdict in ("first", "second", "tie")
+        if reply.p_first is not None:
+            assert reply.p_first + reply.p_second + reply.p_tie == pytest.approx(1)
+    assert judge.judge([]) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_judge_answers_the_same_again(judges, name):
+    requests = requests_of(10)
+    first, second = (judges[name].judge(requests) for _ in range(2))
+    assert [reply.verdict for reply in first] == [reply.verdict for reply in second]
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("majority_class", "replay")])
+def test_a_judge_that_reads_sees_no_names(judges, name):
+    judge = judges[name]
+    assert not judge.sees_item
+    plain = requests_of(20)
+    renamed = [replace(request, item_id=f"other-{n}", order="ba") for n, request in enumerate(plain)]
+    assert [r.verdict for r in judge.judge(plain)] == [r.verdict for r in judge.judge(renamed)]
+    assert [request_key(judge, r) for r in plain] == [request_key(judge, r) for r in renamed]
+
+
+def test_fingerprints_tell_judges_apart(judges):
+    assert len({judge.fingerprint for judge in judges.values()}) == len(judges)
+
+
+def test_verdicts_are_told_in_the_items_own_order():
+    pair = load_sample("sample_natural")[0]
+    shown_first = Reply("first", 0.7, 0.2, 0.1, 3.0, 1.0)
+    ab, ba = (verdict_of(pair, order, "baseline/first", shown_first) for order in ("ab", "ba"))
+    assert (ab.verdict, ab.p_a, ab.p_b, ab.score_a, ab.score_b) == ("A", 0.7, 0.2, 3.0, 1.0)
+    assert (ba.verdict, ba.p_a, ba.p_b, ba.score_a, ba.score_b) == ("B", 0.2, 0.7, 1.0, 3.0)
+    assert ab.p_tie == ba.p_tie == 0.1
+
+
+def test_a_request_shows_the_pair_in_the_order_asked_for():
+    pair = PreferencePair("1", "authored", "Q2?", "a2", "b2", turns=(Turn("Q1?", "a1", "b1"),), reference="ref")
+    ab, ba = request_of(pair, "ab"), request_of(pair, "ba")
+    assert (ab.first, ab.second, ab.turns) == ("a2", "b2", (("Q1?", "a1", "b1"),))
+    assert (ba.first, ba.second, ba.turns) == ("b2", "a2", (("Q1?", "b1", "a1"),))
+    assert ba.reference == "ref"
+    with pytest.raises(ValueError, match="order"):
+        request_of(pair, "AB")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"question": "x"}, {"first": "x"}, {"second": "x"}, {"reference": "x"}, {"turns": (("x", "y", "z"),)}],
+    ids=lambda change: next(iter(change)),
+)
+def test_everything_shown_is_part_of_the_key(change):
+    judge, request = load_judge("baseline/longer"), Request("q", "a", "b", turns=(("q", "a", "b"),))
+    assert request_key(judge, replace(request, **change)) != request_key(judge, request)
+
+
+def test_moving_text_between_fields_changes_the_key():
+    judge = load_judge("baseline/longer")
+    assert request_key(judge, Request("q", "ab", "c")) != request_key(judge, Request("q", "a", "bc"))
+    assert request_key(judge, Request("q", "\ud800", "c")) != request_key(judge, Request("q", "?", "c"))
+
+
+# ---------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize("name", SWAP_PROOF)
+@pytest.mark.parametrize("set_name", ["sample_natural", "sample_adversarial"])
+def test_swapping_a_pair_swaps_the_verdict(judges, name, set_name):
+    requests = requests_of(80 if name != "encoder" else 24, name=set_name)
+    plain, turned = judges[name].judge(requests), judges[name].judge([swapped(request) for request in requests])
+    for one, other in zip(plain, turned, strict=True):
+        assert other.verdict == MIRROR[one.verdict]
+        if one.p_first is not None:
+            assert (other.p_first, other.p_second) == pytest.approx((one.p_second, one.p_first), abs=1e-6)
+    assert {reply.verdict for reply in plain} >= {"first", "second"}
+
+
+@pytest.mark.parametrize("name", SWAP_PROOF)
+@STEADY
+@given(request=REQUESTS)
+def test_swapping_any_texts_swaps_the_verdict(judges, name, request):
+    (one,), (other,) = (judges[name].judge([shown]) for shown in (request, swapped(request)))
+    assert other.verdict == MIRROR[one.verdict]
+
+
+@pytest.mark.parametrize("name", SWAP_PROOF)
+@pytest.mark.parametrize("text", ["", "Paris.", LONG], ids=["empty", "short", "long"])
+def test_a_response_against_itself_is_a_tie(judges, name, text):
+    (reply,) = judges[name].judge([Request("What is the capital of France?", text, text)])
+    assert reply.verdict == "tie"
+
+
+# ---------------------------------------------------------------- baselines
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "verdict"),
+    [
+        ("longer", "abc", "ab", "first"),
+        ("longer", "ab", "abc", "second"),
+        ("longer", "ab", "cd", "tie"),
+        ("longer", "é", "e", "tie"),  # characters, not bytes
+        ("shorter", "abc", "ab", "second"),
+        ("shorter", "", "", "tie"),
+        ("first", "", "good", "first"),
+        ("second", "good", "", "second"),
+    ],
+)
+def test_rules(rule, first, second, verdict):
+    (reply,) = load_judge(f"baseline/{rule}").judge([Request("Q?", first, second)])
+    assert reply.verdict == verdict
+
+
+def test_the_coin_is_fair_and_remembers():
+    judge = load_judge("baseline/random")
+    requests = [Request(str(n), "a", "b") for n in range(2000)]
+    verdicts = [reply.verdict for reply in judge.judge(requests)]
+    assert verdicts == [reply.verdict for reply in judge.judge(requests)]
+    assert verdicts.count("first") == pytest.approx(1000, abs=120)
+    assert set(verdicts) == {"first", "second"}
+
+
+@pytest.mark.parametrize("label", ["A", "B", "tie"])
+def test_the_majority_class_is_constant_in_the_items_order(label):
+    judge, pair = load_judge("baseline/majority_class", label=label), load_sample("sample_natural")[0]
+    for order in ("ab", "ba"):
+        (reply,) = judge.judge([request_of(pair, order)])
+        assert verdict_of(pair, order, judge.name, reply).verdict == label
+
+
+# ---------------------------------------------------------------- surface features
+
+
+def features_file(folder, **parts):
+    given = {
+        "mean": [0] * len(FEATURES),
+        "scale": [1] * len(FEATURES),
+        "weight": [0] * len(FEATURES),
+        "pair_mean": [0] * len(PAIR_FEATURES),
+        "pair_scale": [1] * len(PAIR_FEATURES),
+        "tie_weight": [0] * len(PAIR_FEATURES),
+        "tie_bias": -3.0,
+    }
+    model = {"features": list(FEATURES), "pair_features": list(PAIR_FEATURES), "parts": given | parts}
+    (folder / "features.json").write_text(json.dumps(model))
+    return folder
+
+
+def test_the_feature_judge_adds_up_weights(tmp_path):
+    weight = [float(name == "log_numbered") for name in FEATURES]
+    judge = FeaturesJudge(features_file(tmp_path, weight=weight))
+    (reply,) = judge.judge([Request("Q?", "1. red\n2. blue", "red, blue")])
+    assert reply.verdict == "first"
+    assert (reply.score_first, reply.score_second) == (pytest.approx(np.log(3)), 0)
+    odds = np.sqrt(3), 1 / np.sqrt(3), np.exp(-3)
+    assert (reply.p_first, reply.p_second, reply.p_tie) == pytest.approx([value / sum(odds) for value in odds])
+
+
+def test_freak_features_are_clipped(tmp_path):
+    weight = [float(name == "log_exclamations") for name in FEATURES]
+    judge = FeaturesJudge(features_file(tmp_path, weight=weight))
+    (reply,) = judge.judge([Request("Q?", "!" * 100_000, "no")])
+    assert reply.score_first == 4
+
+
+@pytest.mark.parametrize("text", ["0:0:0", "Yes.", "a b c", "1. one\n2. two"])
+def test_the_same_text_twice_is_a_tie_whatever_the_rounding(judges, text):
+    replies = judges["encoder"].judge([Request(question, text, text) for question in ("", "Q?", "Is it so?")])
+    assert [reply.verdict for reply in replies] == ["tie"] * 3
+
+
+def test_equal_scores_tie_even_where_ties_are_improbable():
+    assert reply_of(0.0, -50.0).verdict == "tie"
+    assert reply_of(1e-4, -50.0).verdict == "first"
+    assert reply_of(1.0, 5.0).verdict == "tie"
+
+
+@pytest.mark.parametrize("key", ["features", "pair_features"])
+def test_weights_of_other_features_are_refused(tmp_path, key):
+    path = features_file(tmp_path) / "features.json"
+    model = json.loads(path.read_text())
+    model[key] = model[key][::-1]
+    path.write_text(json.dumps(model))
+    with pytest.raises(ValueError, match="other features"):
+        FeaturesJudge(tmp_path)
+
+
+def test_the_fingerprint_follows_the_weights(tmp_path):
+    before = FeaturesJudge(features_file(tmp_path)).fingerprint
+    assert FeaturesJudge(features_file(tmp_path)).fingerprint == before
+    assert FeaturesJudge(features_file(tmp_path, tie_bias=-2.0)).fingerprint != before
+
+
+# ---------------------------------------------------------------- encoder
+
+
+def odd_requests():
+    """Texts of very different length, an empty response and a very long one among them."""
+    question = "What is the capital of France?"
+    texts = [
+        "",
+        " ",
+        "Paris.",
+        "Lyon",
+        "Paris. " * 30,
+        LONG,
+        "巴黎是法国的首都。" * 50,
+        "\ud800 Paris",
+        "<p>\x00Paris</p>",
+    ]
+    odd = [Request(question, a, b) for a, b in zip(texts, texts[1:] + texts[:1], strict=True)]
+    turns = (("Hello?", "Hi.", "Hello."), ("What is a capital?", "", "ok"))
+    return [*odd, Request(LONG, "Yes.", "No."), Request("", "a", "b"), Request("And then?", "a", "b", turns=turns)]
+
+
+def numbers_of(replies):
+    return np.array([(r.p_first, r.p_second, r.p_tie, r.score_first, r.score_second) for r in replies])
+
+
+@pytest.fixture(scope="module")
+def expected(folders):
+    requests = [*odd_requests(), *requests_of(8)]
+    return requests, EncoderJudge(folders["encoder"]).judge(requests)
+
+
+def same(replies, expected):
+    assert [reply.verdict for reply in replies] == [reply.verdict for reply in expected]
+    assert numbers_of(replies) == pytest.approx(numbers_of(expected), abs=1e-4)
+
+
+def test_the_stand_in_is_a_trained_judge(folders, expected):
+    judge = EncoderJudge(folders["encoder"])
+    assert all(parameter.abs().sum() > 0 for parameter in judge.heads.parameters())
+    adapter = load_file(folders["encoder"] / "adapter" / "adapter_model.safetensors")
+    assert adapter and all(tensor.abs().sum() > 0 for tensor in adapter.values())
+    numbers = numbers_of(expected[1])
+    assert np.isfinite(numbers).all()
+    assert len(np.unique(numbers[:, 3].round(5))) > 15
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 300, 100_000])
+def test_verdicts_do_not_depend_on_the_batch(folders, expected, batch_tokens):
+    requests, replies = expected
+    same(EncoderJudge(folders["encoder"], batch_tokens=batch_tokens).judge(requests), replies)
+
+
+def test_verdicts_do_not_depend_on_the_order_of_rows(folders, expected):
+    requests, replies = expected
+    same(EncoderJudge(folders["encoder"]).judge(requests[::-1])[::-1], replies)
+    alone = EncoderJudge(folders["encoder"])
+    same([alone.judge([request])[0] for request in requests[:9]], replies[:9])
+
+
+def test_verdicts_do_not_depend_on_the_number_of_threads(folders, expected):
+    requests, replies = expected
+    before = torch.get_num_threads()
+    try:
+        for n_threads in {1, 2, before}:
+            torch.set_num_threads(n_threads)
+            same(EncoderJudge(folders["encoder"]).judge(requests), replies)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_cache_changes_nothing_and_is_bounded(folders, expected, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.encoder.CACHE_SIZE", 10)
+    requests, replies = expected
+    judge = EncoderJudge(folders["encoder"])
+    for _ in range(2):
+        same(judge.judge(requests), replies)
+        assert len(judge.cache) <= 10
+
+
+def test_tokens_are_counted_up_to_the_limits(folders):
+    judge = EncoderJudge(folders["encoder"])
+    short, long = judge.judge([Request("Hi?", "Hello.", "Hello."), Request(LONG, LONG, "Hello.")])
+    assert short.tokens_in == 4 + 4 + 4  # two words or marks and two frames each
+    assert long.tokens_in == TINY.max_question_tokens + TINY.max_response_tokens + 4
+
+
+def test_the_ends_of_a_long_response_are_read(folders):
+    judge = EncoderJudge(folders["encoder"])
+    filler = "word " * 5000
+    ends = [judge.encoder.token_ids(text, 64) for text in ("start " + filler, filler + "finish", filler)]
+    assert all(len(ids) == 64 for ids in ends)
+    assert ends[0][1] != ends[2][1] and ends[1][-2] != ends[2][-2]
+
+
+def test_batches_keep_to_the_budget_and_lose_nothing():
+    ids = {n: [0] * length for n, length in enumerate([50, 40, 40, 9, 9, 9, 1])}
+    batches = list(token_batches(list(ids), ids, 90))
+    assert [key for batch in batches for key in batch] == list(ids)
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(len(ids[key]) for key in batch) <= 90
+
+
+def test_a_folder_without_a_judge_or_of_another_format_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"judge\.json"):
+        EncoderJudge(tmp_path)
+    (tmp_path / "judge.json").write_text('{"format": 99}')
+    with pytest.raises(ValueError, match="format 99"):
+        EncoderJudge(tmp_path)
+
+
+# ---------------------------------------------------------------- replay
+
+
+def test_replay_repeats_what_was_said():
+    pair = load_sample("sample_natural")[0]
+    stored = [
+        Verdict(pair.item_id, "replay/x", "ab", "A", 0.6, 0.3, 0.1, raw="first is better"),
+        Verdict(pair.item_id, "replay/x", "ba", None, status="unparsed", raw="garbage"),
+    ]
+    judge = ReplayJudge("replay/x", stored)
+    for verdict in stored:
+        (reply,) = judge.judge([request_of(pair, verdict.order)])
+        assert verdict_of(pair, verdict.order, "replay/x", reply) == verdict
+
+
+def test_replay_in_the_exchanged_order_keeps_the_items_own_sides():
+    pair = load_sample("sample_natural")[0]
+    for label in ("A", "B", "tie"):
+        stored = Verdict(pair.item_id, "replay/x", "ba", label, 0.5, 0.2, 0.3)
+        (reply,) = ReplayJudge("replay/x", [stored]).judge([request_of(pair, "ba")])
+        assert verdict_of(pair, "ba", "replay/x", reply) == stored
+
+
+def test_replay_invents_no_verdict():
+    judge = ReplayJudge("replay/x", [Verdict("1", "replay/x", "ab", "A")])
+    assert judge.orders == ("ab",)
+    replies = judge.judge([Request("q", "a", "b", order="ba", item_id="1"), Request("q", "a", "b", item_id="2")])
+    assert [(reply.status, reply.verdict) for reply in replies] == [("error", None)] * 2
+    assert "no stored verdict for 2" in replies[1].raw
+
+
+def test_replay_refuses_two_verdicts_for_one_cell():
+    with pytest.raises(ValueError, match="2 verdicts for 1"):
+        ReplayJudge("replay/x", [Verdict("1", "replay/x", "ab", label) for label in "AB"])
+
+
+def test_the_key_of_a_replay_holds_the_item():
+    judge, request = ReplayJudge("replay/x", []), Request("q", "a", "b", item_id="1")
+    assert request_key(judge, request) != request_key(judge, replace(request, item_id="2"))
+    assert request_key(judge, request) != request_key(judge, replace(request, order="ba"))
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("longer", "baseline/longer"),
+        ("baseline/longest", "baseline/longer"),
+        ("baseline/majority_class", "label='A'"),
+        ("encoder/", "encoder/<folder>"),
+        ("encoder/no-such-judge", "judge.json"),
+        ("replay/nobody", "replay/pandalm-7b"),
+        ("", "baseline/longer"),
+    ],
+)
+def test_an_unknown_name_lists_the_known_ones(name, words):
+    with pytest.raises(UnknownJudge, match=words):
+        load_judge(name)
+
+
+def test_a_constant_is_a_label():
+    with pytest.raises(ValueError, match="majority class 'C'"):
+        load_judge("baseline/majority_class", label="C")
+
+
+def test_an_encoder_is_found_by_the_path_in_its_name(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.symlink(folders["encoder"], tmp_path / "mine")
+    assert load_judge("encoder/mine").name == "encoder/mine"
+    absolute = load_judge(f"encoder/{folders['encoder']}")
+    assert absolute.fingerprint == load_judge("encoder/mine").fingerprint
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["replay/pandalm-7b", "replay/auto-j-13b", "replay/gpt-4-vanilla-norules"])
+def test_published_judges_can_be_replayed(name):
+    judge = load_judge(name)
+    assert isinstance(judge, Judge) and judge.sees_item
+    assert len(judge.stored) >= 800

@@ -1,0 +1,170 @@
+"""judgekit.metrics: the same numbers as scikit-learn, from counts that add up."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    accuracy_score,
+    brier_score_loss,
+    cohen_kappa_score,
+    log_loss,
+    precision_recall_fscore_support,
+)
+
+from judgekit import metrics
+from judgekit.records import LABELS
+
+STEADY = settings(deadline=None)
+LABELLED = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60)
+LABEL_SETS = st.sampled_from([LABELS, ("A", "B")])
+
+
+def matrix_of(reference, verdict, weight=None):
+    return metrics.confusion(metrics.label_codes(reference), metrics.label_codes(verdict), weight).sum(0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LABELLED, LABEL_SETS)
+def test_macro_averages_are_those_of_scikit_learn(items, labels):
+    reference, verdict = zip(*items, strict=True)
+    expected = precision_recall_fscore_support(reference, verdict, labels=labels, average="macro", zero_division=0)
+    assert metrics.macro(matrix_of(reference, verdict), labels) == pytest.approx(expected[:3])
+
+
+@STEADY
+@given(LABELLED)
+def test_per_class_values_are_those_of_scikit_learn(items):
+    reference, verdict = zip(*items, strict=True)
+    expected = precision_recall_fscore_support(reference, verdict, labels=LABELS, zero_division=0)
+    for own, other in zip(metrics.per_class(matrix_of(reference, verdict)), expected[:3], strict=True):
+        assert own == pytest.approx(other)
+
+
+@STEADY
+@given(LABELLED)
+def test_accuracy_and_kappa_are_those_of_scikit_learn(items):
+    reference, verdict = zip(*items, strict=True)
+    matrix = matrix_of(reference, verdict)
+    assert metrics.accuracy(matrix) == pytest.approx(accuracy_score(reference, verdict))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn divides by zero where both raters are constant
+        expected = cohen_kappa_score(reference, verdict, labels=list(LABELS))
+    assert metrics.cohen_kappa(matrix) == pytest.approx(0 if np.isnan(expected) else expected)
+
+
+@STEADY
+@given(LABELLED, st.integers(1, 5))
+def test_a_missing_verdict_is_wrong_but_no_class_of_its_own(items, n_missing):
+    reference, verdict = map(list, zip(*items, strict=True))
+    matrix = matrix_of(reference + ["A"] * n_missing, verdict + [None] * n_missing)
+    hits = sum(a == b for a, b in items)
+    assert metrics.accuracy(matrix) == pytest.approx(hits / (len(items) + n_missing))
+    precision, recall, _ = metrics.per_class(matrix)
+    without = metrics.per_class(matrix_of(reference, verdict))
+    assert precision == pytest.approx(without[0])
+    assert recall[1:] == pytest.approx(without[1][1:])
+    actual = reference.count("A")
+    assert recall[0] == pytest.approx(without[1][0] * actual / (actual + n_missing))
+
+
+def test_labels_are_stated_and_not_read_off_the_data():
+    reference, verdict = list("AABB"), ["A", "A", "B", "tie"]
+    two_way = metrics.macro(matrix_of(reference, verdict), ("A", "B"))[2]
+    three_way = metrics.macro(matrix_of(reference, verdict))[2]
+    assert two_way == pytest.approx((1 + 2 / 3) / 2)
+    assert three_way == pytest.approx((1 + 2 / 3 + 0) / 3)
+
+
+def test_weights_count_items_several_times():
+    reference, verdict = ["A", "B", "tie"], ["A", "A", "tie"]
+    weighted = matrix_of(reference, verdict, weight=[1, 2, 3])
+    assert (weighted == matrix_of(["A", "B", "B", *["tie"] * 3], ["A", "A", "A", *["tie"] * 3])).all()
+
+
+@STEADY
+@given(st.lists(LABELLED, min_size=2, max_size=4))
+def test_batches_of_matrices_give_each_matrix_its_own_value(batches):
+    matrices = np.stack([matrix_of(*zip(*items, strict=True)) for items in batches])
+    for function in (metrics.accuracy, metrics.cohen_kappa, lambda m: metrics.macro(m)[2]):
+        assert function(matrices) == pytest.approx([float(function(matrix)) for matrix in matrices])
+
+
+def test_nothing_over_nothing_is_nothing():
+    assert metrics.ratio([0, 1, 0], [0, 2, 3]).tolist() == [0, 0.5, 0]
+    assert metrics.accuracy(np.zeros((3, 4))) == 0
+    assert metrics.macro(np.zeros((3, 4))) == (0, 0, 0)
+
+
+def test_probability_losses_are_those_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    probabilities = rng.dirichlet([1, 1, 1], size=50)
+    reference = rng.integers(0, 3, 50)
+    nll, brier = metrics.probability_losses(probabilities, reference)
+    assert nll.mean() == pytest.approx(log_loss(reference, probabilities, labels=[0, 1, 2]))
+    expected = brier_score_loss(reference, probabilities, labels=[0, 1, 2], scale_by_half=False)
+    assert brier.mean() == pytest.approx(expected)
+
+
+def test_losses_by_hand():
+    nll, brier = metrics.probability_losses([[0.5, 0.25, 0.25], [0, 1, 0]], np.array([0, 0]))
+    assert nll.tolist() == pytest.approx([np.log(2), -np.log(1e-12)])
+    assert brier.tolist() == pytest.approx([0.25 + 2 * 0.0625, 2])
+
+
+def test_logits_are_not_probabilities():
+    with pytest.raises(ValueError, match="sum to one"):
+        metrics.probability_losses([[2.0, -1.0, 0.5]], np.array([0]))
+
+
+def slow_ece(confidence, correct, n_bins):
+    total = 0
+    for n in range(n_bins):
+        low, high = n / n_bins, (n + 1) / n_bins
+        rows = [i for i, c in enumerate(confidence) if low <= c < high or (n == n_bins - 1 and c == 1)]
+        if rows:
+            gap = np.mean([confidence[i] for i in rows]) - np.mean([correct[i] for i in rows])
+            total += len(rows) * abs(gap)
+    return total / len(confidence)
+
+
+def test_ece_is_the_weighted_gap_of_the_bins():
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.uniform(0.001, 0.999, 300), rng.integers(0, 2, 300)
+    for n_bins in (1, 7, 10):
+        bins = metrics.reliability_bins(confidence, correct, n_bins).sum(0)
+        assert metrics.expected_calibration_error(bins) == pytest.approx(slow_ece(confidence, correct, n_bins))
+
+
+def test_ece_by_hand():
+    bins = metrics.reliability_bins([1.0, 1.0, 0.0, 0.5], [1, 0, 0, 1], n_bins=2).sum(0)
+    assert bins[0].tolist() == [1, 3]  # one half opens the upper bin, one closes it
+    assert metrics.expected_calibration_error(bins) == pytest.approx((0 + abs(2.5 - 2)) / 4)
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.2, 4.0])
+def test_confidence_outside_the_unit_interval_is_refused(confidence):
+    with pytest.raises(ValueError, match="confidence"):
+        metrics.reliability_bins([0.5, confidence], [1, 1])
+
+
+@pytest.mark.parametrize("labels", [["A", "C"], ["a"], ["Tie"], [0]])
+def test_unknown_labels_are_refused(labels):
+    with pytest.raises(ValueError, match="not one of"):
+        metrics.label_codes(labels)
+
+
+def test_codes_stand_for_labels():
+    assert metrics.label_codes(["tie", "A", None, "B"]).tolist() == [2, 0, 3, 1]
+
+
+def test_an_item_without_a_reference_is_refused():
+    with pytest.raises(ValueError, match="without a reference"):
+        metrics.confusion(metrics.label_codes(["A", None]), metrics.label_codes(["A", "A"]))
+
+
+def test_lists_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="2 reference labels for 1"):
+        metrics.confusion([0, 1], [0])

@@ -1,0 +1,56 @@
+"""README and model card: their numbers are the results', their tables the repository's."""
+
+import re
+
+import pytest
+
+from judgekit.latex import MissingResult
+from judgekit.paths import PRETRAINED, project_root
+from judgekit.readme import documents, filled
+from judgekit.results import load_results
+from judgekit.workflow import notebook_list
+
+ROOT = project_root()
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.parent.name)
+def test_blocks_are_what_the_results_say(path):
+    text = path.read_text(encoding="utf-8")
+    assert filled(text, load_results("laptop")) == text, "run 'make readme'"
+
+
+def test_a_missing_result_is_an_error():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    with pytest.raises(MissingResult, match=r"training\.minilm\.pairs"):
+        filled(text, {})
+
+
+def test_a_missing_marker_is_an_error():
+    with pytest.raises(ValueError, match="scores:begin"):
+        filled("no markers", load_results("laptop"))
+
+
+def test_notebook_table_lists_every_notebook():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(notebooks/(\w+)\.ipynb\)", text)) == set(notebook_list())
+
+
+def test_linked_files_exist():
+    for path in documents():
+        for link in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+            assert "://" in link or (path.parent / link).exists(), f"{path.name} links {link}"
+
+
+def test_text_outside_the_blocks_has_no_typed_result():
+    for path in documents():
+        text = re.sub(r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", path.read_text(encoding="utf-8"), flags=re.S)
+        text = re.sub(r"```.*?```|^---.*?^---|\]\([^)]*\)", "", text, flags=re.S | re.M)
+        allowed = {"3.11", "3.12", "3.13", "95 %", "4.0", "2.0"}
+        typed = set(re.findall(r"\d+\.\d+|\d+(?:\.\d+)? ?%", text)) - allowed
+        assert not typed, f"{path.name} types {sorted(typed)}"
+
+
+def test_adapter_is_shipped_with_card_and_licence():
+    shipped = {path.name for path in (PRETRAINED / "minilm").rglob("*") if path.is_file()}
+    assert {"judge.json", "heads.safetensors", "adapter_model.safetensors", "README.md", "LICENSE"} <= shipped
+    assert "NonCommercial" in (PRETRAINED / "minilm" / "LICENSE").read_text(encoding="utf-8")

@@ -1,0 +1,128 @@
+"""judgekit.records: what a pair and a verdict may hold, and what exchanging the sides means."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.records import (
+    LABELS,
+    PreferencePair,
+    Turn,
+    Verdict,
+    majority_label,
+    to_rows,
+    unique_items,
+)
+
+STEADY = settings(deadline=None)
+TEXT = st.text(max_size=20)
+LABEL = st.sampled_from(LABELS)
+PAIRS = st.builds(
+    PreferencePair,
+    item_id=st.text(min_size=1, max_size=5),
+    benchmark=st.just("authored"),
+    question=TEXT,
+    response_a=TEXT,
+    response_b=TEXT,
+    turns=st.lists(st.builds(Turn, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+    model_a=st.none() | TEXT,
+    model_b=st.none() | TEXT,
+    label=st.none() | LABEL,
+    votes=st.dictionaries(TEXT, LABEL, max_size=3),
+    soft_label=st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+)
+
+
+def pair(**fields):
+    given = {"item_id": "1", "benchmark": "authored", "question": "Q?", "response_a": "a", "response_b": "b"}
+    return PreferencePair(**given | fields)
+
+
+@STEADY
+@given(PAIRS)
+def test_swapping_twice_changes_nothing(one):
+    assert one.swapped().swapped() == one
+
+
+@STEADY
+@given(PAIRS)
+def test_swapping_exchanges_every_side(one):
+    other = one.swapped()
+    assert (other.response_a, other.response_b) == (one.response_b, one.response_a)
+    assert (other.model_a, other.model_b) == (one.model_b, one.model_a)
+    mirror = {"A": "B", "B": "A", "tie": "tie", None: None}
+    assert other.label == mirror[one.label]
+    assert other.votes == {name: mirror[label] for name, label in one.votes.items()}
+    assert [(t.question, t.response_a, t.response_b) for t in other.turns] == [
+        (t.question, t.response_b, t.response_a) for t in one.turns
+    ]
+    assert one.soft_label is None or other.soft_label == 1 - one.soft_label
+    assert (other.item_id, other.question) == (one.item_id, one.question)
+
+
+@pytest.mark.parametrize("field", ["question", "response_a", "response_b", "subset", "cluster_id"])
+@pytest.mark.parametrize("value", [None, True, 3])
+def test_what_is_not_text_is_refused_by_name(field, value):
+    with pytest.raises(TypeError, match=field):
+        pair(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"item_id": ""}, "item_id"),
+        ({"label": "C"}, "'C'"),
+        ({"label": "a"}, "'a'"),
+        ({"votes": {"ann": "both"}}, "'both'"),
+        ({"soft_label": 1.5}, "soft_label"),
+        ({"label_kind": "hearsay"}, "hearsay"),
+    ],
+)
+def test_bad_values_are_refused_by_name(fields, words):
+    with pytest.raises(ValueError, match=words):
+        pair(**fields)
+
+
+def test_errors_say_where_the_row_came_from():
+    with pytest.raises(ValueError, match=r"authored/1 \(file.json:7\)"):
+        pair(label="C", source="file.json:7")
+
+
+def test_an_empty_response_is_a_response():
+    assert pair(response_a="").response_a == ""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"), [("A", "error"), ("tie", "unparsed"), (None, "ok"), ("first", "ok"), ("A", "fine")]
+)
+def test_a_verdict_goes_with_status_ok_only(verdict, status):
+    with pytest.raises(ValueError):
+        Verdict("1", "baseline/longer", "ab", verdict, status=status)
+
+
+def test_a_verdict_has_one_of_two_orders():
+    with pytest.raises(ValueError, match="order"):
+        Verdict("1", "baseline/longer", "AB", "A")
+
+
+@pytest.mark.parametrize(
+    ("votes", "label"),
+    [("A", "A"), ("AAB", "A"), ("AB", None), ("AABB", None), ("AABBt", None), ("Att", "tie"), ("", None)],
+)
+def test_majority_is_a_plurality_without_equals(votes, label):
+    named = {str(n): "tie" if vote == "t" else vote for n, vote in enumerate(votes)}
+    assert majority_label(named) == label
+    assert majority_label(named, default="tie") == (label or "tie")
+
+
+def test_a_repeated_item_is_refused_with_both_rows():
+    pairs = [pair(source="one"), pair(item_id="2"), pair(source="two")]
+    with pytest.raises(ValueError, match=r"\(two\).*\(one\)"):
+        unique_items(pairs)
+    assert unique_items(iter(pairs[:2])) == pairs[:2]
+
+
+def test_rows_are_plain_dictionaries():
+    (row,) = to_rows([pair(turns=(Turn("q", "a", "b"),), label="B")])
+    assert row["label"] == "B"
+    assert list(row["turns"]) == [{"question": "q", "response_a": "a", "response_b": "b"}]

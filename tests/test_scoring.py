@@ -1,0 +1,527 @@
+"""judgekit.scoring: published numbers come out again, and no interruption changes a score."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from judgekit.benchmarks import load_benchmark
+from judgekit.judges import load_judge
+from judgekit.judges.baseline import RuleJudge
+from judgekit.records import SWAPPED, PreferencePair, Verdict
+from judgekit.sample import load_sample
+from judgekit.scoring import (
+    JudgeFailure,
+    Protocol,
+    forced_verdict,
+    forest_table,
+    majority_class,
+    pick,
+    primary_protocol,
+    run_judge,
+    score,
+    score_table,
+    tradeoff_table,
+)
+from judgekit.store import Reply, VerdictStore
+
+QUICK = {"n_boot": 50}
+BOTH = ("ab", "ba")
+LLMBAR = ("natural", "neighbor", "gptinst", "gptout", "manual")
+
+
+def store():
+    return VerdictStore(":memory:")
+
+
+def values(scores, *names):
+    return [scores[name].value for name in names]
+
+
+def percent(scores, *names):
+    return [round(100 * value, 2) for value in values(scores, *names)]
+
+
+def pair(item_id, label, cluster="", **fields):
+    given = {"question": "Q?", "response_a": "a", "response_b": "b", "cluster_id": cluster}
+    return PreferencePair(item_id, "authored", label=label, **given | fields)
+
+
+def say(item_id, order, label, p=None, status="ok"):
+    return Verdict(item_id, "x/judge", order, label, *(p or ()), status=status)
+
+
+def both_orders(*labels):
+    """Verdicts of items 0, 1, ...: two letters each, the given order first ('t' is a tie, '-' none)."""
+    words = {"A": "A", "B": "B", "t": "tie", "-": None}
+    return [
+        say(str(n), order, words[said], status="ok" if words[said] else "unparsed")
+        for n, spoken in enumerate(labels)
+        for order, said in zip(BOTH, spoken, strict=False)
+    ]
+
+
+# ---------------------------------------------------------------- published numbers
+
+
+@cache
+def real_scores(set_name, judge_name):
+    pairs = load_benchmark(set_name)
+    label = majority_class(pairs, primary_protocol(set_name))
+    judge = load_judge(judge_name, label=label)
+    verdicts = run_judge(judge, pairs, store(), getattr(judge, "orders", BOTH), progress=False)
+    return score(verdicts, pairs, set_name, **QUICK)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("judge", "published"),
+    [("replay/pandalm-7b", [66.77, 57.38, 57.50, 57.43]), ("replay/gpt-3.5-turbo", [71.07, 58.79, 57.36, 57.55])],
+)
+def test_pandalm_as_published(judge, published):
+    scores = real_scores("pandalm", judge)
+    assert percent(scores, "accuracy", "precision", "recall", "macro_f1") == published
+    assert scores["accuracy"].n == 999
+    assert "agreement" not in scores  # one order was published
+
+
+@pytest.mark.realdata
+def test_garbage_counts_as_a_tie_and_against_coverage():
+    assert percent(real_scores("pandalm", "replay/gpt-3.5-turbo"), "coverage") == [round(100 * (999 - 25) / 999, 2)]
+    assert percent(real_scores("pandalm", "replay/pandalm-7b"), "coverage") == [100]
+
+
+@pytest.mark.realdata
+def test_pandalm_intervals_are_those_of_170_prompts():
+    pairs = load_benchmark("pandalm")
+    verdicts = run_judge(load_judge("replay/pandalm-7b"), pairs, store(), ("ab",), progress=False)
+    number = score(verdicts, pairs, "pandalm", n_boot=10_000)["accuracy"]
+    assert (number.low, number.high) == (pytest.approx(0.624, abs=0.005), pytest.approx(0.713, abs=0.005))
+
+
+@pytest.mark.realdata
+def test_autoj_as_published():
+    scores = real_scores("autoj", "replay/auto-j-13b")
+    assert percent(scores, "accuracy", "agreement", "consistency") == [54.96, 54.96, 83.41]
+    forward = Protocol("given order")
+    pairs = load_benchmark("autoj")
+    verdicts = run_judge(load_judge("replay/auto-j-13b"), pairs, store(), progress=False)
+    assert percent(score(verdicts, pairs, "autoj", forward, **QUICK), "accuracy") == [59.99]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("set_name", "judge", "accuracy", "macro_f1"),
+    [
+        ("pandalm", "baseline/longer", 61.06, 48.52),
+        ("autoj", "baseline/longer", 52.95, 42.18),
+        ("pandalm", "baseline/majority_class", 47.25, 21.39),
+        ("autoj", "baseline/majority_class", 37.36, 18.13),
+    ],
+)
+def test_yardsticks_as_computed_before(set_name, judge, accuracy, macro_f1):
+    assert percent(real_scores(set_name, judge), "accuracy", "macro_f1") == [accuracy, macro_f1]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("subset", "right", "shown"),
+    zip(LLMBAR, (187, 172, 141, 72, 69), (200, 268, 184, 94, 92), strict=True),
+)
+def test_llmbar_gpt_4_as_published(subset, right, shown):
+    scores = real_scores(f"llmbar_{subset}", "replay/gpt-4-vanilla-norules")
+    assert scores["accuracy"].n * 2 == shown
+    assert scores["accuracy"].value * shown == pytest.approx(right)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("subset", "published"), zip(LLMBAR, (56.6, 11.9, 13.0, 44.7, 17.8), strict=True))
+def test_llmbar_longer_gives_half_credit_for_equal_lengths(subset, published):
+    pairs = load_benchmark(f"llmbar_{subset}")
+    n_equal = sum(len(pair.response_a) == len(pair.response_b) for pair in pairs)
+    wins = real_scores(f"llmbar_{subset}", "baseline/longer")["accuracy"].value * len(pairs) - n_equal / 2
+    assert round(100 * wins / (len(pairs) - n_equal), 1) == published
+
+
+@pytest.mark.realdata
+def test_llmbar_shorter_is_longer_turned_round():
+    for subset in LLMBAR:
+        longer, shorter = (real_scores(f"llmbar_{subset}", f"baseline/{rule}") for rule in ("longer", "shorter"))
+        assert longer["accuracy"].value + shorter["accuracy"].value == pytest.approx(1)
+
+
+@pytest.mark.realdata
+def test_every_published_judge_can_be_scored_where_it_was_published():
+    from judgekit.benchmarks.outputs import PUBLISHED
+
+    for model in ("chatgpt-vanilla-norules", "skywork-gemma-2-27b", "judgelrm-3b", "gpt-4-pair"):
+        if model not in PUBLISHED:
+            continue
+        for set_name in PUBLISHED[model].sets[:1]:
+            pairs = load_benchmark(set_name)
+            judge = load_judge(f"replay/{model}")
+            judged = [one for one in pairs if all((one.item_id, order) in judge.stored for order in judge.orders)]
+            verdicts = run_judge(judge, judged, store(), judge.orders, progress=False)
+            assert 0.3 < score(verdicts, judged, set_name, **QUICK)["accuracy"].value <= 1, model
+
+
+# ---------------------------------------------------------------- protocols by hand
+
+
+def test_forward_counts_the_given_order():
+    pairs = [pair(str(n), label) for n, label in enumerate(["A", "B", "tie", "tie"])]
+    scores = score(both_orders("AB", "AB", "tt", "-t"), pairs, "x", Protocol("p"), **QUICK)
+    assert scores["accuracy"].value == pytest.approx(3 / 4)  # what could not be parsed counts as a tie
+    assert scores["coverage"].value == pytest.approx(7 / 8)
+    assert scores["agreement"].value == pytest.approx(2 / 4)
+    assert scores["consistency"].value == pytest.approx(1 / 4)  # no verdict twice is not the same verdict
+    assert scores["first_rate"].value == pytest.approx(4 / 4)  # A then B: always the response shown first
+
+
+def test_both_right_wants_both():
+    pairs = [pair(str(n), "A") for n in range(4)]
+    scores = score(both_orders("AA", "AB", "BA", "BB"), pairs, "x", Protocol("p", rule="both_right"), **QUICK)
+    assert values(scores, "accuracy", "agreement", "consistency") == [0.25, 0.25, 0.5]
+
+
+def test_mean_of_orders_counts_each_and_missing_is_wrong():
+    pairs = [pair(str(n), "A") for n in range(5)]
+    protocol = primary_protocol("llmbar_natural")
+    scores = score(both_orders("AA", "AB", "BB", "-A", "--"), pairs, "x", protocol, **QUICK)
+    assert scores["accuracy"].value == pytest.approx((1 + 0.5 + 0 + 0.5 + 0) / 5)
+    assert scores["coverage"].value == pytest.approx(7 / 10)
+    assert scores["recall"].value == pytest.approx(0.5 * 4 / 10)  # of label A; label B never occurs
+
+
+def test_sum_of_orders_lets_a_tie_be_outvoted():
+    pairs = [pair(str(n), "A") for n in range(6)]
+    protocol = primary_protocol("judgebench")
+    scores = score(both_orders("AA", "At", "AB", "tt", "Bt", "A-"), pairs, "x", protocol, **QUICK)
+    assert scores["accuracy"].value == pytest.approx(3 / 6)
+
+
+def test_votes_are_items_of_one_cluster():
+    pairs = [
+        pair("0", "A", "p", votes={"x": "A", "y": "A", "z": "B"}),
+        pair("1", None, "q", votes={"x": "tie", "y": "B"}),
+    ]
+    scores = score(both_orders("A", "B"), pairs, "mtbench", **QUICK)
+    assert scores["accuracy"].n == 5
+    assert scores["accuracy"].value == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "forced"),
+    [
+        (say("0", "ab", "B"), "B"),
+        (say("0", "ab", "tie", (0.3, 0.2, 0.5)), "A"),
+        (say("0", "ba", "tie", (0.2, 0.3, 0.5)), "B"),
+        (say("0", "ab", "tie", (0.25, 0.25, 0.5, 2.0, 3.0)), "B"),
+        (say("0", "ab", "tie", (0.25, 0.25, 0.5)), "A"),
+        (say("0", "ba", "tie"), "B"),
+    ],
+)
+def test_a_forced_choice_reads_probabilities_then_scores_then_position(verdict, forced):
+    assert forced_verdict(verdict) == forced
+
+
+def test_probabilities_are_averaged_over_the_orders():
+    pairs = [pair("0", "A")]
+    verdicts = [say("0", "ab", "A", (0.9, 0.1, 0.0)), say("0", "ba", "B", (0.3, 0.5, 0.2))]
+    scores = score(verdicts, pairs, "x", Protocol("p"), **QUICK)
+    assert scores["brier"].value == pytest.approx(0.4**2 + 0.3**2 + 0.1**2)
+    assert scores["ece"].value == pytest.approx(0.4)
+    two_way = score(verdicts, pairs, "x", primary_protocol("llmbar_natural"), **QUICK)
+    assert two_way["ece"].value == pytest.approx(1 / 3)  # 0.6 against 0.3: the tie's mass is shared out
+
+
+def test_items_without_a_label_are_left_out():
+    pairs = [pair("0", "A"), pair("1", None)]
+    scores = score(both_orders("AA", "BB"), pairs, "x", Protocol("p"), **QUICK)
+    assert (scores["accuracy"].value, scores["accuracy"].n) == (1, 1)
+    with pytest.raises(ValueError, match="no item has a reference label"):
+        score(both_orders("AA", "BB"), pairs[1:] and [pair("0", None)], "x", Protocol("p"), **QUICK)
+
+
+def test_missing_doubled_and_half_verdicts_are_refused():
+    pairs = [pair("0", "A"), pair("1", "B")]
+    verdicts = both_orders("AA", "BB")
+    with pytest.raises(ValueError, match="authored/1: no verdict"):
+        score(verdicts[:2], pairs, "x", Protocol("p"), **QUICK)
+    with pytest.raises(ValueError, match="two verdicts for 0 in order ab"):
+        score([*verdicts, say("0", "ab", "B")], pairs, "x", Protocol("p"), **QUICK)
+    with pytest.raises(ValueError, match="one order only"):
+        score(verdicts[:3], pairs, "x", Protocol("p"), **QUICK)
+
+
+def test_an_unknown_set_has_no_protocol():
+    with pytest.raises(KeyError, match="pandalm"):
+        primary_protocol("pandalm2")
+
+
+# ---------------------------------------------------------------- invariance
+
+
+def exchanged(verdict, order):
+    sides = {"p_a": verdict.p_b, "p_b": verdict.p_a, "score_a": verdict.score_b, "score_b": verdict.score_a}
+    return replace(verdict, verdict=SWAPPED[verdict.verdict], order=order, **sides)
+
+
+@pytest.fixture(scope="module", params=["sample_natural", "sample_adversarial"])
+def judged(request):
+    """A set, and verdicts of a judge with probabilities, ties and a bias to what it is shown first."""
+    pairs = load_sample(request.param)
+    verdicts = []
+    for n, (one, order) in enumerate((one, order) for one in pairs for order in BOTH):
+        p_a = (len(one.response_a) % 7 + 2 * (order == "ab")) / 20
+        p = (p_a, 0.6 - p_a, 0.4)
+        said = max(zip(p, ("A", "B", "tie"), strict=True))[1] if n % 11 else None
+        status = "ok" if said else "unparsed"
+        verdicts.append(Verdict(one.item_id, "x/judge", order, said, *p, status=status))
+    return request.param, pairs, verdicts
+
+
+def test_the_order_of_items_and_verdicts_plays_no_part(judged):
+    name, pairs, verdicts = judged
+    plain, turned = score(verdicts, pairs, name, **QUICK), score(verdicts[::-1], pairs[::-1], name, **QUICK)
+    assert {key: number.value for key, number in turned.items()} == pytest.approx(
+        {key: number.value for key, number in plain.items()}
+    )
+    assert turned["accuracy"].low == pytest.approx(plain["accuracy"].low)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["same order shown", "other order shown"])
+@pytest.mark.parametrize("rule", ["forward", "both_right", "mean_of_orders", "sum_of_orders"])
+def test_exchanging_a_and_b_everywhere_changes_nothing(judged, rule, kept):
+    name, pairs, verdicts = judged
+    protocol = replace(primary_protocol(name), rule=rule)
+    order = {"ab": "ab", "ba": "ba"} if kept else {"ab": "ba", "ba": "ab"}
+    turned = [exchanged(verdict, order[verdict.order]) for verdict in verdicts]
+    before = score(verdicts, pairs, name, protocol, **QUICK)
+    after = score(turned, [one.swapped() for one in pairs], name, protocol, **QUICK)
+    if kept:
+        after["first_rate"] = replace(after["first_rate"], value=1 - after["first_rate"].value, low=None, high=None)
+    one_order = {"accuracy", "macro_f1", "precision", "recall", "kappa"} if not kept else set()
+    if rule in ("mean_of_orders",):
+        one_order = set()
+    elif rule in ("both_right", "sum_of_orders"):
+        one_order -= {"accuracy"}
+    for key in set(before) - one_order:
+        assert after[key].value == pytest.approx(before[key].value), key
+
+
+# ---------------------------------------------------------------- running
+
+
+class Recorder(RuleJudge):
+    """``longer``, with a note of every request it was asked."""
+
+    batch_size = 8
+
+    def __init__(self, stumbles_at=()):
+        super().__init__("longer")
+        self.name, self.fingerprint = "test/recorder", "recorder"
+        self.stumbles_at, self.asked = stumbles_at, []
+
+    def judge(self, requests):
+        self.asked += [request.item_id for request in requests]
+        if any(request.item_id in self.stumbles_at for request in requests):
+            raise RuntimeError("stumbled")
+        return super().judge(requests)
+
+
+def test_verdicts_come_in_the_order_of_pairs_and_orders():
+    pairs = load_sample("sample_natural")[:20]
+    verdicts = run_judge(Recorder(), pairs, store(), progress=False)
+    assert [(v.item_id, v.order) for v in verdicts] == [(p.item_id, order) for p in pairs for order in BOTH]
+    expected = {p.item_id: "tie" if len(p.response_a) == len(p.response_b) else None for p in pairs}
+    for one, verdict in zip([p for p in pairs for _ in BOTH], verdicts, strict=True):
+        longer = "A" if len(one.response_a) > len(one.response_b) else "B"
+        assert verdict.verdict == (expected[one.item_id] or longer)
+
+
+def test_nothing_is_asked_twice():
+    pairs, judge, kept = load_sample("sample_natural")[:30], Recorder(), store()
+    first = run_judge(judge, pairs[:10], kept, progress=False)
+    asked = len(judge.asked)
+    assert run_judge(judge, pairs[:10], kept, progress=False) == first
+    assert len(judge.asked) == asked
+    run_judge(judge, pairs, kept, progress=False)
+    assert len(judge.asked) == len({(p.question, p.response_a, p.response_b) for p in pairs}) * 2
+
+
+def test_the_same_texts_are_asked_once():
+    pairs, judge = [pair("1", "A"), pair("2", "B")], Recorder()
+    verdicts = run_judge(judge, pairs, store(), ("ab",), progress=False)
+    assert len(judge.asked) == 1
+    assert [verdict.item_id for verdict in verdicts] == ["1", "2"]
+
+
+def test_an_item_that_fails_costs_one_item():
+    pairs, kept = load_sample("sample_natural")[:24], store()
+    bad = pairs[5].item_id
+    verdicts = run_judge(Recorder({bad}), pairs, kept, progress=False)
+    failed = [verdict for verdict in verdicts if verdict.status == "error"]
+    assert {verdict.item_id for verdict in failed} == {bad}
+    assert [verdict.raw for verdict in failed] == ["RuntimeError: stumbled"] * 2
+    mended = Recorder()
+    again = run_judge(mended, pairs, kept, progress=False)
+    assert set(mended.asked) == {bad} and len(mended.asked) == 2
+    assert all(verdict.status == "ok" for verdict in again)
+
+
+def test_a_judge_that_loses_replies_is_stopped():
+    class Lossy(Recorder):
+        def judge(self, requests):
+            return super().judge(requests)[1:]
+
+    with pytest.raises(JudgeFailure, match="7 replies to 8 requests"):
+        run_judge(Lossy(), load_sample("sample_natural")[:20], store(), progress=False)
+
+
+def test_an_interrupt_keeps_the_batches_before_it():
+    class Interrupted(Recorder):
+        def judge(self, requests):
+            if len(self.asked) >= 16:
+                raise KeyboardInterrupt
+            return super().judge(requests)
+
+    kept = store()
+    with pytest.raises(KeyboardInterrupt):
+        run_judge(Interrupted(), load_sample("sample_natural")[:20], kept, progress=False)
+    assert kept.count() == 16
+
+
+SLOW_RUN = """
+import json, sys, time
+from judgekit.judges import request_key
+from judgekit.judges.baseline import RuleJudge
+from judgekit.sample import load_sample
+from judgekit.scoring import run_judge, score
+from judgekit.store import VerdictStore
+
+store_path, calls_path, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
+
+class Slow(RuleJudge):
+    batch_size = 8
+
+    def judge(self, requests):
+        with open(calls_path, "a") as calls:
+            calls.writelines(request_key(self, request) + "\\n" for request in requests)
+        time.sleep(pause)
+        return super().judge(requests)
+
+judge, pairs = Slow("longer"), load_sample("sample_natural")
+verdicts = run_judge(judge, pairs, VerdictStore(store_path), progress=False)
+scores = score(verdicts, pairs, "sample_natural", n_boot=50)
+print(json.dumps({name: number.row() for name, number in scores.items()}))
+"""
+
+
+def start_slow_run(folder, name, pause):
+    arguments = [str(folder / "verdicts.sqlite"), str(folder / name), str(pause)]
+    return subprocess.Popen([sys.executable, "-c", SLOW_RUN, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def n_lines(path):
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(tmp_path):
+    running, deadline = start_slow_run(tmp_path, "before", pause=0.1), time.monotonic() + 120
+    while n_lines(tmp_path / "before") < 64 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert running.returncode == -signal.SIGKILL
+    judge, pairs = load_judge("baseline/longer"), load_sample("sample_natural")
+    keys = set((tmp_path / "before").read_text().splitlines())
+    with VerdictStore(tmp_path / "verdicts.sqlite") as kept:
+        finished = set(kept.get(judge.fingerprint, "{}", keys))
+    assert 56 <= len(finished) < 320 and len(keys - finished) <= 8  # at most the batch in flight is lost
+    resumed = start_slow_run(tmp_path, "after", pause=0)
+    scores = json.loads(resumed.communicate()[0])
+    asked = (tmp_path / "after").read_text().splitlines()
+    assert not set(asked) & finished and len(asked) == len(set(asked))
+    undisturbed = score(run_judge(judge, pairs, store(), progress=False), pairs, "sample_natural", n_boot=50)
+    assert scores == {name: number.row() for name, number in undisturbed.items()}
+
+
+# ---------------------------------------------------------------- tables
+
+
+@pytest.fixture(scope="module")
+def table():
+    judges = {"baseline/longer": load_judge("baseline/longer"), "baseline/majority_class": None}
+    sets = {name: load_sample(name) for name in ("sample_natural", "sample_adversarial")}
+    slugs = {"baseline/longer": "longer", "baseline/majority_class": "majority_class", "replay/x": "x"}
+    published = {"sample_natural": [Replay(sets["sample_natural"])]}
+    return score_table(judges, sets, store(), slugs, published, n_boot=50, progress=False)
+
+
+class Replay(RuleJudge):
+    """Verdicts on one set, in one order."""
+
+    orders = ("ab",)
+
+    def __init__(self, pairs):
+        super().__init__("first")
+        self.name, self.fingerprint = "replay/x", "x"
+
+
+def test_a_score_table_has_a_row_per_set_judge_and_metric(table):
+    assert not table.duplicated(["set", "judge", "metric"]).any()
+    assert set(table["judge"]) == {"longer", "majority_class", "x"}
+    assert set(table.loc[table["judge"] == "x", "set"]) == {"sample_natural"}
+    assert not ((table["judge"] == "x") & (table["metric"] == "consistency")).any()
+    constant = table[(table["judge"] == "majority_class") & (table["metric"] == "accuracy")].set_index("set")["number"]
+    labels = [one.label for one in load_sample("sample_natural")]
+    assert constant["sample_natural"].value == pytest.approx(max(map(labels.count, labels)) / len(labels))
+
+
+def test_picked_cells_and_figures_hold_the_tables_numbers(table):
+    rows = pick(table, {"sample_natural": ["accuracy"], "sample_adversarial": ["accuracy"]})
+    numbers = {(row.set, row.judge): row.number for row in table[table["metric"] == "accuracy"].itertuples()}
+    cells = {row["", "judge"]: row for row in rows}
+    assert cells["longer"]["sample_adversarial", "accuracy"] is numbers["sample_adversarial", "longer"]
+    assert cells["x"]["sample_adversarial", "accuracy"] is None
+    assert not any(row["", "judge"] == "x" for row in pick(table, {"sample_adversarial": ["accuracy"]}))
+    forest = forest_table(table).set_index(["set", "judge"])
+    assert forest.loc[("sample_natural", "x"), "value"] == numbers["sample_natural", "x"].value
+    tradeoff = tradeoff_table(table, ["sample_natural"], "sample_adversarial").set_index("judge")
+    assert set(tradeoff.index) == {"longer", "majority_class"}
+    assert tradeoff.loc["longer", "y"] == numbers["sample_adversarial", "longer"].value
+    assert isinstance(forest, pd.DataFrame)
+
+
+def test_the_most_frequent_label_counts_votes_where_votes_are_items():
+    pairs = [pair("0", "A", votes={"x": "B", "y": "B"}), pair("1", "A", votes={"x": "A"}), pair("2", None)]
+    assert majority_class(pairs, Protocol("p")) == "A"
+    assert majority_class(pairs, Protocol("p", votes=True)) == "B"
+
+
+def test_longer_fails_on_the_adversarial_sample_and_not_on_the_natural_one():
+    found = {}
+    for name in ("sample_natural", "sample_adversarial"):
+        pairs = load_sample(name)
+        verdicts = run_judge(load_judge("baseline/longer"), pairs, store(), progress=False)
+        found[name] = score(verdicts, pairs, name, **QUICK)["accuracy"].value
+    assert found["sample_adversarial"] < 0.3 < 0.45 < found["sample_natural"]
+
+
+def test_a_reply_without_a_verdict_is_no_crash():
+    class Silent(Recorder):
+        def judge(self, requests):
+            return [Reply(None, status="unparsed", raw="...") for _ in requests]
+
+    for name in ("sample_natural", "sample_adversarial"):
+        pairs = load_sample(name)[:20]
+        scores = score(run_judge(Silent(), pairs, store(), progress=False), pairs, name, **QUICK)
+        assert scores["coverage"].value == 0

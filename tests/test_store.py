@@ -1,0 +1,210 @@
+"""judgekit.store: a verdict that was put is there, whatever happens to the process."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from judgekit.store import SCHEMA_VERSION, Reply, VerdictStore, dump_reply, load_reply
+
+JUDGE, DECODING = "fingerprint", "{}"
+FAILED = Reply(None, status="error", raw="TimeoutError: no answer")
+
+WRITER = """
+import sys
+from judgekit.store import Reply, VerdictStore
+
+store, name = VerdictStore(sys.argv[1]), sys.argv[2]
+for n in range(100_000):
+    store.put("fingerprint", "{}", {f"{name}-{n}-{k}": Reply("first", raw="x" * 200) for k in range(5)})
+    print(n, flush=True)  # only what the store has acknowledged
+"""
+
+
+@pytest.fixture
+def store():
+    with VerdictStore(":memory:") as opened:
+        yield opened
+
+
+def put(store, replies, **where):
+    store.put(JUDGE, DECODING, replies, **where)
+
+
+def get(store, keys, **where):
+    return store.get(JUDGE, DECODING, keys, **where)
+
+
+def start_writer(path, name):
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(path), name], stdout=subprocess.PIPE, text=True)
+
+
+def kill_after(writer, n_lines):
+    """Read some acknowledgements, kill, read the rest: how many batches had returned."""
+    returned = [writer.stdout.readline() for _ in range(n_lines)]
+    os.kill(writer.pid, signal.SIGKILL)
+    returned += writer.stdout.readlines()
+    writer.wait()
+    writer.stdout.close()
+    assert writer.returncode == -signal.SIGKILL
+    return sum(line.endswith("\n") for line in returned)
+
+
+def test_what_was_put_survives_a_killed_process(tmp_path):
+    path = tmp_path / "verdicts.sqlite"
+    n_batches = kill_after(start_writer(path, "a"), 40)
+    assert n_batches >= 40
+    keys = [f"a-{n}-{k}" for n in range(n_batches) for k in range(5)]
+    with VerdictStore(path) as store:
+        assert get(store, keys).keys() == set(keys)
+        assert store.count() in (5 * n_batches, 5 * n_batches + 5)  # a batch is there as a whole or not at all
+
+
+def test_two_processes_write_at_once_and_lose_nothing(tmp_path):
+    path = tmp_path / "new" / "verdicts.sqlite"
+    writers = {name: start_writer(path, name) for name in "ab"}
+    counts = {name: kill_after(writer, 30) for name, writer in writers.items()}
+    with VerdictStore(path) as store:
+        for name, n_batches in counts.items():
+            keys = [f"{name}-{n}-{k}" for n in range(n_batches) for k in range(5)]
+            assert get(store, keys).keys() == set(keys)
+
+
+def open_and_put(path, name, start):
+    start.wait()
+    with VerdictStore(path) as store:
+        put(store, {name: Reply("first")})
+
+
+def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path):
+    context = multiprocessing.get_context("fork")
+    for attempt in range(5):
+        path, start = tmp_path / f"{attempt}.sqlite", context.Event()
+        workers = [context.Process(target=open_and_put, args=(path, str(n), start)) for n in range(6)]
+        for worker in workers:
+            worker.start()
+        start.set()
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0] * 6
+        with VerdictStore(path) as store:
+            assert store.count() == 6
+
+
+def test_a_reply_comes_back_as_it_was(store):
+    reply = Reply("tie", 0.25, 0.25, 0.5, -1.5, 2.0, "ok", "Tie.\n≤ “x” \U0001f600", "v1", 10, 0, 0.125)
+    put(store, {"k": reply})
+    assert get(store, ["k"]) == {"k": reply}
+
+
+def test_a_failed_reply_is_kept_but_not_done(store):
+    put(store, {"bad": FAILED, "good": Reply("first")})
+    assert set(get(store, ["bad", "good"])) == {"good"}
+    assert get(store, ["bad", "good"], failed=True)["bad"] == FAILED
+    assert store.count() == store.count(JUDGE) == 1
+
+
+def test_a_failed_reply_is_replaced_by_a_later_one(store):
+    later = Reply(None, status="error", raw="again")
+    put(store, {"k": FAILED})
+    put(store, {"k": later})
+    assert get(store, ["k"], failed=True)["k"] == later
+    put(store, {"k": Reply("second")})
+    assert get(store, ["k"]) == {"k": Reply("second")}
+
+
+@pytest.mark.parametrize("later", [FAILED, Reply("second"), Reply(None, status="unparsed")])
+def test_a_good_reply_is_never_replaced(store, later):
+    put(store, {"k": Reply("first")})
+    put(store, {"k": later})
+    assert get(store, ["k"], failed=True) == {"k": Reply("first")}
+
+
+def test_a_reply_nobody_could_parse_is_done(store):
+    put(store, {"k": Reply(None, status="unparsed", raw="???")})
+    assert get(store, ["k"])["k"].raw == "???"
+    assert store.count() == 1
+
+
+def test_judge_decoding_and_sample_are_part_of_the_key(store):
+    store.put("one", "{}", {"k": Reply("first")})
+    store.put("one", '{"t":1}', {"k": Reply("second")})
+    store.put("one", "{}", {"k": Reply("tie")}, sample=1)
+    assert store.get("one", "{}", ["k"])["k"].verdict == "first"
+    assert store.get("one", '{"t":1}', ["k"])["k"].verdict == "second"
+    assert store.get("one", "{}", ["k"], sample=1)["k"].verdict == "tie"
+    assert store.get("two", "{}", ["k"]) == {}
+    assert (store.count("one"), store.count("two")) == (3, 0)
+
+
+def test_many_keys_are_found_in_one_call(store):
+    replies = {str(n): Reply("first", score_first=float(n)) for n in range(2345)}
+    put(store, replies)
+    assert get(store, [*replies, *replies, "absent"]) == replies
+
+
+def test_a_batch_is_stored_as_a_whole_or_not_at_all(store):
+    with pytest.raises(TypeError):
+        put(store, {"a": Reply("first"), "b": Reply("first", raw=object())})
+    with pytest.raises(sqlite3.DatabaseError):
+        put(store, {"a": Reply("first"), "b": Reply("first", status=None)})
+    assert store.count() == 0
+    put(store, {"a": Reply("first")})
+    assert store.count() == 1
+
+
+def test_a_store_of_another_schema_is_refused(tmp_path):
+    path = tmp_path / "verdicts.sqlite"
+    VerdictStore(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    raw.close()
+    with pytest.raises(ValueError, match=f"schema {SCHEMA_VERSION + 1}; this version reads {SCHEMA_VERSION}"):
+        VerdictStore(path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "verdicts.sqlite"
+    path.write_text("item_id,verdict\n" * 200)
+    with pytest.raises(ValueError, match=r"verdicts\.sqlite: not a verdict store"):
+        VerdictStore(path)
+    assert path.read_text() == "item_id,verdict\n" * 200
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not a verdict store"):
+        VerdictStore(tmp_path)
+
+
+def test_the_database_of_another_program_is_refused(tmp_path):
+    path = tmp_path / "history.sqlite"
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE visits (url TEXT)")
+    raw.close()
+    with pytest.raises(ValueError, match="not a verdict store"):
+        VerdictStore(path)
+    with sqlite3.connect(path) as raw:
+        assert [row[0] for row in raw.execute("SELECT name FROM sqlite_master")] == ["visits"]
+    raw.close()
+
+
+def test_a_field_of_a_later_version_is_refused():
+    with pytest.raises(ValueError, match="colour"):
+        load_reply('{"verdict": "first", "colour": "red"}')
+
+
+@pytest.mark.parametrize("reply", [FAILED, Reply("first"), Reply("tie", p_tie=0.0, score_first=0.0, raw="")])
+def test_nothing_but_absence_is_left_out(reply):
+    assert load_reply(dump_reply(reply)) == reply
+
+
+def test_reading_many_replies_is_quick(store):
+    put(store, {str(n): Reply("first", 0.5, 0.3, 0.2, raw="x" * 100) for n in range(20_000)})
+    started = time.process_time()
+    assert len(get(store, [str(n) for n in range(20_000)])) == 20_000
+    assert time.process_time() - started < 5

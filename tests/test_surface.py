@@ -1,0 +1,157 @@
+"""judgekit.surface and judgekit.davidson: features of any text, and the model of ties on top of them."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.davidson import outcome_logits, outcome_probabilities
+from judgekit.surface import (
+    FEATURES,
+    PAIR_FEATURES,
+    SENTENCE_END,
+    pair_features,
+    surface_features,
+)
+
+STEADY = settings(deadline=None)
+TEXT = st.text(max_size=200) | st.text(alphabet="ab .!?\n\t-*#1|`(", max_size=200)
+NUMBERS = st.floats(-30, 30)
+HOSTILE = 50_000  # characters, or repeats, of the texts that would stop a careless pattern
+
+
+def features_of(response, question="Name two colours of the rainbow."):
+    return dict(zip(FEATURES, surface_features(question, response).tolist(), strict=True))
+
+
+def pair_of(question, a, b):
+    return pair_features(a, b, surface_features(question, a), surface_features(question, b))
+
+
+@STEADY
+@given(TEXT, TEXT)
+def test_features_are_finite_for_any_text(question, response):
+    values = surface_features(question, response)
+    assert values.shape == (len(FEATURES),)
+    assert np.isfinite(values).all()
+
+
+@STEADY
+@given(TEXT, TEXT)
+def test_shares_stay_between_zero_and_one(question, response):
+    for name, value in features_of(response, question).items():
+        if name.endswith(("_share", "_covered", "_ratio")) and not name.startswith(("root", "log")):
+            assert 0 <= value <= 1, name
+
+
+@STEADY
+@given(TEXT, TEXT, TEXT)
+def test_pair_features_do_not_know_which_is_first(question, a, b):
+    assert (pair_of(question, a, b) == pair_of(question, b, a)).all()
+
+
+def test_lone_surrogates_are_text_too():
+    assert np.isfinite(surface_features("\ud800?", "\udfff \ud800")).all()
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("1. red\n2. blue", {"log_numbered": np.log1p(2), "log_lines": np.log1p(2), "ends_finished": 0}),
+        ("- red\n- blue.", {"log_bullets": np.log1p(2), "ends_finished": 1}),
+        ("# Title\n\n**red** and **blue**", {"log_headings": np.log1p(1), "log_bold": np.log1p(2)}),
+        ("```\nx\n```", {"log_code_fences": np.log1p(2)}),
+        ("I'm sorry, I can't say.", {"refuses": 1, "first_person_share": 0.2}),  # "i'm" is a word of its own
+        ("Sure! Red.", {"opens_politely": 1, "log_exclamations": np.log1p(1), "log_sentences": np.log1p(2)}),
+        ("", {"is_empty": 1, "log_chars": 0, "compressibility": 1, "type_token_ratio": 0, "log_sentences": 0}),
+        (" \n\t", {"is_empty": 1, "log_words": 0}),
+        ("red red red red", {"type_token_ratio": 0.25, "distinct_bigrams": 1 / 3, "distinct_trigrams": 0.5}),
+        ("same\nsame\nother", {"top_line_share": 2 / 3}),
+        ("AB12", {"upper_share": 0.5, "digit_share": 0.5}),
+        ("two colours rainbow name", {"question_covered": 1, "copied_from_question": 1}),
+        ("Name two colours of the rainbow. Red.", {"repeats_question": 1}),
+        ("See https://a.b and www.c.d", {"log_links": np.log1p(2)}),
+    ],
+)
+def test_features_by_hand(response, expected):
+    found = features_of(response)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+
+
+def test_numbers_of_the_question_are_looked_for():
+    assert features_of("12 of them", "Is it 12 or 3.5?")["numbers_covered"] == 0.5
+
+
+def test_pair_features_by_hand():
+    values = dict(zip(PAIR_FEATURES, pair_of("Q?", "red blue", "blue green teal").tolist(), strict=True))
+    assert values["word_jaccard"] == pytest.approx(1 / 4)
+    assert values["word_containment"] == pytest.approx(1 / 2)
+    assert values["log_length_gap"] == pytest.approx(np.log(4 / 3))
+    assert values["log_shorter_words"] == pytest.approx(np.log(3))
+    assert values["identical"] == 0
+    assert pair_of("Q?", "red", " red\n")[PAIR_FEATURES.index("identical")] == 1
+    assert pair_of("Q?", "", "")[PAIR_FEATURES.index("word_jaccard")] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "." * HOSTILE + "x",
+        "?!" * HOSTILE + "x",
+        " " * HOSTILE + "x",
+        "\n" + " " * HOSTILE + "x",
+        "\n " * HOSTILE + "x",
+        "*" * HOSTILE,
+        "**a" * HOSTILE,
+        "**" + "a" * HOSTILE,
+        "a'" * HOSTILE,
+        "1." * HOSTILE,
+        "1" * HOSTILE,
+        "#" * HOSTILE,
+        "\t- " * HOSTILE,
+        "i " * HOSTILE,
+        "(" * HOSTILE,
+        "\ud800" * HOSTILE,
+    ],
+    ids=lambda text: ascii(text[:4]),
+)
+def test_no_text_takes_more_than_linear_time(text):
+    started = time.process_time()
+    surface_features(text, text)
+    assert time.process_time() - started < 2
+
+
+@STEADY
+@given(st.text(alphabet=".!?。 \n\u00a0a", max_size=40))
+def test_a_sentence_ends_once_however_many_marks(text):
+    marks = ".!?。！？"
+    ends = sum(c in marks and (i + 1 == len(text) or text[i + 1].isspace()) for i, c in enumerate(text))
+    assert len(SENTENCE_END.findall(text)) == ends
+
+
+@STEADY
+@given(NUMBERS, NUMBERS)
+def test_outcomes_are_probabilities_and_mirror(difference, log_nu):
+    p = outcome_probabilities(difference, log_nu)
+    assert p.sum() == pytest.approx(1)
+    assert (p >= 0).all()
+    assert outcome_probabilities(-difference, log_nu) == pytest.approx(p[[1, 0, 2]])
+
+
+def test_davidson_by_hand():
+    # Strengths 4 and 1, nu 2: weights 4, 1 and 2 * sqrt(4 * 1) = 4.
+    p = outcome_probabilities(np.log(4.0), np.log(2.0))
+    assert p == pytest.approx([4 / 9, 1 / 9, 4 / 9])
+    assert outcome_logits(2.0, -1.0).tolist() == [1, -1, -1]
+
+
+def test_forbidden_ties_leave_bradley_and_terry():
+    p = outcome_probabilities(np.array([0.0, 2.0]), -np.inf)
+    assert p[:, 2].tolist() == [0, 0]
+    assert p[1, 0] == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+def test_extreme_scores_stay_finite():
+    assert np.isfinite(outcome_probabilities(np.array([1e4, -1e4, 0]), np.array([0, 1e4, -1e4]))).all()
