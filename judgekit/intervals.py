@@ -3,6 +3,7 @@
 import numpy as np
 
 LEVEL = 0.95
+BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
 
 
 def cluster_sums(values, clusters):
@@ -29,11 +30,26 @@ def cluster_sums(values, clusters):
 
 
 def cluster_draws(n_clusters, n_boot, seed):
-    """How often each cluster is drawn in each resample: shape (n_boot, n_clusters), rows sum to n_clusters."""
+    """How often each cluster is drawn in each resample: blocks of rows that sum to n_clusters.
+
+    Blocks, so that memory stays flat however many clusters there are; together they have ``n_boot`` rows.
+    """
     if n_clusters < 1:
         raise ValueError("no clusters to resample")
     rng = np.random.default_rng(seed)
-    return rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=n_boot)
+    rows = max(1, BLOCK // n_clusters)
+    for start in range(0, n_boot, rows):
+        yield rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=min(rows, n_boot - start))
+
+
+def resampled_sums(sums, n_boot, seed):
+    """Sums over resampled clusters: (n_clusters, ...) in, (n_boot, ...) out.
+
+    The same seed gives the same draws for the same number of clusters.
+    """
+    flat = sums.reshape(len(sums), -1)
+    drawn = np.concatenate([draws @ flat for draws in cluster_draws(len(sums), n_boot, seed)])
+    return drawn.reshape(n_boot, *sums.shape[1:])
 
 
 def percentile_interval(statistics, level=LEVEL):
@@ -73,9 +89,7 @@ def cluster_bootstrap(sums, statistic, n_boot=10_000, seed=0, level=LEVEL):
     (0.75, True)
     """
     sums = np.asarray(sums, float)
-    flat = sums.reshape(len(sums), -1)
-    resampled = cluster_draws(len(sums), n_boot, seed) @ flat
-    statistics = statistic(resampled.reshape(n_boot, *sums.shape[1:]))
+    statistics = statistic(resampled_sums(sums, n_boot, seed))
     return float(statistic(sums.sum(0))), *percentile_interval(statistics, level)
 
 
@@ -96,11 +110,8 @@ def paired_bootstrap(sums_a, sums_b, statistic, n_boot=10_000, seed=0, level=LEV
     sums_a, sums_b = np.asarray(sums_a, float), np.asarray(sums_b, float)
     if sums_a.shape != sums_b.shape:
         raise ValueError(f"the judges were scored on different items: {sums_a.shape} and {sums_b.shape}")
-    draws = cluster_draws(len(sums_a), n_boot, seed)
-    pair = [
-        statistic((draws @ sums.reshape(len(sums), -1)).reshape(n_boot, *sums.shape[1:])) for sums in (sums_a, sums_b)
-    ]
-    differences = pair[0] - pair[1]
+    # The same seed draws the same clusters for both, which is what pairs them.
+    differences = statistic(resampled_sums(sums_a, n_boot, seed)) - statistic(resampled_sums(sums_b, n_boot, seed))
     low, high = percentile_interval(differences, level)
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
     p_value = min(1.0, 2 * (tail + 1) / (n_boot + 1))

@@ -183,7 +183,9 @@ def item_table(verdicts, pairs, protocol):
         for reference in references:
             if reference is not None:
                 rows.append(item_row(pair, reference, ab, ba, protocol))
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows, dtype=object)  # a column of text would turn None into NaN
+    kinds = {"has_ba": bool, "ok": int, "p_a": float, "p_b": float, "p_tie": float}
+    return table.astype(kinds) if rows else table
 
 
 def item_row(pair, reference, ab, ba, protocol):
@@ -421,13 +423,25 @@ def pick(table, metric_of):
     numbers = {(row.set, row.judge, row.metric): row.number for row in table.itertuples()}
     rows = []
     for judge in dict.fromkeys(table["judge"]):
-        row = {("", "judge"): judge}
-        for name, wanted in metric_of.items():
-            title = TITLES.get(name, name)
-            row |= {(title, metric.replace("_", "-" if metric.endswith("f1") else " ")): numbers.get((name, judge, metric)) for metric in wanted}
-        if any(cell is not None for cell in list(row.values())[1:]):
-            rows.append(row)
+        cells = {
+            (TITLES.get(name, name), metric_title(metric)): numbers.get((name, judge, metric))
+            for name, wanted in metric_of.items()
+            for metric in wanted
+        }
+        if any(cell is not None for cell in cells.values()):
+            rows.append({("", "judge"): judge, **cells})
     return rows
+
+
+def metric_title(metric):
+    """A metric's name as a head of a column.
+
+    Examples
+    --------
+    >>> metric_title("macro_f1"), metric_title("first_rate")
+    ('macro-F1', 'first rate')
+    """
+    return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL"}.get(metric, metric.replace("_", " "))
 
 
 def forest_table(table, metric="accuracy"):

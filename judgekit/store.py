@@ -175,8 +175,8 @@ class VerdictStore:
 
 
 def dump_reply(reply):
-    """A reply as compact JSON without its empty fields."""
-    return json.dumps({name: value for name, value in asdict(reply).items() if value is not None}, ensure_ascii=False)
+    """A reply as JSON without its empty fields; ASCII, so that a lone surrogate in a model's reply can be stored."""
+    return json.dumps({name: value for name, value in asdict(reply).items() if value is not None})
 
 
 def load_reply(text):

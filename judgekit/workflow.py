@@ -52,7 +52,15 @@ def notebook_path(name):
 
 
 def parameter_file(run, name):
-    """The file with a notebook's parameters in a run, or None when the run has none for it."""
+    """The file with a notebook's parameters in a run, or None when the run has none for it.
+
+    Raises
+    ------
+    WorkflowError
+        If there is no such run: a misspelt one would otherwise be a run of nothing.
+    """
+    if run not in runs():
+        raise WorkflowError(f"no run is called {run!r}; params/ has {', '.join(runs())}")
     path = project_root() / "params" / run / f"{name}.yaml"
     return path if path.is_file() else None
 
@@ -186,6 +194,7 @@ def run_notebook(name, run):
             progress_bar=False,
             log_output=False,
             stderr_file=sys.stderr,  # the progress lines of long cells
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],  # kernels warn that loopback is not encrypted
             cwd=str(project_root() / "notebooks"),
         )
     except PapermillExecutionError as failure:
@@ -212,8 +221,6 @@ def make_run(run, cores):
     Snakemake's own lock survives a killed process and then has to be removed by hand. The lock here is the
     operating system's: it goes with its process.
     """
-    if run not in runs():
-        raise WorkflowError(f"no run is called {run!r}; params/ has {', '.join(runs())}")
     for name in notebook_list():
         if parameter_file(run, name):
             read_parameters(run, name)

@@ -68,11 +68,22 @@ def test_the_order_of_items_plays_no_part(order):
     assert cluster_bootstrap(cluster_sums(rows[order], clusters[order]), share, 50) == expected
 
 
+def drawn(*arguments, **named):
+    """The blocks of `cluster_draws` as one matrix."""
+    return np.concatenate(list(cluster_draws(*arguments, **named)))
+
+
+def test_blocks_are_the_draws_of_one_piece(monkeypatch):
+    whole = drawn(7, 50, seed=1)
+    monkeypatch.setattr("judgekit.intervals.BLOCK", 21)
+    assert (drawn(7, 50, seed=1) == whole).all()
+
+
 def test_the_seed_decides_and_clusters_are_drawn_with_replacement():
-    draws = cluster_draws(5, 2000, seed=7)
+    draws = drawn(5, 2000, seed=7)
     assert (draws.sum(1) == 5).all()
-    assert (draws == cluster_draws(5, 2000, seed=7)).all()
-    assert (draws != cluster_draws(5, 2000, seed=8)).any()
+    assert (draws == drawn(5, 2000, seed=7)).all()
+    assert (draws != drawn(5, 2000, seed=8)).any()
     assert draws.mean(0) == pytest.approx(np.ones(5), abs=0.1)
     assert draws.var() == pytest.approx(0.8, abs=0.1)  # multinomial: 5 * (1/5) * (4/5)
 
@@ -91,7 +102,7 @@ def test_matrices_are_resampled_as_a_whole():
 
 def test_no_clusters_and_ragged_input_are_refused():
     with pytest.raises(ValueError, match="no clusters"):
-        cluster_draws(0, 10, 0)
+        list(cluster_draws(0, 10, 0))
     with pytest.raises(ValueError, match="3 items but 2 clusters"):
         cluster_sums([1, 2, 3], ["a", "b"])
 

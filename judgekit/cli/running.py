@@ -112,7 +112,8 @@ class Run:
         if not n_failed:
             remove_store(self.path)
             if not self.quiet:
-                tell(f"{len(results)} pairs judged by {self.judge.name}" + ("" if out == "-" else f": {out}"))
+                counted = "1 pair" if len(results) == 1 else f"{len(results)} pairs"
+                tell(f"{counted} judged by {self.judge.name}" + ("" if out == "-" else f": {out}"))
             return DONE
         self.list_failed(n_failed)
         return SOME_FAILED

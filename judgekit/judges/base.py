@@ -84,7 +84,7 @@ def request_of(pair: PreferencePair, order: str) -> Request:
 def request_key(judge: Judge, request: Request) -> str:
     """Content key of a request for a judge: SHA-256 of everything shown."""
     text = request.content() + (f"{request.item_id}:{request.order}" if judge.sees_item else "")
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:

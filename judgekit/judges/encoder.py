@@ -49,7 +49,7 @@ class EncoderJudge:
     Raises
     ------
     FileNotFoundError
-        If the folder holds no judge.
+        If the folder holds no judge, or one without its adapter.
     ValueError
         If it was written in another format.
     """
@@ -68,10 +68,10 @@ class EncoderJudge:
         self.name = name or f"encoder/{folder.name}"
         self.fingerprint = folder_fingerprint(folder)
         self.batch_tokens = batch_tokens
-        adapter = folder / "adapter"
-        self.encoder = TextEncoder(
-            self.config["base"], self.config.get("revision"), adapter if adapter.is_dir() else None, device=device
-        )
+        adapter = folder / "adapter" if self.config.get("adapter", True) else None
+        if adapter is not None and not (adapter / "adapter_model.safetensors").is_file():
+            raise FileNotFoundError(f"{folder}: adapter/adapter_model.safetensors is missing")
+        self.encoder = TextEncoder(self.config["base"], self.config.get("revision"), adapter, device=device)
         self.heads = ScoreHeads(self.encoder.width, self.config["hidden"]).to(device).eval()
         self.heads.load_state_dict(
             {key: value.float() for key, value in load_file(folder / "heads.safetensors").items()}
@@ -83,48 +83,48 @@ class EncoderJudge:
         started = time.perf_counter()
         texts = {("question", shown_question(request)) for request in requests}
         texts |= {("response", text) for request in requests for text in (request.first, request.second)}
-        tokens = self.embed_missing(sorted(texts))
-        replies = [self.reply(request, tokens) for request in requests]
+        encoded = self.encode(sorted(texts))
+        replies = [self.reply(request, encoded) for request in requests]
         seconds = (time.perf_counter() - started) / max(len(requests), 1)
         return [replace(reply, seconds=seconds) for reply in replies]
 
-    def limit(self, kind):
-        """Token limit for a question or a response."""
-        return self.config[f"max_{kind}_tokens"]
+    def encode(self, texts):
+        """Embedding and token count of each (kind, text), from memory where it was seen before.
 
-    def embed_missing(self, texts):
-        """Embed what the cache lacks, longest first; returns the token count of every text asked for."""
+        A question is asked about many responses, a response stands in many pairs and in both orders: each text is
+        encoded once. What is missing goes through the encoder longest first, in batches of like lengths.
+        """
         missing = [key for key in texts if key not in self.cache]
-        ids = {key: self.encoder.token_ids(key[1], self.limit(key[0])) for key in missing}
+        ids = {key: self.encoder.token_ids(key[1], self.config[f"max_{key[0]}_tokens"]) for key in missing}
         for batch in token_batches(sorted(missing, key=lambda key: -len(ids[key])), ids, self.batch_tokens):
             with torch.inference_mode():
                 vectors = self.encoder.embed([ids[key] for key in batch]).cpu()
             for key, vector in zip(batch, vectors, strict=True):
                 self.cache[key] = (vector, len(ids[key]))
-        counts = {}
         for key in texts:
             self.cache.move_to_end(key)
-            counts[key] = self.cache[key][1]
-        self.pinned = {key: self.cache[key][0] for key in texts}
+        encoded = {key: self.cache[key] for key in texts}
         while len(self.cache) > CACHE_SIZE:
             self.cache.popitem(last=False)
-        return counts
+        return encoded
 
-    def reply(self, request, tokens):
-        """One comparison from cached embeddings."""
+    def reply(self, request, encoded):
+        """One comparison of two encoded responses."""
         question = shown_question(request)
         sides = [request.first, request.second]
+        asked, answered = encoded["question", question], [encoded["response", text] for text in sides]
         features = [surface_features(question, text) for text in sides]
         with torch.inference_mode():
-            asked = self.pinned["question", question].expand(2, -1)
-            answered = torch.stack([self.pinned["response", text] for text in sides])
-            scores, _ = self.heads(asked, answered, torch.tensor(np.array(features), dtype=torch.float32))
+            scores, _ = self.heads(
+                asked[0].expand(2, -1),
+                torch.stack([vector for vector, _ in answered]),
+                torch.tensor(np.array(features), dtype=torch.float32),
+            )
             pair = torch.tensor(pair_features(*sides, *features), dtype=torch.float32)
             log_nu = self.heads.log_nu(pair.unsqueeze(0)).item()
         first, second = scores.tolist()
-        reply = reply_of(first - second, log_nu, first, second)
-        counted = tokens["question", question] + sum(tokens["response", text] for text in sides)
-        return replace(reply, tokens_in=counted)
+        tokens = asked[1] + sum(count for _, count in answered)
+        return replace(reply_of(first - second, log_nu, first, second), tokens_in=tokens)
 
 
 def token_batches(keys, ids, budget):

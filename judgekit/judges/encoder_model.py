@@ -9,6 +9,8 @@ alike the two responses are.
 """
 
 import importlib.util
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -102,6 +104,14 @@ def clip_standard(values, mean, scale):
     return ((values - mean) / scale).clamp(-4, 4)
 
 
+@contextmanager
+def quiet_peft():
+    """Hide one warning: PEFT still reads an attribute that transformers is about to rename."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        yield
+
+
 def special_tokens(tokenizer):
     """Ids that the tokenizer puts before and after a text (for BERT, [CLS] and [SEP])."""
     plain = tokenizer("a", add_special_tokens=False)["input_ids"]
@@ -137,7 +147,8 @@ class TextEncoder:
         if adapter is not None:
             from peft import PeftModel
 
-            self.model = PeftModel.from_pretrained(self.model, adapter, is_trainable=trainable)
+            with quiet_peft():
+                self.model = PeftModel.from_pretrained(self.model, adapter, is_trainable=trainable)
             if not trainable:
                 self.model = self.model.merge_and_unload()
         self.model.to(device).train(trainable)

@@ -20,7 +20,15 @@ def standardise(values, mean, scale):
 
 
 def reply_of(difference, log_nu, score_first=None, score_second=None):
-    """The reply under Davidson's model: the most probable outcome."""
+    """The reply under Davidson's model: the most probable outcome.
+
+    Raises
+    ------
+    ValueError
+        If a score is not a number: the weights of the judge are damaged.
+    """
+    if not (np.isfinite(difference) and np.isfinite(log_nu)):
+        raise ValueError(f"scores that are no numbers (difference {difference}, log nu {log_nu}): damaged weights?")
     p_first, p_second, p_tie = (float(p) for p in outcome_probabilities(difference, log_nu))
     if p_tie >= max(p_first, p_second) or abs(difference) <= ROUNDING:
         verdict = "tie"

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges.encoder import FORMAT
-from judgekit.judges.encoder_model import PACKAGED_BASES, ScoreHeads, TextEncoder
+from judgekit.judges.encoder_model import PACKAGED_BASES, ScoreHeads, TextEncoder, quiet_peft
 from judgekit.progress import progress_bar
 from judgekit.surface import pair_features, surface_features
 from judgekit.training.features import shown_text
@@ -236,7 +236,8 @@ class EncoderTrainer:
                 layers_to_transform=list(range(max(0, depth - self.recipe.layers), depth)),
                 task_type="FEATURE_EXTRACTION",
             )
-            self.encoder.model = get_peft_model(self.encoder.model, config)
+            with quiet_peft():
+                self.encoder.model = get_peft_model(self.encoder.model, config)
         # No dropout inside the encoder: attention dropout takes the processor off its fast path, at four times the
         # cost of a step. The text head keeps its own.
         self.encoder.model.eval()
@@ -493,6 +494,7 @@ class EncoderTrainer:
             "format": FORMAT,
             "base": self.recipe.base,
             "revision": self.recipe.revision,
+            "adapter": bool(self.recipe.r),
             "hidden": self.recipe.hidden,
             "max_question_tokens": self.recipe.max_question_tokens,
             "max_response_tokens": self.recipe.max_response_tokens,

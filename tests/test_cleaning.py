@@ -1,0 +1,315 @@
+"""judgekit.cleaning: every filter says what it drops, nothing is lost, and no test question stays."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.catalogue import load_set, questions_of_tests
+from judgekit.cleaning import (
+    Dropped,
+    clean,
+    cleaning_counts,
+    drop_contaminated,
+    drop_degenerate,
+    drop_long,
+    drop_near_repeats,
+    drop_over_cap,
+    drop_questions,
+    drop_repeats,
+    normalise,
+    split_by_prompt,
+    split_table,
+    variants,
+)
+from judgekit.records import PreferencePair, Turn
+
+TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
+STEADY = settings(deadline=None)
+
+
+def pair(item_id="1", question="Q?", a="good", b="bad", label="A", benchmark="authored", **fields):
+    fields = {"cluster_id": normalise(question)} | fields
+    return PreferencePair(str(item_id), benchmark, question, a, b, label=label, **fields)
+
+
+def ids(records):
+    return [record.item_id for record in records]
+
+
+def reasons(dropped):
+    return {drop.item_id: drop.reason for drop in dropped}
+
+
+# ---------------------------------------------------------------- single filters
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"question": " \n"}, "empty question"),
+        ({"a": "", "b": " "}, "both responses empty"),
+        ({"a": "same", "b": " same\n"}, "identical responses"),
+        ({"label": None}, "no label"),
+    ],
+)
+def test_pairs_that_say_nothing_go(fields, reason):
+    kept, dropped = drop_degenerate([pair("good"), pair("bad", **fields)])
+    assert ids(kept) == ["good"]
+    assert dropped == [Dropped("bad", "authored", reason)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"a": ""},
+        {"label": "tie"},
+        {"label": None, "soft_label": 0.7},
+        {"question": "", "turns": (Turn("Earlier?", "a", "b"),)},
+        {"a": "Same", "b": "same"},
+    ],
+)
+def test_pairs_that_say_something_stay(fields):
+    assert drop_degenerate([pair(**fields)])[1] == []
+
+
+@pytest.mark.parametrize("field", ["question", "a", "b"])
+def test_long_texts_go(field):
+    kept, dropped = drop_long([pair("short", **{field: "x" * 100}), pair("long", **{field: "x" * 101})], 100)
+    assert ids(kept) == ["short"]
+    assert dropped == [Dropped("long", "authored", "too long", "101 characters")]
+
+
+def test_a_repeat_goes_whichever_way_round_it_stands():
+    first = pair("first", a="one", b="two", label="A")
+    pairs = [
+        first,
+        pair("again", question="q", a="One!", b="two", label="A"),
+        pair("turned", a="two", b="one", label="B"),
+        pair("other", a="one", b="three"),
+        pair("asked", question="Another?", a="one", b="two"),
+    ]
+    kept, dropped = drop_repeats(pairs)
+    assert ids(kept) == ["first", "other", "asked"]
+    assert reasons(dropped) == {"again": "exact repeat", "turned": "exact repeat"}
+    assert {drop.detail for drop in dropped} == {"first"}
+
+
+def test_contradictory_copies_all_go():
+    pairs = [pair("1", label="A"), pair("2", label="B"), pair("3", label="A")]
+    kept, dropped = drop_repeats(pairs)
+    assert kept == []
+    assert reasons(dropped) == dict.fromkeys("123", "label conflict")
+
+
+def test_a_turned_copy_with_the_same_letter_contradicts():
+    kept, dropped = drop_repeats([pair("1", a="x", b="y", label="A"), pair("2", a="y", b="x", label="A")])
+    assert kept == [] and set(reasons(dropped).values()) == {"label conflict"}
+
+
+def test_a_tie_contradicts_nobody():
+    kept, dropped = drop_repeats([pair("1", label="tie"), pair("2", label="A")])
+    assert (ids(kept), reasons(dropped)) == (["1"], {"2": "exact repeat"})
+
+
+def test_the_same_pair_after_other_turns_is_no_repeat():
+    pairs = [pair("1", turns=(Turn("One?", "a", "b"),)), pair("2", turns=(Turn("Two?", "a", "b"),))]
+    assert ids(drop_repeats(pairs)[0]) == ["1", "2"]
+
+
+def test_near_repeats_go_and_other_responses_stay():
+    words = " ".join(f"word{n}" for n in range(120))
+    pairs = [
+        pair("first", a=words, b="short"),
+        pair("near", a=words + " more", b="short"),
+        pair("far", a=" ".join(f"other{n}" for n in range(120)), b="short"),
+    ]
+    kept, dropped = drop_near_repeats(pairs)
+    assert ids(kept) == ["first", "far"]
+    assert dropped == [Dropped("near", "authored", "near repeat", "authored/first")]
+
+
+def test_held_out_questions_go_in_whatever_case():
+    kept, dropped = drop_questions([pair("1", question="What  is it?"), pair("2", question="Why?")], ["what is IT"])
+    assert (ids(kept), reasons(dropped)) == (["2"], {"1": "validation question"})
+
+
+def test_the_cap_is_per_prompt_and_source_and_does_not_depend_on_order():
+    pairs = [pair(n, question=q, benchmark=source) for source in "xy" for q in ("One?", "Two?") for n in range(10)]
+    pairs = [
+        PreferencePair(f"{p.question}{p.item_id}", p.benchmark, p.question, "a", "b", cluster_id=p.question)
+        for p in pairs
+    ]
+    kept, dropped = drop_over_cap(pairs, 3, seed=1)
+    counts = {}
+    for one in kept:
+        counts[one.benchmark, one.question] = counts.get((one.benchmark, one.question), 0) + 1
+    assert counts == {(source, q): 3 for source in "xy" for q in ("One?", "Two?")}
+    assert set(reasons(dropped).values()) == {"over the cap per prompt"}
+    again = drop_over_cap(pairs[::-1], 3, seed=1)[0]
+    assert {(p.benchmark, p.item_id) for p in again} == {(p.benchmark, p.item_id) for p in kept}
+    assert ids(drop_over_cap(pairs, 3, seed=2)[0]) != ids(kept)
+
+
+# ---------------------------------------------------------------- contamination
+
+
+def contaminated(question, turns=(), tests=(("pandalm/7", TEST_QUESTION),)):
+    kept, dropped = drop_contaminated([pair("1", question=question, turns=turns)], list(tests))
+    assert len(kept) + len(dropped) == 1
+    return dropped[0] if dropped else None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        TEST_QUESTION,
+        TEST_QUESTION.upper() + "\n",
+        TEST_QUESTION.replace(" ", "  ").replace(",", ";"),
+        TEST_QUESTION + "\n\nInput: none",
+    ],
+    ids=["same", "upper", "punctuation", "with an input"],
+)
+def test_the_same_question_is_found(question):
+    drop = contaminated(question)
+    assert (drop.reason, drop.detail) == ("test question", "pandalm/7")
+
+
+def test_a_test_question_with_an_input_is_found_without_it():
+    drop = contaminated(TEST_QUESTION, tests=[("pandalm/7", TEST_QUESTION + "\n\nSome input")])
+    assert drop.reason == "test question"
+
+
+def test_shared_eight_grams_are_found():
+    drop = contaminated(TEST_QUESTION.rpartition(",")[0] + " for a school magazine")
+    assert drop.reason == "test n-grams"
+    assert float(drop.detail.split()[0]) > 0.3
+
+
+def test_a_few_shared_words_are_no_contamination():
+    start = " ".join(TEST_QUESTION.split()[:9])
+    own = " ".join(f"own{n}" for n in range(30))
+    assert contaminated(f"{start} {own}") is None
+    assert contaminated("Explain to a child why the sea is salty.") is None
+
+
+def test_near_duplicates_without_a_long_common_run_are_found():
+    words = [f"term{n}" for n in range(60)]
+    changed = list(words)
+    changed[7::8] = [f"changed{n}" for n in range(len(changed[7::8]))]
+    test, near = " ".join(words), " ".join(changed)
+    shingles = [{tuple(t[i : i + 3]) for i in range(len(t) - 2)} for t in (words, changed)]
+    jaccard = len(shingles[0] & shingles[1]) / len(shingles[0] | shingles[1])
+    kept, dropped = drop_contaminated([pair("1", question=near)], [("t", test)], min_jaccard=jaccard - 0.15)
+    assert (kept, reasons(dropped)) == ([], {"1": "near a test question"})
+    assert drop_contaminated([pair("1", question=near)], [("t", test)], min_jaccard=0.95)[1] == []
+
+
+def test_a_short_question_is_compared_as_a_whole():
+    tests = [("t", "What is two plus two?")]
+    assert contaminated("what is two plus two", tests=tests).reason == "test question"
+    assert contaminated("What is two plus three?", tests=tests) is None
+
+
+def test_earlier_turns_count():
+    assert contaminated("And in the morning?", turns=(Turn(TEST_QUESTION, "a", "b"),)).reason == "test question"
+
+
+def test_no_test_questions_drop_nothing():
+    assert contaminated(TEST_QUESTION, tests=()) is None
+
+
+def test_forms_of_a_question():
+    assert variants("Fix the  typo.\n\ntext") == {"fix the typo text"}  # three words name no task
+    long = "Fix every single typo in this paragraph."
+    assert variants(f"{long}\n\ntext") == {normalise(long), normalise(long) + " text"}
+    assert variants(" \n") == set()
+
+
+# ---------------------------------------------------------------- the chain
+
+
+WORDS = st.sampled_from(["", "Q?", "What is it?", TEST_QUESTION, "x" * 60])
+PAIRS = st.lists(
+    st.builds(pair, question=WORDS, a=WORDS, b=WORDS, label=st.sampled_from(["A", "B", "tie", None])), max_size=12
+)
+
+
+@STEADY
+@given(PAIRS)
+def test_nothing_is_lost(pairs):
+    pairs = [
+        PreferencePair(f"{n}", p.benchmark, p.question, p.response_a, p.response_b, label=p.label)
+        for n, p in enumerate(pairs)
+    ]
+    kept, dropped = clean(pairs, [("t", TEST_QUESTION)], ["What is it?"], max_per_prompt=2, max_chars=50)
+    assert sorted(ids(kept) + ids(dropped)) == sorted(ids(pairs))
+    assert not {normalise(p.question) for p in kept} & {normalise(TEST_QUESTION), "what is it", ""}
+
+
+def test_cleaning_twice_drops_nothing_more():
+    pairs = load_set("sample_train")
+    tests = questions_of_tests(sample=True)
+    kept, dropped = clean(pairs, tests)
+    assert len(kept) + len(dropped) == len(pairs) and len(kept) > 300
+    assert clean(kept, tests) == (kept, [])
+
+
+def test_counts_add_up():
+    pairs = [pair("1"), pair("2", question=" "), pair("3", a="x", b="x", benchmark="other")]
+    counts = cleaning_counts(pairs, *clean(pairs, []))
+    assert list(dict.fromkeys(counts["step"])) == ["read", "empty question", "identical responses", "kept"]
+    wide = counts.pivot(index="step", columns="corpus", values="count")
+    assert wide.loc["read"].tolist() == [2, 1] and wide.loc["kept"].tolist() == [1, 0]
+    assert (wide.drop("read").sum() == wide.loc["read"]).all()
+
+
+def test_no_prompt_stands_in_both_parts():
+    pairs = [pair(f"{q}-{n}", question=f"Question {q}?" + "!" * n) for q in range(300) for n in range(3)]
+    train, validation = split_by_prompt(pairs, 0.2, seed=3)
+    assert sorted(ids(train) + ids(validation)) == sorted(ids(pairs))
+    assert not {normalise(p.question) for p in train} & {normalise(p.question) for p in validation}
+    assert len(validation) / len(pairs) == pytest.approx(0.2, abs=0.07)
+    assert split_by_prompt(pairs[::-1], 0.2, seed=3)[1] == validation[::-1]
+    assert split_by_prompt(pairs, 0.2, seed=4)[1] != validation
+
+
+def test_turns_of_one_conversation_stay_together():
+    opening = pair("1", question="Opening?")
+    later = pair("2", question="And then?", turns=(Turn("Opening?", "a", "b"),))
+    for seed in range(30):
+        assert len(split_by_prompt([opening, later], 0.5, seed)[0]) in (0, 2)
+
+
+@pytest.mark.parametrize(("share", "n_validation"), [(0.0, 0), (1.0, 20)])
+def test_nothing_and_everything_can_be_held_out(share, n_validation):
+    assert len(split_by_prompt([pair(n, question=f"{n}?") for n in range(20)], share)[1]) == n_validation
+
+
+def test_the_split_table_does_not_depend_on_order():
+    parts = {"train": [pair("2"), pair("1")], "validation": [pair("3", benchmark="a")]}
+    table = split_table(parts)
+    assert table.values.tolist() == [["a", "3", "validation"], ["authored", "1", "train"], ["authored", "2", "train"]]
+    assert table.equals(split_table({name: pairs[::-1] for name, pairs in parts.items()}))
+
+
+# ---------------------------------------------------------------- the real sets
+
+
+def plain(question):
+    """Words of a question, by another path than the filters'."""
+    return tuple(re.sub(r"[^\w]+", " ", question.casefold()).split())
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_no_training_question_is_a_test_question():
+    tests = questions_of_tests()
+    asked = {plain(question) for _, question in tests}
+    pairs = load_set("alpaca_eval")
+    before = {plain(p.question) for p in pairs}
+    kept, dropped = clean(pairs, tests)
+    assert before & asked, "the corpus shares questions with the test sets: that is why it is cleaned"
+    assert not {plain(p.question) for p in kept} & asked
+    assert len(kept) + len(dropped) == len(pairs) and kept

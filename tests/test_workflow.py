@@ -1,0 +1,265 @@
+"""judgekit.workflow: a misspelt parameter or a failed notebook is an error that says where."""
+
+import ast
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from judgekit import paths, workflow
+from judgekit.workflow import (
+    WorkflowError,
+    code_files,
+    imported_modules,
+    known_parameters,
+    main,
+    make_run,
+    module_files,
+    notebook_list,
+    parameter_file,
+    read_parameters,
+    run_notebook,
+    runs,
+)
+
+ROOT = paths.project_root()
+CHAIN = [(run, name) for run in runs() for name in notebook_list() if parameter_file(run, name)]
+
+
+def write_notebook(folder, name, *cells, tags=("parameters",)):
+    """A notebook of code cells, the first of them tagged."""
+    code = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        for n, text in enumerate(cells)
+    ]
+    code[0]["metadata"] = {"tags": list(tags)}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code}
+    path = folder / f"{name}.ipynb"
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of one run and one notebook, with functions to fill it."""
+    for folder in ("notebooks", "params/sample"):
+        (tmp_path / folder).mkdir(parents=True)
+    for module in (paths, workflow):
+        monkeypatch.setattr(module, "project_root", lambda: tmp_path)
+    write_notebook(
+        tmp_path / "notebooks", "10_count", 'run = "sample"  # folder\nn = 2  # pairs', "total = n * 2\ntotal"
+    )
+    (tmp_path / "notebooks" / "notebooks.yaml").write_text("10_count:\n")
+    (tmp_path / "params" / "sample" / "10_count.yaml").write_text("run: sample\n")
+    return tmp_path
+
+
+def give(project, text):
+    (project / "params" / "sample" / "10_count.yaml").write_text(text)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def test_every_run_of_the_repository_has_valid_parameters():
+    assert {"sample", "laptop"} <= set(runs())
+    assert len(CHAIN) >= 8
+    for run, name in CHAIN:
+        assert read_parameters(run, name)["run"] == run
+
+
+def test_a_parameter_file_belongs_to_a_notebook():
+    for path in (ROOT / "params").glob("*/*.yaml"):
+        assert path.stem.partition("-")[0] in notebook_list(), path.name
+
+
+def test_a_parameter_file_holds_only_what_differs():
+    for run, name in CHAIN:
+        cells = json.loads(workflow.notebook_path(name).read_text(encoding="utf-8"))["cells"]
+        (cell,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+        tree = ast.parse("".join(cell["source"]))
+        defaults = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body}
+        same = [key for key, value in read_parameters(run, name).items() if key != "run" and defaults[key] == value]
+        assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"
+
+
+def test_parameters_are_read(project):
+    give(project, "run: sample\nn: 5 # more\n")
+    assert read_parameters("sample", "10_count") == {"run": "sample", "n": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "run: sample\nn_pairs: 3\n",
+            r"params/sample/10_count.yaml: the notebook has no parameter 'n_pairs'; it has n, run",
+        ),
+        ("run: laptop\n", r"params/sample/10_count.yaml: run is 'laptop', but the folder says 'sample'"),
+        ("n: 3\n", "run is None"),
+        ("", "run is None"),
+        ("- run\n- sample\n", "expected 'name: value' lines"),
+        ("run: [sample\n", r"params/sample/10_count.yaml is not YAML"),
+    ],
+    ids=["misspelt", "other run", "no run", "empty", "list", "no YAML"],
+)
+def test_a_faulty_file_is_refused_with_its_name(project, text, words):
+    give(project, text)
+    with pytest.raises(WorkflowError, match=words):
+        read_parameters("sample", "10_count")
+
+
+def test_a_run_without_parameters_is_refused(project):
+    with pytest.raises(WorkflowError, match="no run is called 'gpu'; params/ has sample"):
+        read_parameters("gpu", "10_count")
+    with pytest.raises(WorkflowError, match=r"params/sample/11_more.yaml does not exist; the runs are sample"):
+        read_parameters("sample", "11_more")
+    assert parameter_file("sample", "11_more") is None
+
+
+def test_parameters_are_what_the_tagged_cell_assigns(project):
+    path = write_notebook(project / "notebooks", "11_x", "a = 1\nb = c = 2\nprint(a)", "d = 3")
+    assert known_parameters(path) == {"a", "b", "c"}
+    untagged = write_notebook(project / "notebooks", "12_x", "a = 1", tags=())
+    with pytest.raises(WorkflowError, match="0 cells are tagged"):
+        known_parameters(untagged)
+
+
+# ---------------------------------------------------------------- the list
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("10_count:\n  aftr: [x]\n", "10_count has unknown fields aftr"),
+        (
+            "10_count:\n  after: [11_later]\n11_later:\n",
+            "10_count comes after 11_later, which does not stand before it",
+        ),
+        ("10_count:\n  after: [10_count]\n", "does not stand before it"),
+    ],
+)
+def test_a_faulty_list_is_refused(project, text, words):
+    (project / "notebooks" / "notebooks.yaml").write_text(text)
+    with pytest.raises(WorkflowError, match=words):
+        notebook_list()
+
+
+def test_a_list_is_filled_with_defaults(project):
+    (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n  threads: 2\n")
+    assert notebook_list() == {
+        "10_count": {"after": [], "threads": 1, "resources": {}},
+        "20_more": {"after": ["10_count"], "threads": 2, "resources": {}},
+    }
+
+
+# ---------------------------------------------------------------- dependencies
+
+
+def test_imports_are_followed_to_the_end():
+    found = {str(path.relative_to(paths.PACKAGE)) for path in code_files("30_score_benchmarks")}
+    direct = {"scoring.py", "store.py", "paths.py", "catalogue.py", "results/__init__.py", "__init__.py"}
+    through_others = {"metrics.py", "intervals.py", "records.py", "judges/base.py", "benchmarks/pandalm.py"}
+    inside_functions = {"judges/encoder.py", "judges/encoder_model.py", "surface.py", "benchmarks/outputs.py"}
+    assert direct | through_others | inside_functions <= found
+    assert not {"cleaning.py", "training/encoder.py", "workflow.py"} & found
+
+
+def test_imported_modules_are_those_of_the_package():
+    code = "import numpy\nfrom judgekit.results import Number\nimport judgekit.store as s\n"
+    code += "def f():\n    from judgekit import paths"
+    assert imported_modules(code) == {
+        "judgekit", "judgekit.paths", "judgekit.results", "judgekit.results.Number", "judgekit.store"
+    }  # fmt: skip
+
+
+def test_a_module_brings_the_packages_above_it():
+    names = [path.relative_to(paths.PACKAGE).as_posix() for path in module_files("judgekit.judges.base")]
+    assert names == ["__init__.py", "judges/__init__.py", "judges/base.py"]
+
+
+# ---------------------------------------------------------------- execution
+
+
+def test_a_notebook_runs_with_the_parameters_of_its_run(project, capfd):
+    give(project, "run: sample\nn: 21\n")
+    target = run_notebook("10_count", "sample")
+    assert target == project / "outputs" / "sample" / "executed" / "10_count.ipynb"
+    cells = json.loads(target.read_text())["cells"]
+    assert cells[-1]["outputs"][0]["data"]["text/plain"] in ("42", ["42"])
+    assert not target.with_name("10_count.failed.ipynb").exists()
+    assert json.loads((project / "notebooks" / "10_count.ipynb").read_text())["cells"][1]["outputs"] == []
+
+
+def test_a_failure_names_notebook_cell_and_error_and_leaves_the_copy(project, capsys):
+    write_notebook(project / "notebooks", "10_count", 'run = "sample"', "\nratio = 1 / 0\n", "never = 1")
+    assert main(["run", "10_count", "sample"]) == 1
+    message = capsys.readouterr().err
+    assert "10_count: cell" in message and "ZeroDivisionError: division by zero" in message
+    assert "ratio = 1 / 0" in message
+    attempt = project / "outputs" / "sample" / "executed" / "10_count.failed.ipynb"
+    assert str(attempt) in message
+    assert "ZeroDivisionError" in attempt.read_text()
+    assert not attempt.with_name("10_count.ipynb").exists()
+
+
+def test_a_misspelt_parameter_stops_before_anything_runs(project, capsys):
+    give(project, "run: sample\nm: 3\n")
+    assert main(["run", "10_count", "sample"]) == 1
+    assert "no parameter 'm'" in capsys.readouterr().err
+    assert not (project / "outputs").exists()
+
+
+def test_one_run_is_made_by_one_process(project, monkeypatch):
+    folder = project / "outputs" / "sample"
+    folder.mkdir(parents=True)
+    with open(folder / ".lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(WorkflowError, match="made by another process"):
+            make_run("sample", 1)
+    with pytest.raises(WorkflowError, match="no run is called 'smaple'; params/ has sample"):
+        make_run("smaple", 1)
+
+
+def snakemake(folder, *arguments):
+    """Snakemake in a folder; the package is found wherever it is installed."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", *arguments]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+
+
+@pytest.mark.slow
+def test_the_dag_holds_every_notebook_of_the_sample():
+    done = snakemake(ROOT, "-n", "--forceall", "--quiet", "host", "--config", "run=sample")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for run, name in CHAIN:
+        if run == "sample":
+            assert f"outputs/sample/executed/{name}.ipynb" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_dag_refuses_an_unknown_run():
+    done = snakemake(ROOT, "-n", "--config", "run=smaple")
+    assert done.returncode != 0
+    assert "no run is called 'smaple'" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_dag_refuses_a_misspelt_parameter(tmp_path):
+    for folder in ("notebooks", "params", "judgekit"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "pretrained"))
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    path = tmp_path / "params" / "sample" / "10_clean_preferences.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"max_char": 5}))
+    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--config", "run=sample"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode != 0
+    assert "no parameter 'max_char'" in done.stdout + done.stderr
