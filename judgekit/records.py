@@ -89,6 +89,11 @@ class PreferencePair:
         """Words for an error message: the set, the item and the row it came from."""
         return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
 
+    @property
+    def asked(self):
+        """Every user turn so far, as one text: what judges that read a single question are shown."""
+        return "\n\n".join([*(turn.question for turn in self.turns), self.question])
+
     def swapped(self):
         """The same pair with A and B exchanged everywhere: responses, models, label, votes, earlier turns."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}

@@ -554,7 +554,8 @@ def test_fetch_from_the_mirror(capsys):
 def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
     from judgekit.sample import load_sample
-    from judgekit.training.encoder import EncoderRecipe, train_encoder
+    from judgekit.training.encoder import train_encoder
+    from judgekit.training.recipe import EncoderRecipe
 
     folder = tmp_path_factory.mktemp("encoder")
     recipe = EncoderRecipe(steps=1, pairs_per_step=2, quads_per_step=1, eval_every=1, max_response_tokens=64)

@@ -17,7 +17,6 @@ from judgekit.cleaning import clean
 from judgekit.corpora import CORPORA
 from judgekit.paths import PACKAGE, project_root
 from judgekit.sample import SAMPLE_SETS
-from judgekit.training.features import shown_text
 
 ROOT = project_root()
 TEST_SETS = {*BENCHMARKS, *catalogue.SAMPLE_TESTS}
@@ -212,7 +211,7 @@ def test_the_split_that_was_trained_on_holds_no_test_question():
         by_id = {pair.item_id: pair for pair in catalogue.load_set(name)}
         for part, items in rows.groupby("split")["item_id"]:
             pairs = [by_id[item] for item in items]
-            questions.setdefault(part, set()).update(plain(shown_text(pair)) for pair in pairs)
+            questions.setdefault(part, set()).update(plain(pair.asked) for pair in pairs)
             texts = {plain(text) for pair in pairs for text in (pair.question, *(turn.question for turn in pair.turns))}
             assert not texts & asked, f"{name}: {sorted(texts & asked)[:3]}"
     assert len(questions["train"]) > 1000

@@ -20,8 +20,9 @@ from judgekit.records import PreferencePair, Turn, Verdict
 from judgekit.sample import load_sample
 from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES
-from judgekit.training.encoder import EncoderRecipe, train_encoder
+from judgekit.training.encoder import train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
+from judgekit.training.recipe import EncoderRecipe
 
 STEADY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIRROR = {"first": "second", "second": "first", "tie": "tie", None: None}

@@ -15,18 +15,20 @@ from judgekit.records import PreferencePair, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES
 from judgekit.training import encoder as training_encoder
-from judgekit.training.encoder import (
-    CHECKPOINT,
-    EncoderRecipe,
-    EncoderTrainer,
-    Sampler,
-    data_hash,
-    train_encoder,
-)
-from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features, shown_text
+from judgekit.training.batches import Sampler
+from judgekit.training.encoder import CHECKPOINT, EncoderTrainer, train_encoder
+from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
 from judgekit.training.losses import davidson_loss, gate_loss
 from judgekit.training.negatives import Neighbours, draw_quads, preferred_responses
-from judgekit.training.targets import mixture_table, select_split, source_weights, sources_with_ties, target_of
+from judgekit.training.recipe import EncoderRecipe
+from judgekit.training.targets import (
+    data_hash,
+    mixture_table,
+    select_split,
+    source_weights,
+    sources_with_ties,
+    target_of,
+)
 
 TINY = EncoderRecipe(
     r=4,
@@ -299,7 +301,7 @@ def test_the_mixture_adds_up():
 
 
 def test_the_question_shown_holds_earlier_turns():
-    assert shown_text(pair(turns=(Turn("First?", "a", "b"),), question="Then?")) == "First?\n\nThen?"
+    assert pair(turns=(Turn("First?", "a", "b"),), question="Then?").asked == "First?\n\nThen?"
 
 
 # ---------------------------------------------------------------- losses

@@ -33,6 +33,11 @@ class Request:
     order: str = "ab"
     item_id: str = ""
 
+    @property
+    def asked(self):
+        """Every user turn so far, as one text (`PreferencePair.asked`)."""
+        return "\n\n".join([*(turn[0] for turn in self.turns), self.question])
+
     def content(self):
         """All the text shown, as one JSON string: what a content key is computed from."""
         shown = [self.question, self.first, self.second, self.reference, [list(turn) for turn in self.turns]]

@@ -20,11 +20,6 @@ FORMAT = 1
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 
 
-def shown_question(request):
-    """What the encoder reads as the question: every user turn so far."""
-    return "\n\n".join([*(turn[0] for turn in request.turns), request.question])
-
-
 def folder_fingerprint(folder):
     """Hash of the files that a judge's replies depend on."""
     names = ("judge.json", "heads.safetensors", "adapter/adapter_config.json", "adapter/adapter_model.safetensors")
@@ -81,7 +76,7 @@ class EncoderJudge:
     def judge(self, requests):
         """Score each response alone, then compare under Davidson's model."""
         started = time.perf_counter()
-        texts = {("question", shown_question(request)) for request in requests}
+        texts = {("question", request.asked) for request in requests}
         texts |= {("response", text) for request in requests for text in (request.first, request.second)}
         encoded = self.encode(sorted(texts))
         replies = [self.reply(request, encoded) for request in requests]
@@ -110,7 +105,7 @@ class EncoderJudge:
 
     def reply(self, request, encoded):
         """One comparison of two encoded responses."""
-        question = shown_question(request)
+        question = request.asked
         sides = [request.first, request.second]
         asked, answered = encoded["question", question], [encoded["response", text] for text in sides]
         features = [surface_features(question, text) for text in sides]

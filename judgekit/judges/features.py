@@ -63,7 +63,7 @@ class FeaturesJudge:
         if model["features"] != list(FEATURES) or model["pair_features"] != list(PAIR_FEATURES):
             raise ValueError(f"{path}: trained on other features than this version computes; train it again")
         self.parts = {key: np.array(value) for key, value in model["parts"].items()}
-        self.fingerprint = fingerprint_of("features", 1, model["parts"])
+        self.fingerprint = fingerprint_of("features", 2, model["parts"])
 
     def judge(self, requests):
         """Score each response alone, then compare."""
@@ -72,7 +72,7 @@ class FeaturesJudge:
     def reply(self, request):
         """One comparison."""
         parts = self.parts
-        first, second = (surface_features(request.question, text) for text in (request.first, request.second))
+        first, second = (surface_features(request.asked, text) for text in (request.first, request.second))
         scores = [
             float(standardise(values, parts["mean"], parts["scale"]) @ parts["weight"]) for values in (first, second)
         ]

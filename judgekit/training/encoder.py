@@ -4,12 +4,10 @@ Every step's batch and dropout are a function of (seed, step) alone, so a run th
 the very same steps as one that was not.
 """
 
-import hashlib
 import json
 import math
 import time
-from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,131 +17,16 @@ from safetensors.torch import load_file, save_file
 
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges.encoder import FORMAT
-from judgekit.judges.encoder_model import PACKAGED_BASES, ScoreHeads, TextEncoder, quiet_peft
+from judgekit.judges.encoder_model import ScoreHeads, TextEncoder, quiet_peft
 from judgekit.progress import progress_bar
-from judgekit.surface import pair_features, surface_features
-from judgekit.training.features import shown_text
+from judgekit.training.batches import Sampler, Texts
+from judgekit.training.files import forget_location, store_half, write_json
 from judgekit.training.losses import davidson_loss, gate_loss
 from judgekit.training.negatives import draw_quads, mine_neighbours
-from judgekit.training.targets import sources_with_ties, target_of
+from judgekit.training.targets import check_disjoint, data_hash, sources_with_ties, target_of
 
 CHECKPOINT = "checkpoint.safetensors"
 TRAINING = "training.json"
-
-
-@dataclass(frozen=True)
-class EncoderRecipe:
-    """Everything that decides a training run besides the data.
-
-    Attributes
-    ----------
-    base, revision : str
-        Base model (`judgekit.judges.encoder_model.base_location`).
-    r, lora_alpha, target_modules
-        PEFT's LoRA settings; ``r=0`` trains the heads alone.
-    layers : int
-        How many of the topmost layers get an adapter: below them nothing needs a gradient, which nearly halves a step.
-    hidden : int
-        Width of the text head of the quality part; 0 leaves it out.
-    max_question_tokens, max_response_tokens : int
-    steps, pairs_per_step, quads_per_step : int
-        A quad is two neighbouring questions with a response each.
-    lr, head_lr, weight_decay : float
-    warmup : float
-        Share of the steps with rising learning rate; then it falls linearly to zero.
-    gate_weight : float
-        Weight of the on-topic / off-topic loss of the gate.
-    neighbour_weight : float
-        Weight of preferring a question's own response to its neighbour's; it sets how much the gate counts.
-    bf16 : bool
-        Compute in bfloat16 where the processor has it.
-    eval_every : int
-        Steps between validations; the state with the lowest mean validation loss is kept.
-    seed : int
-    """
-
-    base: str = "minilm"
-    revision: str | None = None
-    r: int = 16
-    lora_alpha: int = 32
-    target_modules: tuple[str, ...] = ("query", "key", "value", "dense")
-    layers: int = 3
-    hidden: int = 32
-    max_question_tokens: int = 128
-    max_response_tokens: int = 256
-    steps: int = 400
-    pairs_per_step: int = 16
-    quads_per_step: int = 12
-    lr: float = 3e-4
-    head_lr: float = 1e-3
-    weight_decay: float = 0.01
-    warmup: float = 0.06
-    gate_weight: float = 0.5
-    neighbour_weight: float = 0.1
-    bf16: bool = True
-    eval_every: int = 50
-    seed: int = 0
-
-
-class Texts:
-    """Token ids and surface features of texts, computed once."""
-
-    def __init__(self, encoder, recipe):
-        self.encoder, self.recipe = encoder, recipe
-        self.ids, self.surface, self.alike = {}, {}, {}
-
-    def token_ids(self, kind, text):
-        """Token ids of a question or a response."""
-        if (kind, text) not in self.ids:
-            limit = self.recipe.max_question_tokens if kind == "question" else self.recipe.max_response_tokens
-            self.ids[kind, text] = self.encoder.token_ids(text, limit)
-        return self.ids[kind, text]
-
-    def features(self, question, response):
-        """Surface features of a response to a question."""
-        if (question, response) not in self.surface:
-            self.surface[question, response] = surface_features(question, response).astype(np.float32)
-        return self.surface[question, response]
-
-    def likeness(self, question, first, second):
-        """Symmetric features of two responses to a question."""
-        if (question, first, second) not in self.alike:
-            sides = self.features(question, first), self.features(question, second)
-            self.alike[question, first, second] = pair_features(first, second, *sides).astype(np.float32)
-        return self.alike[question, first, second]
-
-
-class Sampler:
-    """Draws training pairs: a source by its share, then a prompt, then a pair of that prompt.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    shares : dict of str to float
-        Share of the mixture of each source; sources of ``pairs`` that are not named are an error.
-    """
-
-    def __init__(self, pairs, shares):
-        grouped = defaultdict(lambda: defaultdict(list))
-        for pair in pairs:
-            grouped[pair.benchmark][pair.cluster_id].append(pair)
-        if unknown := sorted(set(grouped) - set(shares)):
-            raise ValueError(f"no share of the mixture is given for {', '.join(unknown)}")
-        self.names = sorted(name for name in grouped if shares[name] > 0)
-        if not self.names:
-            raise ValueError("no training pairs are left")
-        self.groups = {name: [grouped[name][key] for key in sorted(grouped[name])] for name in self.names}
-        total = sum(shares[name] for name in self.names)
-        self.probability = [shares[name] / total for name in self.names]
-
-    def draw(self, rng, n):
-        """``n`` pairs, each shown in a random order."""
-        drawn = []
-        for name in rng.choice(self.names, size=n, p=self.probability):
-            group = self.groups[name][rng.integers(len(self.groups[name]))]
-            pair = group[rng.integers(len(group))]
-            drawn.append(pair if rng.integers(2) else pair.swapped())
-        return drawn
 
 
 def train_encoder(recipe, train, shares, validation, folder, start=None, progress=True):
@@ -302,14 +185,14 @@ class EncoderTrainer:
 
     def losses(self, pairs, quads):
         """Mean losses of a batch: preference, gate, neighbour (tensors)."""
-        cells = [(shown_text(p), text) for p in pairs for text in (p.response_a, p.response_b)]
+        cells = [(p.asked, text) for p in pairs for text in (p.response_a, p.response_b)]
         on = [cell for q1, r1, q2, r2 in quads for cell in ((q1, r1), (q2, r2))]
         off = [cell for q1, r1, q2, r2 in quads for cell in ((q1, r2), (q2, r1))]
         wanted = [("question", q) for q, _ in cells + on] + [("response", r) for _, r in cells + on]
         vectors = self.embed(wanted)
         scores, gates = self.score(vectors, cells + on + off)
         n, m = len(cells), len(on)
-        likeness = [self.texts.likeness(shown_text(p), p.response_a, p.response_b) for p in pairs]
+        likeness = [self.texts.likeness(p.asked, p.response_a, p.response_b) for p in pairs]
         preference = davidson_loss(
             scores[0:n:2] - scores[1:n:2],
             self.heads.log_nu(torch.from_numpy(np.stack(likeness))),
@@ -370,11 +253,11 @@ class EncoderTrainer:
 
     def validate_batch(self, pairs):
         """Loss and hit of each pair, shape (n_pairs, 2)."""
-        cells = [(shown_text(p), text) for p in pairs for text in (p.response_a, p.response_b)]
+        cells = [(p.asked, text) for p in pairs for text in (p.response_a, p.response_b)]
         vectors = self.embed([("question", q) for q, _ in cells] + [("response", r) for _, r in cells])
         scores, _ = self.score(vectors, cells)
         difference = scores[0::2] - scores[1::2]
-        likeness = [self.texts.likeness(shown_text(p), p.response_a, p.response_b) for p in pairs]
+        likeness = [self.texts.likeness(p.asked, p.response_a, p.response_b) for p in pairs]
         log_nu = self.heads.log_nu(torch.from_numpy(np.stack(likeness)))
         tied = torch.tensor([p.benchmark in self.tied for p in pairs])
         target = torch.tensor([target_of(p) for p in pairs])
@@ -510,44 +393,3 @@ class EncoderTrainer:
         write_json(self.folder / TRAINING, training)  # last: a folder with it holds a finished judge
         (self.folder / CHECKPOINT).unlink(missing_ok=True)
         return training
-
-
-def write_json(path, value):
-    """Write a small JSON file, readable in a diff."""
-    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-
-
-def check_disjoint(train, validation):
-    """Refuse a validation set that shares a prompt with training."""
-    asked = {shown_text(pair) for pair in train}
-    for name, pairs in validation.items():
-        if not pairs:
-            raise ValueError(f"validation set {name} is empty")
-        for pair in pairs:
-            if shown_text(pair) in asked:
-                raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")
-
-
-def data_hash(train, shares, validation):
-    """SHA-256 over every text and label that training and validation see."""
-    digest = hashlib.sha256(json.dumps(shares, sort_keys=True).encode())
-    for pairs in (train, *(validation[name] for name in sorted(validation))):
-        for p in pairs:
-            row = [p.benchmark, p.item_id, shown_text(p), p.response_a, p.response_b, target_of(p)]
-            digest.update(json.dumps(row).encode())
-    return digest.hexdigest()
-
-
-def store_half(path):
-    """Rewrite a safetensors file in 16-bit floats."""
-    tensors = {name: value.half().contiguous() for name, value in load_file(path).items()}
-    save_file(tensors, path, metadata={"format": "pt"})
-
-
-def forget_location(folder, base):
-    """Replace the machine's path in the adapter's config by the base model's public name; drop PEFT's empty card."""
-    path = folder / "adapter_config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
-    path.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    (folder / "README.md").unlink(missing_ok=True)

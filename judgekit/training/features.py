@@ -34,11 +34,6 @@ class FeatureTable:
     tied: np.ndarray
 
 
-def shown_text(pair):
-    """The question as judges of one text see it: every user turn so far."""
-    return "\n\n".join([*(turn.question for turn in pair.turns), pair.question])
-
-
 def feature_table(pairs, tied_sources=None):
     """Features and targets of pairs; each (question, response) is computed once."""
     tied_sources = sources_with_ties(pairs) if tied_sources is None else tied_sources
@@ -49,8 +44,8 @@ def feature_table(pairs, tied_sources=None):
             seen[question, response] = surface_features(question, response)
         return seen[question, response]
 
-    a = np.array([features(shown_text(p), p.response_a) for p in pairs])
-    b = np.array([features(shown_text(p), p.response_b) for p in pairs])
+    a = np.array([features(p.asked, p.response_a) for p in pairs])
+    b = np.array([features(p.asked, p.response_b) for p in pairs])
     both = np.array([pair_features(p.response_a, p.response_b, x, y) for p, x, y in zip(pairs, a, b, strict=True)])
     target = np.array([target_of(p) for p in pairs])
     return FeatureTable(a, b, both, target, np.array([p.benchmark in tied_sources for p in pairs]))

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from judgekit.training.features import shown_text
-
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -30,7 +28,7 @@ def preferred_responses(pairs):
     """Distinct questions and the responses that were preferred (or tied) there."""
     found = {}
     for pair in pairs:
-        texts = found.setdefault(shown_text(pair), {})
+        texts = found.setdefault(pair.asked, {})
         if pair.label in ("A", "tie") and pair.response_a.strip():
             texts[pair.response_a] = None
         if pair.label in ("B", "tie") and pair.response_b.strip():

@@ -1,5 +1,7 @@
 """Preference pairs as training targets."""
 
+import hashlib
+import json
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -130,3 +132,24 @@ def mixture_table(pairs, shares):
         row |= {"prompts": len({pair.question for pair in own}), "ties": sum(pair.label == "tie" for pair in own)}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def check_disjoint(train, validation):
+    """Refuse a validation set that shares a prompt with training."""
+    asked = {pair.asked for pair in train}
+    for name, pairs in validation.items():
+        if not pairs:
+            raise ValueError(f"validation set {name} is empty")
+        for pair in pairs:
+            if pair.asked in asked:
+                raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")
+
+
+def data_hash(train, shares, validation):
+    """SHA-256 over every text and label that training and validation see."""
+    digest = hashlib.sha256(json.dumps(shares, sort_keys=True).encode())
+    for pairs in (train, *(validation[name] for name in sorted(validation))):
+        for p in pairs:
+            row = [p.benchmark, p.item_id, p.asked, p.response_a, p.response_b, target_of(p)]
+            digest.update(json.dumps(row).encode())
+    return digest.hexdigest()
