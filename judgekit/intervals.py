@@ -39,7 +39,9 @@ def cluster_draws(n_clusters, n_boot, seed):
     rng = np.random.default_rng(seed)
     rows = max(1, BLOCK // n_clusters)
     for start in range(0, n_boot, rows):
-        yield rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=min(rows, n_boot - start))
+        count = min(rows, n_boot - start)
+        chosen = rng.integers(n_clusters, size=(count, n_clusters)) + n_clusters * np.arange(count)[:, None]
+        yield np.bincount(chosen.ravel(), minlength=count * n_clusters).reshape(count, n_clusters)
 
 
 def resampled_sums(sums, n_boot, seed):
@@ -50,6 +52,25 @@ def resampled_sums(sums, n_boot, seed):
     flat = sums.reshape(len(sums), -1)
     drawn = np.concatenate([draws @ flat for draws in cluster_draws(len(sums), n_boot, seed)])
     return drawn.reshape(n_boot, *sums.shape[1:])
+
+
+def resampled_together(parts, n_boot, seed):
+    """`resampled_sums` of several sums over the same clusters, drawn once for all.
+
+    Parameters
+    ----------
+    parts : dict of str to array, shape (n_clusters, ...)
+
+    Returns
+    -------
+    dict of str to array, shape (n_boot, ...)
+    """
+    n_clusters = len(next(iter(parts.values())))
+    flat = {name: sums.reshape(n_clusters, -1) for name, sums in parts.items()}
+    drawn = resampled_sums(np.concatenate(list(flat.values()), axis=1), n_boot, seed)
+    ends = np.cumsum([values.shape[1] for values in flat.values()])
+    pieces = np.split(drawn, ends[:-1], axis=1)
+    return {name: piece.reshape(n_boot, *parts[name].shape[1:]) for name, piece in zip(parts, pieces, strict=True)}
 
 
 def percentile_interval(statistics, level=LEVEL):

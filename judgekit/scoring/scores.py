@@ -3,7 +3,7 @@
 import numpy as np
 
 from judgekit import metrics
-from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.intervals import cluster_sums, percentile_interval, resampled_together
 from judgekit.results import Number
 from judgekit.scoring.items import credit, first_counts, item_table
 from judgekit.scoring.protocols import primary_protocol
@@ -47,28 +47,33 @@ def score(verdicts, pairs, benchmark, protocol=None, n_boot=N_BOOT, seed=0):
         raise ValueError(f"{benchmark}: {verdicts[0].judge} judged some pairs in one order only")
     sums = cluster_sums_of(table, protocol, both)
     n = len(table)
+    drawn = resampled_together(sums, n_boot, seed)
 
     def number(name, statistic, spec=".1%"):
-        value, low, high = cluster_bootstrap(sums[name], statistic, n_boot, seed)
-        return Number(value, low, high, n=n, spec=spec)
+        low, high = percentile_interval(statistic(drawn[name]))
+        return Number(float(statistic(sums[name].sum(0))), low, high, n=n, spec=spec)
 
-    share = lambda s: metrics.ratio(s[..., 0], s[..., 1])  # noqa: E731
     scores = {
-        "accuracy": number("credit", share),
+        "accuracy": number("credit", share_of),
         "macro_f1": number("confusion", lambda s: metrics.macro(s, protocol.labels)[2]),
         "precision": number("confusion", lambda s: metrics.macro(s, protocol.labels)[0]),
         "recall": number("confusion", lambda s: metrics.macro(s, protocol.labels)[1]),
         "kappa": number("confusion", metrics.cohen_kappa, spec=".3f"),
-        "coverage": number("coverage", share),
+        "coverage": number("coverage", share_of),
     }
     if both:
         for name in ("agreement", "consistency", "first_rate"):
-            scores[name] = number(name, share)
+            scores[name] = number(name, share_of)
     if "losses" in sums:
         scores["nll"] = number("losses", lambda s: metrics.ratio(s[..., 0], s[..., 2]), spec=".3f")
         scores["brier"] = number("losses", lambda s: metrics.ratio(s[..., 1], s[..., 2]), spec=".3f")
         scores["ece"] = number("bins", metrics.expected_calibration_error, spec=".3f")
     return scores
+
+
+def share_of(sums):
+    """First column over second, in [0, 1]."""
+    return metrics.ratio(sums[..., 0], sums[..., 1])
 
 
 def cluster_sums_of(table, protocol, both):
