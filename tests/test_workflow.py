@@ -164,7 +164,15 @@ def test_a_list_is_filled_with_defaults(project):
 
 def test_imports_are_followed_to_the_end():
     found = {str(path.relative_to(paths.PACKAGE)) for path in code_files("30_score_benchmarks")}
-    direct = {"scoring/__init__.py", "scoring/scores.py", "store.py", "paths.py", "catalogue.py", "results/__init__.py", "__init__.py"}
+    direct = {
+        "scoring/__init__.py",
+        "scoring/scores.py",
+        "store.py",
+        "paths.py",
+        "catalogue.py",
+        "results/__init__.py",
+        "__init__.py",
+    }
     through_others = {"metrics.py", "intervals.py", "records.py", "judges/base.py", "benchmarks/pandalm.py"}
     inside_functions = {"judges/encoder.py", "judges/encoder_model.py", "surface.py", "benchmarks/outputs.py"}
     assert direct | through_others | inside_functions <= found

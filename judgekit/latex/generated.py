@@ -14,7 +14,7 @@ from judgekit.results.tables import latex_number
 
 HEAD = "% written by judgekit.latex; do not edit"
 SAMPLE = "sample"
-LISTED = 120  # numbers of the sample run that the appendix prints
+LISTED = ("cleaning.all.", "training.")  # studies of the sample run that the appendix prints in a list
 
 
 def write_numbers(run):
@@ -147,11 +147,10 @@ def _sample_lines():
             cells = ["".join(_number(scores[name, judge])[:2]) if (name, judge) in scores else "–" for name in part]
             lines.append(f"{escape(judge)} & {' & '.join(cells)}" + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}", r"\end{sampletable}"]
-    rest = [key for key in sorted(results) if not _is_score(key)]
-    if rest:
-        items = [f"{breakable(key)}~{''.join(_number(results[key]))}" for key in rest[:LISTED]]
-        more = rf" and {len(rest) - LISTED} more in \texttt{{outputs/sample/results}}" if len(rest) > LISTED else ""
-        lines.append(rf"\samplelist{{{'; '.join(items)}{more}.}}")
+    listed = [key for key in sorted(results) if key.startswith(LISTED)]
+    if listed:
+        items = [f"{breakable(key)}~{''.join(_number(results[key]))}" for key in listed]
+        lines.append(rf"\samplelist{{{'; '.join(items)}. The others are in \texttt{{outputs/sample/results}}.}}")
     return lines
 
 
