@@ -1,9 +1,14 @@
-"""Uncertainty: bootstrap over clusters, single and paired, and Holm's correction."""
+"""Uncertainty: bootstrap over clusters, single and paired, McNemar's test and Holm's correction."""
+
+from functools import lru_cache
 
 import numpy as np
+from scipy.special import bdtr, chdtrc  # scipy.stats takes half a second to import
 
 LEVEL = 0.95
+EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
+KEPT = 3 * BLOCK  # multiplicities kept for the next judge: a byte each, so 30 MB
 
 
 def cluster_sums(values, clusters):
@@ -44,13 +49,29 @@ def cluster_draws(n_clusters, n_boot, seed):
         yield np.bincount(chosen.ravel(), minlength=count * n_clusters).reshape(count, n_clusters)
 
 
+@lru_cache(maxsize=2)
+def kept_draws(n_clusters, n_boot, seed):
+    """`cluster_draws` in one array of bytes, kept for the next judge on the same set."""
+    blocks = list(cluster_draws(n_clusters, n_boot, seed))
+    kind = np.uint8 if max(block.max() for block in blocks) < 256 else np.int64
+    return np.concatenate([block.astype(kind) for block in blocks])
+
+
+def repeated_draws(n_clusters, n_boot, seed):
+    """Blocks of `cluster_draws`, from memory where all of them fit: judges of a set are drawn alike."""
+    if n_boot and n_clusters * n_boot <= KEPT:
+        draws, rows = kept_draws(n_clusters, n_boot, seed), max(1, BLOCK // n_clusters)
+        return (draws[start : start + rows].astype(float) for start in range(0, n_boot, rows))
+    return cluster_draws(n_clusters, n_boot, seed)
+
+
 def resampled_sums(sums, n_boot, seed):
     """Sums over resampled clusters: (n_clusters, ...) in, (n_boot, ...) out.
 
     The same seed gives the same draws for the same number of clusters.
     """
     flat = sums.reshape(len(sums), -1)
-    drawn = np.concatenate([draws @ flat for draws in cluster_draws(len(sums), n_boot, seed)])
+    drawn = np.concatenate([draws @ flat for draws in repeated_draws(len(sums), n_boot, seed)])
     return drawn.reshape(n_boot, *sums.shape[1:])
 
 
@@ -114,6 +135,32 @@ def cluster_bootstrap(sums, statistic, n_boot=10_000, seed=0, level=LEVEL):
     return float(statistic(sums.sum(0))), *percentile_interval(statistics, level)
 
 
+def weighted_bootstrap(statistic, clusters, n_boot=10_000, seed=0, level=LEVEL):
+    """Percentile interval of a statistic that no sums determine, such as a rank correlation.
+
+    Parameters
+    ----------
+    statistic : callable
+        Maps weights of shape (..., n_items), how often each item counts, to values of shape (...); for example
+        ``functools.partial(metrics.kendall, x, y)``.
+    clusters : sequence, length n_items
+    n_boot, seed, level
+        As for `cluster_bootstrap`.
+
+    Returns
+    -------
+    value, low, high : float
+    """
+    names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    rows, statistics = max(1, BLOCK // max(1, len(index))), []
+    for draws in repeated_draws(len(names), n_boot, seed):
+        statistics += [
+            statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
+        ]
+    value = statistic(np.ones(len(index)))
+    return float(value), *percentile_interval(np.concatenate(statistics), level)
+
+
 def paired_bootstrap(sums_a, sums_b, statistic, n_boot=10_000, seed=0, level=LEVEL):
     """Difference of a statistic between two judges on the same clusters: value, low, high, two-sided p.
 
@@ -134,9 +181,46 @@ def paired_bootstrap(sums_a, sums_b, statistic, n_boot=10_000, seed=0, level=LEV
     # The same seed draws the same clusters for both, which is what pairs them.
     differences = statistic(resampled_sums(sums_a, n_boot, seed)) - statistic(resampled_sums(sums_b, n_boot, seed))
     low, high = percentile_interval(differences, level)
+    difference = float(statistic(sums_a.sum(0)) - statistic(sums_b.sum(0)))
+    return difference, low, high, two_sided_p(differences)
+
+
+def two_sided_p(differences):
+    """P-value of a difference from its bootstrap resamples: see `paired_bootstrap`."""
+    differences = np.asarray(differences, float)
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
-    p_value = min(1.0, 2 * (tail + 1) / (n_boot + 1))
-    return float(statistic(sums_a.sum(0)) - statistic(sums_b.sum(0))), low, high, float(p_value)
+    return float(min(1.0, 2 * (tail + 1) / (len(differences) + 1)))
+
+
+def mcnemar(only_a, only_b):
+    """McNemar's test of two judges on the same independent items.
+
+    Parameters
+    ----------
+    only_a, only_b : int
+        Items that one judge gets right and the other does not; the rest play no part.
+
+    Returns
+    -------
+    float
+        Two-sided p-value: exact (binomial) below 25 discordant items, else chi-square with continuity correction.
+
+    Notes
+    -----
+    McNemar (1947), Psychometrika 12; correction by Edwards (1948). Items that share a prompt are not independent:
+    prefer the paired bootstrap there.
+
+    Examples
+    --------
+    >>> round(mcnemar(59, 6), 12), round(mcnemar(1, 9), 4), mcnemar(0, 0)
+    (1.12e-10, 0.0215, 1.0)
+    """
+    discordant = only_a + only_b
+    if not discordant:
+        return 1.0
+    if discordant < EXACT_BELOW:
+        return float(min(1.0, 2 * bdtr(min(only_a, only_b), discordant, 0.5)))
+    return float(chdtrc(1, max(abs(only_a - only_b) - 1, 0) ** 2 / discordant))
 
 
 def mean_of_independent(estimates):

@@ -116,6 +116,46 @@ def cohen_kappa(matrix):
     return ratio(observed - expected, 1 - expected)
 
 
+def balanced_accuracy(matrix, labels=LABELS):
+    """Mean recall over the labels that occur in the reference, in [0, 1].
+
+    Notes
+    -----
+    A label of the set that no reference has is left out (as scikit-learn does), where `macro` counts it as 0. An
+    item without a verdict counts as wrong.
+
+    Examples
+    --------
+    >>> matrix = confusion(label_codes("AAAB"), label_codes("AAAA")).sum(0)
+    >>> float(balanced_accuracy(matrix))
+    0.5
+    """
+    index = [LABELS.index(label) for label in labels]
+    present = np.stack([matrix[..., i, :].sum(-1) > 0 for i in index], -1)
+    return ratio(per_class(matrix, labels)[1].sum(-1), present.sum(-1))
+
+
+def matthews_correlation(matrix):
+    """Matthews correlation of reference and verdict for any number of labels, in [-1, 1].
+
+    Notes
+    -----
+    Gorodkin (2004), Computational Biology and Chemistry 28: the correlation of two one-hot coded variables. "No
+    verdict" is a fourth class that is never right; 0 where either side is constant.
+
+    Examples
+    --------
+    >>> float(matthews_correlation(confusion(label_codes("AABB"), label_codes("AABB")).sum(0)))
+    1.0
+    """
+    said = matrix.sum(-2)
+    actual = np.concatenate([matrix.sum(-1), np.zeros((*matrix.shape[:-2], 1))], -1)
+    total = said.sum(-1)
+    covariance = np.trace(matrix, axis1=-2, axis2=-1) * total - (said * actual).sum(-1)
+    spread = [np.maximum(total**2 - (counts**2).sum(-1), 0) for counts in (said, actual)]
+    return ratio(covariance, np.sqrt(spread[0] * spread[1]))
+
+
 def probability_losses(probabilities, reference):
     """Negative log-likelihood and Brier score of each item.
 
@@ -198,3 +238,67 @@ def expected_calibration_error(bins):
     0.15
     """
     return ratio(np.abs(bins[..., 1, :] - bins[..., 2, :]).sum(-1), bins[..., 0, :].sum(-1))
+
+
+def pearson(x, y, weight=None):
+    """Pearson's correlation, in [-1, 1]; 0 where a side is constant.
+
+    Parameters
+    ----------
+    x, y : array of float, shape (n_items,) or, with weights, (..., n_items)
+    weight : array, shape (..., n_items), optional
+        How often each item counts: one row per bootstrap resample (`judgekit.intervals.weighted_bootstrap`).
+
+    Returns
+    -------
+    array, shape (...)
+    """
+    x, y = paired_scores(x, y)
+    weight = np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
+    total = weight.sum(-1, keepdims=True)
+    x, y = (side - (weight * side).sum(-1, keepdims=True) / total for side in (x, y))
+    spread = [(weight * side**2).sum(-1) for side in (x, y)]
+    # Rounding leaves a spread of 1e-30 to a constant side: nothing to correlate with.
+    spread = [np.where(each > 1e-12 * total[..., 0], each, 0) for each in spread]
+    return ratio((weight * x * y).sum(-1), np.sqrt(spread[0] * spread[1]))
+
+
+def spearman(x, y, weight=None):
+    """Spearman's rank correlation: `pearson` of mid-ranks, which are taken anew in every resample."""
+    x, y = paired_scores(x, y)
+    weight = np.ones(len(x)) if weight is None else np.asarray(weight, float)
+    ranks = [weight @ ((1 + np.sign(side[None, :] - side[:, None])) / 2) for side in (x, y)]
+    return pearson(*ranks, weight)
+
+
+def kendall(x, y, weight=None):
+    """Kendall's tau-b, in [-1, 1]; 0 where a side is constant.
+
+    Notes
+    -----
+    A quadratic form of the weights, so that all resamples are two matrix products; memory grows with n_items
+    squared (72 MB a matrix for 3,000 items).
+    """
+    x, y = paired_scores(x, y)
+    weight = np.ones(len(x)) if weight is None else np.asarray(weight, float)
+    signs = [np.sign(np.subtract.outer(side, side)) for side in (x, y)]
+    agreeing, *untied = (
+        ((weight @ form) * weight).sum(-1) for form in (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
+    )
+    return ratio(agreeing, np.sqrt(untied[0] * untied[1]))
+
+
+def paired_scores(x, y):
+    """Two lists of finite scores of equal length, as arrays.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or a score is NaN or infinite.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.shape != y.shape or not x.size:
+        raise ValueError(f"scores of shape {x.shape} against {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("a score is missing or infinite: leave the item out first")
+    return x, y

@@ -1,19 +1,28 @@
 """judgekit.intervals: intervals that cover what they say, and tests that reject as often as they say."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2
 
+from judgekit import intervals, metrics
 from judgekit.intervals import (
     cluster_bootstrap,
     cluster_draws,
     cluster_sums,
     holm,
+    mcnemar,
     mean_of_independent,
     paired_bootstrap,
     percentile_interval,
+    resampled_sums,
+    two_sided_p,
+    weighted_bootstrap,
 )
+from judgekit.power import detectable_difference, items_needed, paired_standard_error
 
 STEADY = settings(deadline=None)
 TRUTH, PROMPTS, ITEMS, CONCENTRATION = 0.6, 100, 6, 2.0
@@ -188,3 +197,137 @@ def test_holm_never_lowers_and_keeps_the_order(p_values):
 def test_independent_half_widths_add_in_squares():
     value, low, high = mean_of_independent([(0.5, 0.47, 0.54), (0.7, 0.66, 0.73)])
     assert (value, value - low, high - value) == pytest.approx((0.6, 0.025, 0.025))
+
+
+def test_draws_kept_for_the_next_judge_are_the_same_draws(monkeypatch):
+    sums = np.random.default_rng(0).random((40, 3))
+    kept = resampled_sums(sums, 60, 2)
+    monkeypatch.setattr(intervals, "KEPT", 0)
+    assert (resampled_sums(sums, 60, 2) == kept).all()
+    monkeypatch.setattr(intervals, "BLOCK", 80)  # two rows at a time
+    shares = cluster_draws(40, 60, 2)
+    assert [draws.sum(1).tolist() for draws in shares] == [[40, 40]] * 30
+
+
+# ---------------------------------------------------------------- McNemar
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "p_value"),
+    [
+        (0, 0, 1.0),
+        (3, 3, 1.0),
+        (1, 9, 22 / 1024),  # (1 + 10) / 2 ** 10, twice
+        (0, 5, 2 / 32),
+        (150, 86, 4.1e-5),  # Agresti (2013), Categorical Data Analysis: 63 squared over 236
+        (121, 59, 5.45e-6),  # 61 squared over 180
+    ],
+)
+def test_mcnemar_by_hand(only_a, only_b, p_value):
+    assert mcnemar(only_a, only_b) == mcnemar(only_b, only_a) == pytest.approx(p_value, rel=0.02)
+
+
+def test_exact_and_approximate_mcnemar_meet():
+    for only_a in range(13):
+        exact, larger = mcnemar(only_a, 24 - only_a), mcnemar(only_a + 1, 24 - only_a)
+        assert exact <= 1 and larger <= 1
+        if only_a < 9:
+            assert larger >= exact * 0.8
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_mcnemar_is_that_of_scipy(only_a, only_b):
+    total = only_a + only_b
+    if total < 25:
+        expected = binomtest(only_a, total).pvalue if total else 1
+    else:
+        expected = chi2.sf(max(abs(only_a - only_b) - 1, 0) ** 2 / total, 1)
+    assert mcnemar(only_a, only_b) == pytest.approx(expected)
+
+
+def test_mcnemar_rarely_rejects_equal_judges():
+    rng = np.random.default_rng(2)
+    for discordant in (20, 60):
+        wins = rng.binomial(discordant, 0.5, 2000)
+        p_values = [mcnemar(int(won), int(discordant - won)) for won in wins]
+        assert np.mean(np.array(p_values) <= 0.05) <= 0.06
+
+
+def test_a_p_value_from_resamples():
+    assert two_sided_p([1.0] * 99) == pytest.approx(2 / 100)
+    assert two_sided_p([0.0] * 99) == 1
+    assert two_sided_p([1.0] * 90 + [-1.0] * 9) == pytest.approx(2 * 10 / 100)
+
+
+# ---------------------------------------------------------------- statistics that no sums determine
+
+
+def test_weighted_and_summed_bootstrap_draw_the_same_clusters():
+    sums, clusters = clustered_hits(np.random.default_rng(1))
+    hits = np.random.default_rng(3).random(len(clusters)) < 0.5
+    sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
+    found = weighted_bootstrap(lambda weight: (weight * hits).sum(-1) / weight.sum(-1), clusters, 200, seed=4)
+    assert found == pytest.approx(cluster_bootstrap(sums, share, 200, seed=4))
+
+
+def test_a_correlation_is_bounded_by_its_interval():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    y = x + rng.normal(size=120)
+    for correlation in (metrics.pearson, metrics.spearman, metrics.kendall):
+        value, low, high = weighted_bootstrap(partial(correlation, x, y), np.arange(120) // 3, n_boot=300)
+        assert value == pytest.approx(float(correlation(x, y)))
+        assert 0 < low < value < high < 1
+
+
+def test_intervals_of_a_rank_correlation_cover_it():
+    rng, covered = np.random.default_rng(7), 0
+    for seed in range(150):
+        x = rng.normal(size=60)
+        _, low, high = weighted_bootstrap(partial(metrics.kendall, x, rng.normal(size=60)), range(60), 200, seed)
+        covered += low <= 0 <= high
+    assert 0.89 <= covered / 150 <= 0.99  # independent scores: the truth is 0
+
+
+# ---------------------------------------------------------------- power
+
+
+def clustered_gaps(rng, gap, n_prompts=120, n_items=4):
+    """Per-prompt sums of the differences of two judges that share difficult prompts."""
+    difficulty = rng.beta(2, 1, (n_prompts, 1)).clip(0.2, 0.8)
+    hits = [rng.random((n_prompts, n_items)) < difficulty + shift for shift in (gap / 2, -gap / 2)]
+    return np.column_stack([hits[0].sum(1) - hits[1].sum(1), np.full(n_prompts, n_items)])
+
+
+def test_the_detectable_difference_is_found_four_times_in_five():
+    rng = np.random.default_rng(9)
+    gap = np.mean([detectable_difference(clustered_gaps(rng, 0.08)) for _ in range(50)])
+    found = 0
+    for _ in range(800):
+        sums = clustered_gaps(rng, gap)
+        found += abs(share(sums.sum(0))) > 1.96 * paired_standard_error(sums)
+    assert found / 800 == pytest.approx(0.8, abs=0.04)
+
+
+def test_the_standard_error_is_that_of_the_bootstrap():
+    sums = clustered_gaps(np.random.default_rng(3), 0.05)
+    _, low, high = cluster_bootstrap(sums, share, 4000)
+    assert paired_standard_error(sums) == pytest.approx((high - low) / 3.92, rel=0.06)
+
+
+def test_items_of_one_prompt_count_for_less():
+    gaps = np.repeat(np.random.default_rng(0).choice([-1.0, 0.0, 1.0], 60), 5)
+    ones = np.ones(300)
+    together = cluster_sums(np.column_stack([gaps, ones]), np.repeat(np.arange(60), 5))
+    apart = cluster_sums(np.column_stack([gaps, ones]), range(300))
+    assert detectable_difference(together) == pytest.approx(np.sqrt(5) * detectable_difference(apart), rel=0.02)
+
+
+def test_power_by_hand():
+    sums = [[1, 1], [-1, 1]] * 50
+    assert paired_standard_error(sums) == pytest.approx(np.sqrt(100 * 100 / 99) / 100)
+    assert items_needed(sums, detectable_difference(sums)) in (100, 101)
+    assert items_needed(sums, detectable_difference(sums) / 2) == pytest.approx(400, abs=1)
+    assert detectable_difference([[0, 2], [0, 3]]) == 0
+    with pytest.raises(ValueError, match="at least two"):
+        paired_standard_error([[1, 1]])

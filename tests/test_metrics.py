@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import (
     accuracy_score,
+    balanced_accuracy_score,
     brier_score_loss,
     cohen_kappa_score,
     log_loss,
+    matthews_corrcoef,
     precision_recall_fscore_support,
 )
 
@@ -88,7 +91,13 @@ def test_weights_count_items_several_times():
 @given(st.lists(LABELLED, min_size=2, max_size=4))
 def test_batches_of_matrices_give_each_matrix_its_own_value(batches):
     matrices = np.stack([matrix_of(*zip(*items, strict=True)) for items in batches])
-    for function in (metrics.accuracy, metrics.cohen_kappa, lambda m: metrics.macro(m)[2]):
+    for function in (
+        metrics.accuracy,
+        metrics.cohen_kappa,
+        metrics.balanced_accuracy,
+        metrics.matthews_correlation,
+        lambda m: metrics.macro(m)[2],
+    ):
         assert function(matrices) == pytest.approx([float(function(matrix)) for matrix in matrices])
 
 
@@ -168,3 +177,59 @@ def test_an_item_without_a_reference_is_refused():
 def test_lists_of_different_length_are_refused():
     with pytest.raises(ValueError, match="2 reference labels for 1"):
         metrics.confusion([0, 1], [0])
+
+
+# ---------------------------------------------------------------- balanced accuracy and MCC
+
+WITH_NONE = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from([*LABELS, None])), min_size=1, max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(WITH_NONE)
+def test_balanced_accuracy_and_mcc_are_those_of_scikit_learn(items):
+    reference, verdict = zip(*items, strict=True)
+    spoken = [label or "none" for label in verdict]
+    matrix = matrix_of(reference, verdict)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns of verdicts that no reference has
+        expected = balanced_accuracy_score(reference, spoken), matthews_corrcoef(reference, spoken)
+    assert (metrics.balanced_accuracy(matrix), metrics.matthews_correlation(matrix)) == pytest.approx(expected)
+
+
+def test_balanced_accuracy_takes_each_label_alike():
+    reference, verdict = list("AAAAAAAAAB"), list("AAAAAAAAAA")
+    assert metrics.accuracy(matrix_of(reference, verdict)) == 0.9
+    assert metrics.balanced_accuracy(matrix_of(reference, verdict)) == 0.5
+    assert metrics.macro(matrix_of(reference, verdict))[1] == pytest.approx(1 / 3)  # the absent tie counts there
+    assert metrics.matthews_correlation(matrix_of(reference, verdict)) == 0
+
+
+# ---------------------------------------------------------------- correlations of scores
+
+SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=40)
+CORRELATIONS = {
+    metrics.pearson: stats.pearsonr,
+    metrics.spearman: stats.spearmanr,
+    metrics.kendall: stats.kendalltau,
+}
+
+
+@pytest.mark.parametrize("own", CORRELATIONS, ids=lambda function: function.__name__)
+@STEADY
+@given(items=SCORES, seed=st.integers(0, 1000))
+def test_correlations_are_those_of_scipy_on_every_resample(own, items, seed):
+    x, y = np.array(items, float).T
+    chosen = np.random.default_rng(seed).integers(len(x), size=(4, len(x)))
+    weight = np.stack([np.bincount(row, minlength=len(x)) for row in chosen])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns where a side is constant
+        expected = [CORRELATIONS[own](x[row], y[row]).statistic for row in (np.arange(len(x)), *chosen)]
+    found = [float(own(x, y)), *own(x, y, weight)]
+    assert found == pytest.approx(np.nan_to_num(expected), abs=1e-9)
+
+
+def test_scores_that_do_not_pair_up_are_refused():
+    with pytest.raises(ValueError, match="shape"):
+        metrics.pearson([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        metrics.kendall([1, np.nan], [1, 2])

@@ -307,7 +307,8 @@ def test_exchanging_a_and_b_everywhere_changes_nothing(judged, rule, kept):
     if kept:  # where the response shown first was preferred, its opposite is now
         assert after.pop("first_rate").value == pytest.approx(1 - before.pop("first_rate").value)
     elif rule != "mean_of_orders":  # these read the verdict on the order shown first
-        for key in {"macro_f1", "precision", "recall", "kappa"} | ({"accuracy"} if rule == "forward" else set()):
+        order_bound = {"macro_f1", "precision", "recall", "kappa", "balanced_accuracy", "mcc"}
+        for key in order_bound | ({"accuracy"} if rule == "forward" else set()):
             del before[key], after[key]
     assert {key: number.value for key, number in after.items()} == pytest.approx(
         {key: number.value for key, number in before.items()}

@@ -6,6 +6,7 @@ and letters have the size of the report's. Drawing sets the style (``use_style``
 """
 
 from judgekit.plots.data import plot_label_counts, plot_training_curve, plot_waterfall
+from judgekit.plots.matrices import plot_effects, plot_significance
 from judgekit.plots.scores import plot_forest, plot_reliability, plot_tradeoff
 from judgekit.plots.style import COLUMN, TEXT, judge_style, use_style
 
@@ -13,9 +14,11 @@ __all__ = [
     "COLUMN",
     "TEXT",
     "judge_style",
+    "plot_effects",
     "plot_forest",
     "plot_label_counts",
     "plot_reliability",
+    "plot_significance",
     "plot_tradeoff",
     "plot_training_curve",
     "plot_waterfall",

@@ -1,22 +1,50 @@
-"""Run a judge over a set, resumably, and score its verdicts under the set's protocol."""
+"""Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
-from judgekit.scoring.protocols import PROTOCOLS, Protocol, forced_verdict, majority_class, primary_protocol
+from judgekit.scoring.comparison import Comparison, compare, compare_all, pairs_judged_by
+from judgekit.scoring.humans import (
+    annotators_against_majority,
+    annotators_with_each_other,
+    chance_corrected,
+    vote_agreement,
+)
+from judgekit.scoring.protocols import (
+    PRIMARY,
+    PROTOCOLS,
+    Protocol,
+    forced_verdict,
+    majority_class,
+    primary_protocol,
+    protocol_of,
+    protocols_for,
+)
 from judgekit.scoring.running import JudgeFailure, run_judge
-from judgekit.scoring.scores import N_BOOT, score
+from judgekit.scoring.scores import N_BOOT, score, score_by
 from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
 
 __all__ = [
     "N_BOOT",
+    "PRIMARY",
     "PROTOCOLS",
+    "Comparison",
     "JudgeFailure",
     "Protocol",
+    "annotators_against_majority",
+    "annotators_with_each_other",
+    "chance_corrected",
+    "compare",
+    "compare_all",
     "forced_verdict",
     "forest_table",
     "majority_class",
+    "pairs_judged_by",
     "pick",
     "primary_protocol",
+    "protocol_of",
+    "protocols_for",
     "run_judge",
     "score",
+    "score_by",
     "score_table",
     "tradeoff_table",
+    "vote_agreement",
 ]

@@ -1,0 +1,185 @@
+"""judgekit.agreement and the human ceilings: the textbooks' tables and the sets' own values."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from judgekit.agreement import coincidences, fleiss_kappa, fleiss_sums, krippendorff_alpha, rating_counts
+from judgekit.benchmarks import load_benchmark
+from judgekit.records import PreferencePair, Turn
+from judgekit.scoring import (
+    annotators_against_majority,
+    annotators_with_each_other,
+    chance_corrected,
+    vote_agreement,
+)
+
+STEADY = settings(deadline=None)
+QUICK = {"n_boot": 50}
+
+# Ten subjects, fourteen raters, five categories: the worked example of Wikipedia's article "Fleiss' kappa", 0.210.
+FLEISS = """0 0 0 0 14  0 2 6 4 2  0 0 3 5 6  0 3 9 2 0  2 2 8 1 1
+            7 7 0 0 0   3 2 6 3 0  2 5 3 2 2  6 5 2 1 0  0 2 2 3 7"""
+# Four observers, twelve units: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C.
+KRIPPENDORFF_2011 = """1 2 3 3 2 1 4 1 2 . . .
+                       1 2 3 3 2 2 4 1 2 5 . 3
+                       . 3 3 3 2 3 4 2 2 5 1 .
+                       1 2 3 3 2 4 4 1 2 5 1 ."""
+# Three coders, fifteen units: the example of Wikipedia's article "Krippendorff's alpha".
+THREE_CODERS = """. . . . . 3 4 1 2 1 1 3 3 . 3
+                  1 . 2 1 3 3 4 3 . . . . . . .
+                  . . 2 1 3 4 4 . 2 1 1 3 3 . 4"""
+RATINGS = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=25)
+
+
+def units(text):
+    """Ratings by unit and rater, from a table with a line per rater, categories from one and '.' for none."""
+    rows = [[-1 if word == "." else int(word) - 1 for word in line.split()] for line in text.splitlines()]
+    return np.array(rows).T
+
+
+def alpha(ratings, n_labels, values=None):
+    return float(krippendorff_alpha(coincidences(rating_counts(ratings, n_labels)).sum(0), values))
+
+
+def fleiss(ratings, n_labels=3):
+    return float(fleiss_kappa(fleiss_sums(rating_counts(ratings, n_labels)).sum(0)))
+
+
+# ---------------------------------------------------------------- textbook tables
+
+
+def test_fleiss_kappa_of_the_worked_example():
+    counts = np.array(FLEISS.split(), float).reshape(10, 5)
+    sums = fleiss_sums(counts).sum(0)
+    assert sums[1] / sums[0] == pytest.approx(0.378, abs=5e-4)
+    assert fleiss_kappa(sums) == pytest.approx(0.210, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_labels", "nominal", "interval"), [(KRIPPENDORFF_2011, 5, 0.743, 0.849), (THREE_CODERS, 4, 0.691, 0.811)]
+)
+def test_krippendorffs_alpha_of_the_worked_examples(text, n_labels, nominal, interval):
+    assert alpha(units(text), n_labels) == pytest.approx(nominal, abs=5e-4)
+    assert alpha(units(text), n_labels, np.arange(1, n_labels + 1)) == pytest.approx(interval, abs=5e-4)
+
+
+# ---------------------------------------------------------------- properties
+
+
+@STEADY
+@given(RATINGS)
+def test_raters_and_items_may_come_in_any_order(ratings):
+    ratings = np.array(ratings)
+    for coefficient in (fleiss, lambda one: alpha(one, 3)):
+        assert coefficient(ratings[::-1, [2, 0, 1]]) == pytest.approx(coefficient(ratings))
+        assert -1 <= coefficient(ratings) <= 1
+        renamed = (ratings + 1) % 3
+        assert coefficient(renamed) == pytest.approx(coefficient(ratings))
+
+
+@STEADY
+@given(RATINGS)
+def test_two_raters_make_alpha_a_small_sample_fleiss_kappa(ratings):
+    ratings = np.array(ratings)[:, :2]
+    n = ratings.size
+    kappa = fleiss(ratings)
+    if len(np.unique(ratings)) == 1:
+        assert kappa == alpha(ratings, 3) == 0
+    else:
+        assert alpha(ratings, 3) == pytest.approx(1 - (1 - kappa) * (n - 1) / n)
+
+
+def test_perfect_agreement_is_one_and_chance_is_nought():
+    same = np.repeat([[0], [1], [2], [2]], 3, axis=1)
+    assert fleiss(same) == alpha(same, 3) == 1
+    drawn = np.random.default_rng(0).integers(0, 3, (20_000, 3))
+    assert abs(fleiss(drawn)) < 0.02
+    assert abs(alpha(drawn, 3)) < 0.02
+
+
+def test_an_item_that_one_rater_saw_tells_nothing():
+    seen = [[0, 0, 1], [1, 1, 1], [2, -1, 2]]
+    assert alpha([*seen, [1, -1, -1], [-1, -1, -1]], 3) == pytest.approx(alpha(seen, 3))
+
+
+def test_batches_of_sums_give_each_its_own_value():
+    rng = np.random.default_rng(1)
+    sets = [rating_counts(rng.integers(0, 3, (30, 4)), 3) for _ in range(3)]
+    sums = np.stack([fleiss_sums(counts).sum(0) for counts in sets])
+    assert fleiss_kappa(sums) == pytest.approx([float(fleiss_kappa(one)) for one in sums])
+    tables = np.stack([coincidences(counts).sum(0) for counts in sets])
+    assert krippendorff_alpha(tables) == pytest.approx([float(krippendorff_alpha(one)) for one in tables])
+
+
+def test_ratings_that_are_no_codes_and_uneven_items_are_refused():
+    with pytest.raises(ValueError, match="codes 0 to 2"):
+        rating_counts([[0, 3]], 3)
+    for ratings in ([[0, 1], [0, -1]], [[0], [1]]):
+        with pytest.raises(ValueError, match="same number of ratings"):
+            fleiss_sums(rating_counts(ratings, 3))
+
+
+# ---------------------------------------------------------------- people
+
+
+def voted(item_id, votes, question="q", models=("m", "n"), turn=1, label=None):
+    fields = {"model_a": models[0], "model_b": models[1], "turns": (Turn("Q", "a", "b"),) * (turn - 1)}
+    return PreferencePair(item_id, "authored", "Q?", "a", "b", cluster_id=question, votes=votes, label=label, **fields)
+
+
+def test_votes_on_both_orders_of_two_models_meet():
+    pairs = [
+        voted("0", {"expert_1": "A", "expert_2": "tie"}),
+        voted("1", {"expert_3": "B"}, models=("n", "m")),
+        voted("2", {"expert_4": "A", "author_0": "A"}, turn=2),
+    ]
+    with_ties, without = (vote_agreement(pairs, ties=ties, **QUICK) for ties in (True, False))
+    assert (with_ties.value, with_ties.n) == (pytest.approx(1 / 3), 3)
+    assert (without.value, without.n) == (1, 1)
+    assert vote_agreement(pairs, turn=2, voters="all", **QUICK).n == 1
+    with pytest.raises(ValueError, match="no two votes"):
+        vote_agreement(pairs, turn=2, **QUICK)
+
+
+def test_annotators_by_hand():
+    said = ["AAA", "ABA", "BBA", "BBB"]
+    pairs = [
+        voted(str(n), dict(zip("xyz", letters, strict=True)), str(n), label=max("AB", key=letters.count))
+        for n, letters in enumerate(said)
+    ]
+    shares = annotators_against_majority(pairs, **QUICK)
+    assert [number.value for number in shares.values()] == [1, 0.75, 0.75]
+    both = annotators_with_each_other(pairs, **QUICK)
+    assert both["x", "y"]["agreement"].value == 0.75
+    columns = list(zip(*said, strict=True))
+    assert both["y", "z"]["kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
+    assert chance_corrected(pairs, **QUICK).keys() == {"alpha", "fleiss_kappa"}
+    uneven = [*pairs, voted("9", {"x": "A"})]
+    assert chance_corrected(uneven, **QUICK).keys() == {"alpha"}
+    with pytest.raises(ValueError, match="authored/9: votes of x"):
+        annotators_with_each_other(uneven, **QUICK)
+    with pytest.raises(ValueError, match="no pair has votes"):
+        chance_corrected([voted("0", {})], **QUICK)
+
+
+@pytest.mark.realdata
+def test_pandalm_annotators():
+    pairs = load_benchmark("pandalm")
+    both = annotators_with_each_other(pairs, **QUICK)
+    assert [round(one["kappa"].value, 3) for one in both.values()] == [0.852, 0.879, 0.862]
+    assert [round(one["agreement"].value, 3) for one in both.values()] == [0.913, 0.929, 0.918]
+    shares = [number.value for number in annotators_against_majority(pairs, **QUICK).values()]
+    assert (round(min(shares), 3), round(max(shares), 3)) == (0.951, 0.967)
+    corrected = chance_corrected(pairs, **QUICK)
+    assert corrected["fleiss_kappa"].value == pytest.approx(np.mean([0.852, 0.879, 0.862]), abs=0.002)
+    assert corrected["alpha"].value == pytest.approx(corrected["fleiss_kappa"].value, abs=0.001)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("ties", "value", "n"), [(True, 0.630, 721), (False, 0.810, 479)])
+def test_mtbench_experts_at_turn_one(ties, value, n):
+    number = vote_agreement(load_benchmark("mtbench"), turn=1, ties=ties, **QUICK)
+    assert (round(number.value, 3), number.n) == (value, n)

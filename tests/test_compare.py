@@ -1,0 +1,269 @@
+"""judgekit.compare: published figures come out again, and judges are compared on the items they share."""
+
+from dataclasses import replace
+from functools import cache
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from judgekit.benchmarks.outputs import published_on, published_verdicts
+from judgekit.catalogue import load_set
+from judgekit.compare import (
+    Contest,
+    Tags,
+    against_others,
+    contest_scores,
+    every_two,
+    figure_table,
+    hold_contest,
+    impossible_figures,
+    owner_table,
+    published_below,
+    published_beside,
+    published_spread,
+    restricted,
+    without_empty,
+)
+from judgekit.judges import load_judge
+from judgekit.plots import plot_effects, plot_significance
+from judgekit.records import PreferencePair, Verdict
+from judgekit.results import save_table, unique_slugs
+from judgekit.store import VerdictStore
+
+QUICK = {"n_boot": 100}
+RULES = ("longer", "shorter", "random")
+
+
+def contest_of(name, names, slugs=None, pairs=None):
+    judges = [load_judge(judge) for judge in names]
+    known = unique_slugs([judge.name for judge in judges], slugs)
+    return hold_contest(name, pairs or load_set(name), judges, known, VerdictStore(":memory:"))
+
+
+@cache
+def sample():
+    return contest_of("sample_adversarial", [f"baseline/{rule}" for rule in RULES])
+
+
+@cache
+def pandalm():
+    names = [f"replay/{model}" for model in published_on("pandalm")]
+    return contest_of("pandalm", [*names, "baseline/longer"], {"replay/gpt-3.5-turbo": "gpt_3_5"})
+
+
+# ---------------------------------------------------------------- contests
+
+
+def test_everybody_judges_every_pair():
+    contest = sample()
+    assert set(contest.verdicts) == set(RULES)
+    assert all(len(said) == 2 * len(contest.pairs) for said in contest.verdicts.values())
+
+
+def test_a_judge_that_lacks_items_is_refused():
+    class Mute:
+        name, fingerprint, decoding, batch_size, sees_item = "replay/mute", "x", "{}", 8, False
+
+        def judge(self, requests):
+            raise RuntimeError("no reply")
+
+    with pytest.raises(ValueError, match="mute has no verdict in 4 of 4 cases"):
+        hold_contest(
+            "pandalm", load_set("sample_natural")[:2], [Mute()], {"replay/mute": "mute"}, VerdictStore(":memory:")
+        )
+
+
+def test_a_part_holds_the_items_that_all_have_judged():
+    contest = sample()
+    some = [replace(verdict, judge="replay/other") for verdict in contest.verdicts["longer"][:20]]
+    part = restricted(contest, "part", {"other": some})
+    assert len(part.pairs) == 10 and part.benchmark == "sample_adversarial"
+    assert set(part.verdicts) == {*RULES, "other"}
+    assert all(len(said) == 20 for said in part.verdicts.values())
+
+
+def test_scores_are_those_of_every_judge():
+    table = contest_scores(sample(), **QUICK)
+    assert list(table.columns) == ["set", "judge", "metric", "number", "protocol"]
+    value = {row.judge: row.number.value for row in table.itertuples() if row.metric == "accuracy"}
+    assert value["longer"] + value["shorter"] == pytest.approx(1)
+
+
+# ---------------------------------------------------------------- differences
+
+
+def test_differences_are_those_of_the_scores():
+    contest = sample()
+    accuracy = contest_scores(contest, **QUICK).query("metric == 'accuracy'").set_index("judge")["number"]
+    against = against_others(contest, "longer", **QUICK)
+    assert list(against["judge_b"]) == ["shorter", "random"] and set(against["judge_a"]) == {"longer"}
+    for row in against.itertuples():
+        assert row.difference.value == pytest.approx(accuracy["longer"].value - accuracy[row.judge_b].value)
+        assert row.p_holm >= row.p_value
+
+
+def test_every_two_agrees_with_one_against_the_others():
+    two = every_two(sample(), [*RULES, "nobody"], **QUICK)
+    assert list(zip(two["judge_a"], two["judge_b"], strict=True)) == [
+        ("longer", "shorter"),
+        ("longer", "random"),
+        ("shorter", "random"),
+    ]
+    single = against_others(sample(), "longer", **QUICK)
+    assert [n.value for n in two["difference"][:2]] == [n.value for n in single["difference"]]
+
+
+def test_a_judge_does_not_differ_from_itself():
+    contest = sample()
+    twin = Contest(
+        contest.name, contest.benchmark, contest.pairs, dict.fromkeys(("a", "b"), contest.verdicts["longer"])
+    )
+    (row,) = against_others(twin, "a", **QUICK).itertuples()
+    assert (row.difference.value, row.p_value) == (0.0, 1.0)
+
+
+# ---------------------------------------------------------------- published beside recomputed
+
+
+@pytest.mark.realdata
+def test_figures_with_the_same_verdicts_and_rule_come_out_to_the_last_digit():
+    beside = published_beside({"pandalm": pandalm()}, ["pandalm_readme", "judgelrm_table3"], **QUICK)
+    same = beside[beside["same_rule"].notna()]
+    assert len(same) == 12
+    assert same["points"].map(lambda number: abs(number.value)).max() <= 0.005
+
+
+@pytest.mark.realdata
+def test_drawn_labels_of_figure_4_are_applied_under_its_own_rule():
+    beside = published_beside({"pandalm": pandalm()}, ["figure4"], **QUICK).set_index(["judge", "metric"])
+    row = beside.loc["pandalm_7b", "accuracy"]
+    assert (str(row["published"]), str(row["recomputed"]), str(row["same_rule"])) == ("67.57", "66.8", "66.3")
+    assert beside.loc["gpt_3_5", "accuracy"]["same_rule"] is None
+
+
+@pytest.mark.realdata
+def test_a_part_serves_for_the_set_it_is_part_of():
+    whole = contest_of("mtbench", ["baseline/longer"])
+    part = restricted(whole, "mtbench_gpt4", {"gpt_4_pair": published_verdicts("gpt-4-pair")})
+    beside = published_beside({"mtbench": whole, "mtbench/gpt_4_pair": part}, ["figure5", "mtbench_paper"], **QUICK)
+    assert set(beside["ours"]) == {"gpt_4_pair"}
+    gaps = beside["points"].map(lambda number: abs(number.value))
+    assert len(gaps) == 6 and gaps.max() < 1
+
+
+def test_nothing_to_recompute_is_an_empty_table():
+    assert published_beside({"sample_adversarial": sample()}, **QUICK).empty
+
+
+def test_cells_carry_the_letter_of_their_protocol():
+    tags, scores = Tags(), contest_scores(sample(), **QUICK).assign(set="autoj").query("metric == 'accuracy'")
+    scores = scores.assign(metric="agreement")
+    rows = figure_table("figure4", scores, ["longer", "nobody"], {"autoj": "Auto-J"}, tags)
+    by_judge = {row["", "judge"]: row for row in rows}
+    assert by_judge["JudgeLM-7B"]["Auto-J agreement", "published"] == "46.6 [c]"
+    own = by_judge["longer"]
+    assert own["Auto-J agreement", "published"] is None and own["Auto-J agreement", "recomputed"].endswith("[e]")
+    assert "nobody" not in by_judge
+    assert ("pandalm accuracy", "recomputed") not in own, "a column without values is left out"
+    assert tags.table()["protocol"].tolist()[2::2] == ["right in both orders", "mean of both orders, no ties"]
+
+
+def test_a_cell_of_a_part_has_a_letter_of_its_own():
+    tags, scores = Tags(), contest_scores(sample(), **QUICK).assign(set="part", judge="gpt_4_pair")
+    rows = figure_table("figure5", scores.drop_duplicates("metric"), [], {}, tags, {"mtbench": "part"})
+    assert rows[0]["mtbench accuracy", "recomputed"].endswith("[b]")
+    assert "that gpt_4_pair judged" in tags.table()["protocol"].tolist()[1]
+
+
+def test_rebuilt_tables_can_be_saved_without_verdicts(tmp_path, monkeypatch):
+    from judgekit import paths
+
+    monkeypatch.setattr(paths, "run_folder", lambda run, *parts: tmp_path)
+    scores = contest_scores(sample(), **QUICK)
+    for name in ("figure4", "figure5", "figure6"):
+        rows = figure_table(name, scores, list(RULES), {}, Tags())
+        assert len(rows) == 5 and all(column[1] != "recomputed" for column in rows[0])
+        assert save_table("sample", f"rebuilt_{name}", rows).is_file()
+
+
+def test_without_empty():
+    rows = [{"judge": "x", "a": 1, "b": None}, {"judge": "y", "a": None, "b": None}]
+    assert without_empty(rows) == [{"judge": "x", "a": 1}]
+
+
+# ---------------------------------------------------------------- defects
+
+
+def test_impossible_figures():
+    sizes = {"llmbar_natural": 100, "llmbar_neighbor": 134, "llmbar_gptinst": 92}
+    found = [(figure.judge, figure.set) for figure in impossible_figures("figure6", sizes)]
+    assert found == [
+        ("gpt_4_0613", "llmbar_natural"),
+        ("gpt_4_0613", "llmbar_gptinst"),
+        ("pandalm_7b", "llmbar_neighbor"),
+    ]
+    assert [figure.printed for figure in impossible_figures("figure6", sizes, 0.5)] == ["16.5"]
+
+
+@pytest.mark.realdata
+def test_owners_accuracy_is_right_and_kappa_is_not():
+    contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
+    (row,) = owner_table({"llmbar_natural": contest}, ["gpt-4-vanilla-norules"]).itertuples()
+    assert row.accuracy == row.own_accuracy == 0.935
+    assert (round(row.own_kappa, 3), round(row.kappa, 3)) == (0.252, 0.837)
+
+
+def test_spread_is_between_sources():
+    spread = published_spread().set_index(["judge", "set", "metric"])
+    row = spread.loc["pandalm_7b", "pandalm", "accuracy"]
+    assert (row["lowest"], row["highest"], row["sources"]) == (0.5926, 0.6757, 3)
+    assert spread["spread"].is_monotonic_decreasing and (spread["sources"] > 1).all()
+
+
+def test_published_judges_below_a_rule():
+    number = published_below("figure4", "autoj", "agreement", 0.5295)
+    assert (number.value, number.n) == (3, 5)
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_significance_matrix_is_antisymmetric():
+    table = pd.DataFrame(
+        [("S", "a", "b", 0.1, 0.01), ("S", "a", "c", -0.2, 0.5), ("S", "b", "c", 0.001, 1.0)],
+        columns=["set", "judge_a", "judge_b", "difference", "p_holm"],
+    )
+    ax = plot_significance(table)
+    texts = {tuple(map(int, text.get_position()[::-1])): text.get_text() for text in ax.texts}
+    assert texts[0, 1] == "+10" and texts[1, 0] == "−10" and texts[1, 2] == texts[2, 1] == "0"
+    colours = {text.get_text(): text.get_color() for text in ax.texts}
+    assert colours["+10"] == "black" and colours["+20"] != "black"
+    plt.close("all")
+
+
+def test_effects_leave_gaps_where_a_model_lacks_a_method():
+    table = pd.DataFrame(
+        [("S", "m", "x", 0.1, 0.01), ("S", "n", "y", -0.1, 0.9), ("T", "m", "x", 0.0, 1.0)],
+        columns=["set", "model", "method", "difference", "p_value"],
+    )
+    axes = plot_effects(table)
+    assert np.shape(axes) == (1, 2) and [len(panel.texts) for panel in axes.flat] == [2, 1]
+    plt.close("all")
+
+
+@pytest.mark.parametrize("picture", [plot_significance, plot_effects])
+def test_pictures_say_what_they_lack(picture):
+    with pytest.raises(ValueError, match="lacks"):
+        picture(pd.DataFrame({"set": ["S"]}))
+
+
+def test_verdicts_of_an_unlabelled_set_are_refused():
+    pair = PreferencePair("1", "authored", "Q?", "a", "b")
+    said = {"x": [Verdict("1", "x/x", "ab", "A"), Verdict("1", "x/x", "ba", "A")]}
+    with pytest.raises(ValueError, match="no item has a reference label"):
+        contest_scores(Contest("sample_natural", "sample_natural", [pair], said), **QUICK)
