@@ -8,9 +8,13 @@ CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 # The sample run re-makes the sample results only: the text goes on quoting the laptop run.
 QUOTED := $(if $(filter sample,$(RUN)),laptop,$(RUN))
 
+ifeq ($(and $(filter 1,$(words $(RUN))),$(wildcard params/$(RUN)/*.yaml)),)
+$(error no run is called '$(RUN)'; params/ has: $(notdir $(wildcard params/*)))
+endif
+
 # Relative to where make was called; a kernel that starts elsewhere must see the same mirror.
 ifneq ($(strip $(JUDGEKIT_DATA)),)
-override JUDGEKIT_DATA := $(abspath $(JUDGEKIT_DATA))
+override JUDGEKIT_DATA := $(shell cd "$(JUDGEKIT_DATA)" 2>/dev/null && pwd || echo "$(JUDGEKIT_DATA)")
 export JUDGEKIT_DATA
 endif
 

@@ -1,5 +1,6 @@
 # One rule per notebook, made from notebooks/notebooks.yaml. Run it through the Makefile, or by hand:
 #   snakemake --cores 2 --config run=laptop
+import shlex
 import sys
 
 from judgekit.workflow import code_files, notebook_list, notebook_path, parameter_file, read_parameters
@@ -37,4 +38,4 @@ for name, entry in NOTEBOOKS.items():
         params:
             name=name,
         shell:
-            f"{sys.executable} -m judgekit.workflow run {{params.name}} {RUN}"
+            f"{shlex.quote(sys.executable)} -m judgekit.workflow run {{params.name}} {RUN}"

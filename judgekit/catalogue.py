@@ -1,9 +1,11 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
 from judgekit.benchmarks import BENCHMARKS, benchmark_hashes, load_benchmark_with_report
+from judgekit.benchmarks.protected import files as protected_files
 from judgekit.benchmarks.protected import protected_prompts
 from judgekit.corpora import CORPORA, corpus_hashes, load_corpus_with_report
 from judgekit.sample import SAMPLE_SETS, load_sample
+from judgekit.sources import source_hashes
 
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
@@ -53,6 +55,11 @@ def set_hashes(names):
         elif name in CORPORA:
             hashes |= corpus_hashes(name)
     return hashes
+
+
+def hashes_of_tests(sample=False):
+    """File to SHA-256 for everything that `questions_of_tests` reads."""
+    return {} if sample else set_hashes(BENCHMARKS) | source_hashes(protected_files())
 
 
 def questions_of_tests(sample=False):

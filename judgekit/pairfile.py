@@ -134,6 +134,8 @@ def read_pair_rows(path):
 def decoded_lines(path):
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end)."""
     offset = 0
+    if path.is_char_device():
+        raise Place(path).error("is a device, not a file of pairs")
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as stream:
             for number, line in enumerate(stream, 1):

@@ -231,6 +231,7 @@ def pair_features(response_a, response_b, features_a, features_b):
     jaccard = common / either if either else 1.0
     log_words = FEATURES.index("log_words")
     smaller = min(len(words_a), len(words_b))
+    largest = np.maximum(np.abs(features_a), np.abs(features_b))  # np.isclose would look at one side only
     return np.array(
         [
             abs(features_a[log_words] - features_b[log_words]),
@@ -238,7 +239,7 @@ def pair_features(response_a, response_b, features_a, features_b):
             jaccard,
             jaccard**2,
             common / smaller if smaller else 1.0,
-            float(np.isclose(features_a, features_b).mean()),
+            float((np.abs(features_a - features_b) <= 1e-8 + 1e-5 * largest).mean()),
             float(response_a.strip() == response_b.strip()),
         ]
     )

@@ -588,3 +588,16 @@ def test_damaged_encoders(encoder_folder, judge_file, tmp_path, file):
     code, rows, err = judge_file(GOOD, "--judge", f"encoder/{broken}")
     assert (code, rows) == (2, None)
     assert err.splitlines()[-1].startswith("error: the judge encoder/") and "Traceback" not in err
+
+
+def test_published_verdicts_are_not_for_other_pairs(tmp_path, capsys):
+    pairs = tmp_path / "p.jsonl"
+    pairs.write_text(json.dumps({"id": "1", "question": "q", "response_a": "a", "response_b": "b"}) + "\n")
+    assert main(["judge", str(pairs), "--judge", "replay/pandalm-7b", "--out", str(tmp_path / "v.jsonl")]) == 2
+    assert "cannot judge other pairs" in capsys.readouterr().err
+    assert not (tmp_path / "v.jsonl").exists()
+
+
+def test_a_device_is_not_a_file_of_pairs(tmp_path, capsys):
+    assert main(["judge", "/dev/zero", "--out", str(tmp_path / "v.jsonl")]) == 2
+    assert "device" in capsys.readouterr().err

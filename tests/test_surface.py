@@ -1,5 +1,7 @@
 """judgekit.surface and judgekit.davidson: features of any text, and the model of ties on top of them."""
 
+import hashlib
+import json
 import time
 
 import numpy as np
@@ -155,3 +157,26 @@ def test_forbidden_ties_leave_bradley_and_terry():
 
 def test_extreme_scores_stay_finite():
     assert np.isfinite(outcome_probabilities(np.array([1e4, -1e4, 0]), np.array([0, 1e4, -1e4]))).all()
+
+
+def test_features_are_what_stored_verdicts_were_made_from():
+    """Changed on purpose? Raise the number in the fingerprints of the judges that use them, then the hash here."""
+    texts = [
+        "",
+        "Paris.",
+        "1. One\n2. Two\n\n**Bold** (see https://x.org)!",
+        "I'm sorry, as an AI I can't.",
+        "光合作用。" * 9,
+    ]
+    rows = [surface_features("Name 2 capitals of Europe?", text) for text in texts]
+    pairs = [
+        pair_features(a, b, x, y) for a, x in zip(texts, rows, strict=True) for b, y in zip(texts, rows, strict=True)
+    ]
+    rounded = [np.round(row, 6).tolist() for row in (*rows, *pairs)]
+    assert hashlib.sha256(json.dumps(rounded).encode()).hexdigest() == ""
+
+
+def test_pair_features_do_not_care_who_is_first():
+    a, b = "a" * 10_768, "a" * 10_769
+    x, y = surface_features("Why?", a), surface_features("Why?", b)
+    assert (pair_features(a, b, x, y) == pair_features(b, a, y, x)).all()

@@ -17,6 +17,10 @@ LISTED = 20  # failed items named one by one
 def loaded_judge(name, rows):
     """The judge of a name; whatever is wrong with it is bad usage."""
     label = None
+    if name.startswith("replay/"):
+        raise Stop(
+            BAD_INPUT, f"{name} repeats the verdicts published on its own benchmark; it cannot judge other pairs"
+        )
     if name == "baseline/majority_class":
         labels = [row.pair.label for row in rows if row.pair.label is not None]
         if not labels:

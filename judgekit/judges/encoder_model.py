@@ -142,8 +142,10 @@ class TextEncoder:
         logging.disable_progress_bar()  # loading 90 MB takes half a second
         location = base_location(base)
         self.base, self.device = base, device
-        self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision)
-        self.model = AutoModel.from_pretrained(location, revision=revision, dtype=torch.float32)
+        self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
+        self.model = AutoModel.from_pretrained(
+            location, revision=revision, dtype=torch.float32, trust_remote_code=False, use_safetensors=True
+        )
         if adapter is not None:
             from peft import PeftModel
 

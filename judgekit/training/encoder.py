@@ -4,6 +4,7 @@ Every step's batch and dropout are a function of (seed, step) alone, so a run th
 the very same steps as one that was not.
 """
 
+import hashlib
 import json
 import math
 import time
@@ -19,6 +20,7 @@ from judgekit.davidson import outcome_probabilities
 from judgekit.judges.encoder import FORMAT
 from judgekit.judges.encoder_model import ScoreHeads, TextEncoder, quiet_peft
 from judgekit.progress import progress_bar
+from judgekit.results import git_state
 from judgekit.training.batches import Sampler, Texts
 from judgekit.training.files import forget_location, store_half, write_json
 from judgekit.training.losses import davidson_loss, gate_loss
@@ -27,6 +29,7 @@ from judgekit.training.targets import check_disjoint, data_hash, sources_with_ti
 
 CHECKPOINT = "checkpoint.safetensors"
 TRAINING = "training.json"
+VERSION = 1  # of what a step does: raise it, and finished judges are trained again
 
 
 def train_encoder(recipe, train, shares, validation, folder, start=None, progress=True):
@@ -43,7 +46,7 @@ def train_encoder(recipe, train, shares, validation, folder, start=None, progres
     dict
         The run as ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
     """
-    identity = json.loads(json.dumps({"recipe": asdict(recipe), "data": data_hash(train, shares, validation)}))
+    identity = identity_of(recipe, data_hash(train, shares, validation), start)
     finished = Path(folder) / TRAINING
     if finished.is_file():
         training = json.loads(finished.read_text(encoding="utf-8"))
@@ -52,6 +55,17 @@ def train_encoder(recipe, train, shares, validation, folder, start=None, progres
     trainer = EncoderTrainer(recipe, train, shares, validation, folder, start)
     trainer.run(progress)
     return trainer.finish()
+
+
+def identity_of(recipe, data_key, start):
+    """What a finished judge or a checkpoint must share with a run to be taken for its own (as JSON gives it back).
+
+    The starting weights count by six digits: they are fitted anew each time, and float noise must not cost a training.
+    """
+    parts = {name: np.round(np.asarray(value, float), 6).tolist() for name, value in (start or {}).items()}
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    identity = {"version": VERSION, "recipe": asdict(recipe), "data": data_key, "start": digest}
+    return json.loads(json.dumps(identity))
 
 
 class EncoderTrainer:
@@ -77,7 +91,7 @@ class EncoderTrainer:
     """
 
     def __init__(self, recipe, train, shares, validation, folder, start=None):
-        self.recipe, self.folder = recipe, Path(folder)
+        self.recipe, self.folder, self.start = recipe, Path(folder), start
         self.folder.mkdir(parents=True, exist_ok=True)
         check_disjoint(train, validation)
         torch.manual_seed(recipe.seed)
@@ -309,7 +323,7 @@ class EncoderTrainer:
 
     def identity(self):
         """What a checkpoint must share with a run to be continued by it."""
-        return {"recipe": asdict(self.recipe), "data": self.data_key}
+        return identity_of(self.recipe, self.data_key, self.start)
 
     def write_checkpoint(self):
         """Everything needed to go on, in one file that is replaced in one step."""
@@ -336,7 +350,7 @@ class EncoderTrainer:
             return
         with safe_open(path, "pt") as file:
             meta = json.loads(file.metadata()["json"])
-        if meta["identity"] != json.loads(json.dumps(self.identity())):
+        if meta["identity"] != self.identity():
             return
         tensors = load_file(path)
         parameters = self.trainable()
@@ -384,6 +398,7 @@ class EncoderTrainer:
         }
         training = {
             **self.identity(),
+            "code": git_state(),
             "trainable_parameters": sum(parameter.numel() for parameter in self.trainable().values()),
             "best_step": self.best["step"],
             "seconds": self.seconds,
