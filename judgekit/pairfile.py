@@ -134,9 +134,9 @@ def read_pair_rows(path):
 def decoded_lines(path):
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end)."""
     offset = 0
-    if path.is_char_device():
-        raise Place(path).error("is a device, not a file of pairs")
     try:
+        if path.is_char_device():  # /dev/zero never ends a line
+            raise Place(path).error("is a device, not a file of pairs")
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as stream:
             for number, line in enumerate(stream, 1):
                 yield number, decoded(line, offset, Place(path, number))
