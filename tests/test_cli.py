@@ -359,6 +359,7 @@ def test_interrupted_while_loading(tmp_path, capsys, monkeypatch):
 
 KILLED = """
 import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it, as nohup's shells do
 sys.path.insert(0, {tests!r})
 import judgekit.cli, judgekit.cli.running
 from test_cli import CountingJudge
