@@ -58,7 +58,7 @@ def test_registry_is_small_and_knows_no_machine():
     files = list((resources.files("judgekit.sources") / "registry").iterdir())
     texts = [file.read_text(encoding="utf-8") for file in files]
     assert sum(map(len, texts)) < 400_000
-    assert not any(re.search(r'"/|[A-Z]:\\|/home/|/root/|/tmp/', text) for text in texts)
+    assert not any(re.search(r'"/|[A-Z]:\\|/home/|/Users/|/tmp/', text) for text in texts)
 
 
 def test_what_exists_only_in_a_mirror_says_so():
