@@ -372,4 +372,7 @@ def test_mtbench_is_read_from_the_hub_without_a_mirror(monkeypatch):
     monkeypatch.setattr(mtbench, "read_hub_rows", lambda hub_set, split: rows_of(hub_record()))
     pairs, _ = load_benchmark_with_report("mtbench")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
-    assert list(benchmark_hashes("mtbench")) == [*files, "hub:lmsys/mt_bench_human_judgments"]
+    assert list(benchmark_hashes("mtbench")) == [
+        *files,
+        "hub:lmsys/mt_bench_human_judgments@f7d2896d2cc5d80f8b55c2bbc722613555233c25",
+    ]

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import re
 import subprocess
@@ -9,12 +10,24 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from threading import Thread
-from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from judgekit import paths, sources
-from judgekit.sources import DataError, HubSet, Row, Source, fetch, fetching, open_source, read_bytes, read_hub_rows
+from judgekit.sources import (
+    DataError,
+    HubSet,
+    HubSplit,
+    Row,
+    Source,
+    fetch,
+    fetching,
+    open_source,
+    read_bytes,
+    read_hub_rows,
+)
 from judgekit.sources.rows import parse_rows, read_rows
 
 CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
@@ -164,7 +177,7 @@ class Upstream(BaseHTTPRequestHandler):
         if name.startswith("absent"):
             self.send_error(404)
             return
-        content = b"something else" if name.startswith("wrong") else CONTENT
+        content = b"something else" if name.startswith("wrong") else self.server.content
         self.send_response(200)
         if not name.startswith("unsized"):
             self.send_header("Content-Length", str(len(content)))
@@ -191,7 +204,7 @@ def cache(tmp_path, monkeypatch):
 def upstream(cache, monkeypatch):
     """A local server in upstream's place; ``upstream.asked`` lists the paths asked for."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
-        server.asked = []
+        server.asked, server.content = [], CONTENT
         Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("JUDGEKIT_UPSTREAM", f"http://127.0.0.1:{server.server_port}/")
         yield server
@@ -268,24 +281,61 @@ def test_fetch_all_takes_families_and_names():
 # --- the hub
 
 
-def test_hub_rows_are_counted_and_failures_are_data_errors(monkeypatch):
-    hub_set = HubSet("owner/set", None, {"human": 2}, "MIT", "authored for a test")
-    asked = []
+def hub_set(content, rows=2, file="data/good.parquet"):
+    """A hub set of one authored split."""
+    split = HubSplit(file, hashlib.sha256(content).hexdigest(), rows)
+    return HubSet("owner/set", "c0ffee", len(content), {"human": split}, "MIT", "authored for a test")
 
-    def load_dataset(name, split, revision):
-        asked.append((name, split, revision))
-        if len(asked) == 3:
-            raise ConnectionError("no route")
-        return [{"n": 1}, {"n": 2}][: 3 - len(asked)]
 
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    rows = read_hub_rows(hub_set, "human")
+@pytest.fixture
+def hub(upstream, monkeypatch):
+    """A local server in the hub's place; gives the parquet content it serves."""
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), stream)
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{upstream.server_port}/")
+    upstream.content = stream.getvalue()
+    return upstream
+
+
+def test_hub_rows_are_downloaded_verified_and_kept(hub, cache, capfd):
+    rows = read_hub_rows(hub_set(hub.content), "human")
     assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "owner/set[human]:1"
-    with pytest.raises(DataError, match="has 1 rows, not the 2"):
-        read_hub_rows(hub_set, "human")
-    with pytest.raises(DataError, match=r"could not be loaded .*no route"):
-        read_hub_rows(hub_set, "human")
-    assert asked[0] == ("owner/set", "human", None)
+    assert rows[0].get("turns") == [{"role": "user"}]
+    assert hub.asked == ["/datasets/owner/set/resolve/c0ffee/data/good.parquet"]
+    assert "%" in capfd.readouterr().err
+    (cache / "hub" / "owner" / "set" / "good.parquet").write_bytes(hub.content[:-1])
+    fetching.verified.clear()
+    assert len(read_hub_rows(hub_set(hub.content), "human", progress=False)) == 2
+    assert len(hub.asked) == 2, "a damaged copy is fetched again, a good one is not"
+    read_hub_rows(hub_set(hub.content), "human")
+    assert len(hub.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "complaint"),
+    [
+        ("data/absent.parquet", "could not be downloaded"),
+        ("data/wrong.parquet", "is not the pinned content"),
+        ("data/cut.parquet", "could not be downloaded"),
+        ("data/unsized.parquet", "is not the pinned content"),
+    ],
+)
+def test_a_bad_hub_download_is_one_clear_error_and_leaves_nothing(hub, cache, file, complaint):
+    with pytest.raises(DataError, match=rf"owner/set\[human\]: .*{complaint}"):
+        read_hub_rows(hub_set(hub.content, file=file), "human", progress=False)
+    assert cached_files(cache) == []
+
+
+def test_hub_rows_are_counted(hub):
+    with pytest.raises(DataError, match="has 2 rows, not 3"):
+        read_hub_rows(hub_set(hub.content, rows=3), "human", progress=False)
+
+
+def test_hub_sets_are_pinned():
+    for pinned_set in sources.HUB_SETS.values():
+        assert re.fullmatch("[0-9a-f]{40}", pinned_set.revision)
+        for split in pinned_set.splits.values():
+            assert re.fullmatch("[0-9a-f]{64}", split.sha256)
 
 
 # --- rows

@@ -56,7 +56,7 @@ def hub_provenance():
     """What stands for a hash when the votes come from the hub; empty with a mirror."""
     if paths.data_mirror() is not None:
         return {}
-    return {f"hub:{HUB_SET.name}": HUB_SET.revision or f"{HUB_SET.rows['human']} rows"}
+    return {f"hub:{HUB_SET.name}@{HUB_SET.revision}": HUB_SET.splits["human"].sha256}
 
 
 def load():

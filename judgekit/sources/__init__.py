@@ -6,7 +6,7 @@ mirror that ``JUDGEKIT_DATA`` names or from a download kept under ``data/``. Not
 
 from judgekit.sources.errors import DataError
 from judgekit.sources.fetching import fetch, fetch_all, open_source, read_bytes
-from judgekit.sources.hub import HUB_SETS, HubSet, read_hub_rows
+from judgekit.sources.hub import HUB_SETS, HubSet, HubSplit, read_hub_rows
 from judgekit.sources.keys import heads, text_key
 from judgekit.sources.registry import Source, find_source, source_hashes, source_names, sources, upstream_url
 from judgekit.sources.rows import Row, read_document, read_rows
@@ -15,6 +15,7 @@ __all__ = [
     "HUB_SETS",
     "DataError",
     "HubSet",
+    "HubSplit",
     "Row",
     "Source",
     "fetch",

@@ -140,11 +140,11 @@ def download(source, progress):
     if url is None and not path.is_file():
         raise DataError(f"{source.name}: exists only in a data mirror; set JUDGEKIT_DATA to a mirror that holds it")
     if url is not None:
-        retrieve(source, url, path, progress)
+        retrieve(source.name, url, source.sha256, path, progress)
     return path
 
 
-def retrieve(source, url, path, progress):
+def retrieve(name, url, sha256, path, progress):
     """Download to a temporary file beside `path`, check the hash, and only then give it its name."""
     import pooch
 
@@ -152,19 +152,19 @@ def retrieve(source, url, path, progress):
     try:
         pooch.retrieve(
             url,
-            known_hash=f"sha256:{source.sha256}",
+            known_hash=f"sha256:{sha256}",
             fname=path.name,
             path=path.parent,
             downloader=pooch.HTTPDownloader(progressbar=progress, timeout=30),
         )
     except ValueError as error:
         raise DataError(
-            f"{source.name}: what {url} sent is not the pinned content (SHA-256 {source.sha256}); "
+            f"{name}: what {url} sent is not the pinned content (SHA-256 {sha256}); "
             f"try again, or set JUDGEKIT_DATA to a data mirror"
         ) from error
     except OSError as error:  # requests' errors are OSErrors; a full disk is one, too
         raise DataError(
-            f"{source.name}: could not be downloaded from {url} ({error}); "
+            f"{name}: could not be downloaded from {url} ({error}); "
             f"check the connection and try again, or set JUDGEKIT_DATA to a data mirror"
         ) from error
 
@@ -206,6 +206,14 @@ def remedy(source, mirror):
     if source.repo is None:
         return "copy it again from a good mirror"
     return f"copy it again from a good mirror, or unset JUDGEKIT_DATA to download it from {upstream_url(source)}"
+
+
+def is_pinned_content(path, sha256):
+    """Whether a local file has the pinned hash (computed once per process and state of the file)."""
+    mark = stamp(path)
+    if mark not in verified and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+        verified.add(mark)
+    return mark in verified
 
 
 def stamp(path):
