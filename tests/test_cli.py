@@ -556,12 +556,12 @@ def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
     from judgekit.sample import load_sample
     from judgekit.training.encoder import train_encoder
-    from judgekit.training.recipe import EncoderRecipe
+    from judgekit.training.recipe import RelevanceRecipe
 
     folder = tmp_path_factory.mktemp("encoder")
-    recipe = EncoderRecipe(steps=1, pairs_per_step=2, quads_per_step=1, eval_every=1, max_response_tokens=64)
-    validation = {"sample_validation": load_sample("sample_validation")[:6]}
-    train_encoder(recipe, load_sample("sample_train")[:40], {"sample_train": 1.0}, validation, folder, progress=False)
+    recipe = RelevanceRecipe(steps=1, questions_per_step=4, eval_every=1, max_response_tokens=64)
+    validation = {"sample_validation": load_sample("sample_validation")[:12]}
+    train_encoder(recipe, load_sample("sample_train")[:60], {"sample_train": 1.0}, validation, folder, progress=False)
     return folder
 
 
@@ -580,7 +580,7 @@ def test_encoder_judges_odd_texts(encoder_folder, judge_file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["heads.safetensors", "adapter/adapter_model.safetensors", "judge.json"])
+@pytest.mark.parametrize("file", ["adapter/adapter_model.safetensors", "judge.json"])
 def test_damaged_encoders(encoder_folder, judge_file, tmp_path, file):
     broken = tmp_path / "broken"
     shutil.copytree(encoder_folder, broken)

@@ -20,24 +20,22 @@ from judgekit.records import PreferencePair, Turn, Verdict
 from judgekit.sample import load_sample
 from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES
-from judgekit.training.encoder import train_encoder
+from judgekit.training.encoder import save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
-from judgekit.training.recipe import EncoderRecipe
+from judgekit.training.recipe import RelevanceRecipe
 
 STEADY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIRROR = {"first": "second", "second": "first", "tie": "tie", None: None}
 TEXT = st.text(max_size=60)
 REQUESTS = st.builds(Request, question=TEXT, first=TEXT, second=TEXT)
-TINY = EncoderRecipe(
+TINY = RelevanceRecipe(
     r=4,
     layers=1,
-    hidden=8,
     steps=3,
-    pairs_per_step=6,
-    quads_per_step=3,
+    questions_per_step=6,
+    group=2,
     eval_every=3,
     lr=3e-3,
-    head_lr=3e-2,
     bf16=False,
 )
 SWAP_PROOF = ("longer", "shorter", "features", "encoder")
@@ -51,8 +49,9 @@ def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judges")
     save_features(fit_features(feature_table(train)), folder / "features")
     shares = {"sample_train": 1.0}
-    training = train_encoder(TINY, train[:40], shares, {"v": validation}, folder / "tiny", progress=False)
-    assert training["best_step"] == TINY.steps
+    report = train_encoder(TINY, train, shares, {"v": validation}, folder / "tiny", progress=False)
+    assert report["relevance"]["best_step"] == TINY.steps
+    save_encoder(TINY, report["quality"], report["fitted"][0.25], folder / "tiny")  # whatever the choice was
     return {"features": folder / "features", "encoder": folder / "tiny"}
 
 
@@ -325,11 +324,13 @@ def same(replies, expected):
 
 def test_the_stand_in_is_a_trained_judge(folders, expected):
     judge = EncoderJudge(folders["encoder"])
-    assert all(parameter.abs().sum() > 0 for parameter in judge.heads.parameters())
+    assert judge.config["gate"] and all(np.abs(part).sum() > 0 for part in judge.surface.parts.values())
     adapter = load_file(folders["encoder"] / "adapter" / "adapter_model.safetensors")
     assert adapter and all(tensor.abs().sum() > 0 for tensor in adapter.values())
     numbers = numbers_of(expected[1])
     assert np.isfinite(numbers).all()
+    surface = FeaturesJudge(folders["features"]).judge(expected[0])
+    assert np.abs(numbers[:, :3] - numbers_of(surface)[:, :3]).max() > 0.01  # the gate takes part
     assert len(np.unique(numbers[:, 3].round(5))) > 15
 
 

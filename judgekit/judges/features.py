@@ -37,14 +37,45 @@ def reply_of(difference, log_nu, score_first=None, score_second=None):
     return Reply(verdict, p_first, p_second, p_tie, score_first, score_second)
 
 
+class SurfaceModel:
+    """A fitted preference model over surface features: what ``features.json`` and ``judge.json`` hold.
+
+    Parameters
+    ----------
+    model : dict
+        ``features`` and ``pair_features`` (names) and ``parts`` (means, scales and weights), as
+        `judgekit.training.features` writes them.
+    path : path
+        Where it was read from, for messages.
+
+    Raises
+    ------
+    ValueError
+        If it was made for other features than this version computes.
+    """
+
+    def __init__(self, model, path):
+        if model.get("features") != list(FEATURES) or model.get("pair_features") != list(PAIR_FEATURES):
+            raise ValueError(f"{path}: trained on other features than this version computes; train it again")
+        self.parts = {key: np.array(value) for key, value in model["parts"].items()}
+
+    def compare(self, request):
+        """Scores of the two responses shown, and the log tie parameter: (first, second, log nu)."""
+        parts = self.parts
+        sides = [surface_features(request.asked, text) for text in (request.first, request.second)]
+        first, second = (float(standardise(side, parts["mean"], parts["scale"]) @ parts["weight"]) for side in sides)
+        pair = pair_features(request.first, request.second, *sides)
+        tie = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
+        return first, second, float(tie)
+
+
 class FeaturesJudge:
     """``baseline/features``: linear score of surface features, ties by Davidson's model.
 
     Parameters
     ----------
     folder : path
-        Holds ``features.json``: means, scales and weights of the features and of the tie model, as
-        `judgekit.training.features` writes them.
+        Holds ``features.json`` (`SurfaceModel`).
 
     Raises
     ------
@@ -60,9 +91,7 @@ class FeaturesJudge:
     def __init__(self, folder):
         path = Path(folder) / "features.json"
         model = json.loads(path.read_text(encoding="utf-8"))
-        if model["features"] != list(FEATURES) or model["pair_features"] != list(PAIR_FEATURES):
-            raise ValueError(f"{path}: trained on other features than this version computes; train it again")
-        self.parts = {key: np.array(value) for key, value in model["parts"].items()}
+        self.model = SurfaceModel(model, path)
         self.fingerprint = fingerprint_of("features", 2, model["parts"])
 
     def judge(self, requests):
@@ -71,11 +100,5 @@ class FeaturesJudge:
 
     def reply(self, request):
         """One comparison."""
-        parts = self.parts
-        first, second = (surface_features(request.asked, text) for text in (request.first, request.second))
-        scores = [
-            float(standardise(values, parts["mean"], parts["scale"]) @ parts["weight"]) for values in (first, second)
-        ]
-        pair = pair_features(request.first, request.second, first, second)
-        tie = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
-        return reply_of(scores[0] - scores[1], float(tie), *scores)
+        first, second, log_nu = self.model.compare(request)
+        return reply_of(first - second, log_nu, first, second)

@@ -114,12 +114,16 @@ def fit_features(table, weight=None, l2=0.003, l2_ties=0.01):
     }
 
 
+def rounded_parts(parts):
+    """A fitted judge as JSON holds it: names of the features, and weights to seven digits."""
+    rounded = {name: np.round(np.asarray(value, float), 7).tolist() for name, value in parts.items()}
+    return {"features": list(FEATURES), "pair_features": list(PAIR_FEATURES), "parts": rounded}
+
+
 def save_features(parts, folder):
-    """Write a fitted surface-feature judge as ``features.json`` (weights to seven digits)."""
+    """Write a fitted surface-feature judge as ``features.json``."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    rounded = {name: np.round(np.asarray(value, float), 7).tolist() for name, value in parts.items()}
-    model = {"features": list(FEATURES), "pair_features": list(PAIR_FEATURES), "parts": rounded}
     path = folder / "features.json"
-    path.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(rounded_parts(parts), indent=1) + "\n", encoding="utf-8")
     return path

@@ -26,18 +26,25 @@ def davidson_loss(difference, log_nu, target, tied):
     return torch.where(tied, free, forced)
 
 
-def gate_loss(on_topic, off_topic):
-    """Binary cross-entropy of gate logits on balanced on-topic and off-topic responses.
+def contrastive_loss(questions, responses, log_scale, paraphrases, both=True):
+    """Cross-entropy of finding a question's own response among the batch's, and a response's question.
 
     Parameters
     ----------
-    on_topic, off_topic : tensor, shape (n,)
-        Gate logits; the same responses stand in both, once with their own question and once with another, so that
-        the look of a response predicts nothing.
+    questions, responses : tensor, shape (n, width)
+        Unit embeddings, row by row of the same cell.
+    log_scale : tensor, scalar
+        Log of the factor on cosines.
+    paraphrases : tensor of bool, shape (n, n)
+        Cells of other questions that mean the same: they count neither as right nor as wrong.
+    both : bool
+        Also contrast the questions for each response.
 
     Returns
     -------
     tensor, scalar
     """
-    softplus = torch.nn.functional.softplus
-    return (softplus(-on_topic).mean() + softplus(off_topic).mean()) / 2
+    cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
+    own = torch.arange(len(questions))
+    loss = torch.nn.functional.cross_entropy(cosines, own)
+    return (loss + torch.nn.functional.cross_entropy(cosines.T, own)) / 2 if both else loss

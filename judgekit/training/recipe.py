@@ -4,33 +4,36 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class EncoderRecipe:
-    """Everything that decides a training run besides the data.
+class RelevanceRecipe:
+    """Everything that decides how relevance is learnt, besides the data.
 
     Attributes
     ----------
     base, revision : str
         Base model (`judgekit.judges.encoder_model.base_location`).
     r, lora_alpha, target_modules
-        PEFT's LoRA settings; ``r=0`` trains the heads alone.
+        PEFT's LoRA settings; ``r=0`` leaves the base model as it is, ``r=-1`` trains the topmost layers themselves.
     layers : int
-        How many of the topmost layers get an adapter: below them nothing needs a gradient, which nearly halves a step.
-    hidden : int
-        Width of the text head of the quality part; 0 leaves it out.
+        How many of the topmost layers are trained: below them nothing needs a gradient, which nearly halves a step.
     max_question_tokens, max_response_tokens : int
-    steps, pairs_per_step, quads_per_step : int
-        A quad is two neighbouring questions with a response each.
-    lr, head_lr, weight_decay : float
+        What the judge reads.
+    train_response_tokens : int
+        What is read of a response in training: shorter, since its subject shows early.
+    steps, questions_per_step, group : int
+        Questions with a response each, drawn in groups of neighbours of this size.
+    cut_share : float
+        Share of the responses that are cut to their first words in training, so that short ones are learnt, too.
+    lr, weight_decay : float
     warmup : float
         Share of the steps with rising learning rate; then it falls linearly to zero.
-    gate_weight : float
-        Weight of the on-topic / off-topic loss of the gate.
-    neighbour_weight : float
-        Weight of preferring a question's own response to its neighbour's; it sets how much the gate counts.
+    scale : float
+        Factor on cosines in the contrastive loss to start from; it is learnt.
+    loss : {"both", "questions"}
+        Contrast responses for a question and questions for a response, or only the former.
     bf16 : bool
         Compute in bfloat16 where the processor has it.
     eval_every : int
-        Steps between validations; the state with the lowest mean validation loss is kept.
+        Steps between validations; the state with the lowest validation loss is kept.
     seed : int
     """
 
@@ -40,18 +43,18 @@ class EncoderRecipe:
     lora_alpha: int = 32
     target_modules: tuple[str, ...] = ("query", "key", "value", "dense")
     layers: int = 3
-    hidden: int = 32
     max_question_tokens: int = 128
     max_response_tokens: int = 256
+    train_response_tokens: int = 96
     steps: int = 400
-    pairs_per_step: int = 16
-    quads_per_step: int = 12
-    lr: float = 3e-4
-    head_lr: float = 1e-3
+    questions_per_step: int = 32
+    group: int = 4
+    cut_share: float = 0.3
+    lr: float = 4e-4
     weight_decay: float = 0.01
     warmup: float = 0.06
-    gate_weight: float = 0.5
-    neighbour_weight: float = 0.1
+    scale: float = 20.0
+    loss: str = "both"
     bf16: bool = True
     eval_every: int = 50
     seed: int = 0

@@ -1,0 +1,201 @@
+"""Questions with responses that were meant for them: what relevance is learnt from, and distractors are taken from."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from judgekit.cleaning import normalise
+from judgekit.records import PreferencePair
+
+PARAPHRASE = 0.88  # cosine from which a question counts as another wording: its response may be right for both
+
+
+@dataclass(frozen=True)
+class AnswerBank:
+    """Questions, responses to each, and which other questions are close.
+
+    Attributes
+    ----------
+    questions : list of str
+    responses : list of list of str
+    sources : list of str
+        Set that each question stands in (the first one, where several do).
+    vectors : array, shape (n_questions, width)
+        Unit embeddings of the questions by the untrained base model.
+    near : list of array of int
+        For each question, indices of its neighbours, nearest first; may be empty.
+    """
+
+    questions: list
+    responses: list
+    sources: list
+    vectors: np.ndarray
+    near: list
+
+
+def share_of(question, salt="calibration"):
+    """A number in [0, 1) that depends on the words of a question alone: what parts of the bank are cut by."""
+    digest = hashlib.sha256(f"{salt}:{normalise(question)}".encode()).hexdigest()
+    return int(digest[:8], 16) / 16**8
+
+
+def meant_for(pairs, answers=(), limit=24):
+    """Distinct questions with the responses that were meant for them.
+
+    Parameters
+    ----------
+    pairs : iterable of PreferencePair
+        Both responses count, the preferred one first: also a bad response is about its question.
+    answers : iterable
+        Single responses, with ``question``, ``response`` and ``benchmark``.
+    limit : int
+        Responses kept per question, in order of their hash.
+
+    Returns
+    -------
+    dict of str to (str, list of str)
+        Question to its source and responses.
+    """
+    found = {}
+    for pair in pairs:
+        for text in (pair.response_a, pair.response_b):
+            if text.strip():
+                found.setdefault(pair.asked, (pair.benchmark, {}))[1][text] = None
+    for answer in answers:
+        if answer.response.strip() and answer.question.strip():
+            found.setdefault(answer.question, (answer.benchmark, {}))[1][answer.response] = None
+    return {
+        question: (source, sorted(texts, key=lambda text: share_of(text, question))[:limit])
+        for question, (source, texts) in found.items()
+        if texts
+    }
+
+
+def embed_texts(encoder, texts, limit, budget=8192, bf16=False):
+    """Unit embeddings of texts, shape (n, width), in batches of at most ``budget`` tokens, longest first."""
+    ids = [encoder.token_ids(text, limit) for text in texts]
+    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    vectors = np.zeros((len(ids), encoder.width), np.float32)
+    start = 0
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        while start < len(order):
+            rows = order[start : start + max(1, budget // len(ids[order[start]]))]
+            embedded = encoder.embed([ids[i] for i in rows]).float()
+            vectors[rows] = torch.nn.functional.normalize(embedded, dim=-1).numpy()
+            start += len(rows)
+    return vectors
+
+
+def make_bank(found, encoder, n_near=12, low=0.25, limit=128, bf16=False):
+    """A bank of what `meant_for` found.
+
+    Parameters
+    ----------
+    found : dict of str to (str, list of str)
+    encoder : TextEncoder
+        The base model.
+    n_near : int
+        Neighbours kept per question.
+    low : float
+        Cosine below which another question is no neighbour; above `PARAPHRASE` it is none either.
+    limit : int
+        Tokens read of a question.
+    bf16 : bool
+
+    Returns
+    -------
+    AnswerBank
+    """
+    questions = sorted(found)
+    vectors = embed_texts(encoder, questions, limit, bf16=bf16)
+    near = []
+    for start in range(0, len(questions), 512):
+        for row in vectors[start : start + 512] @ vectors.T:
+            usable = np.flatnonzero((row >= low) & (row <= PARAPHRASE))
+            near.append(usable[np.argsort(-row[usable], kind="stable")][:n_near])
+    responses, sources = [found[q][1] for q in questions], [found[q][0] for q in questions]
+    return AnswerBank(questions, responses, sources, vectors, near)
+
+
+def draw_questions(bank, usable, rng, n, group):
+    """Indices of ``n`` questions in groups of neighbours: the off-topic responses of a batch are hard ones.
+
+    Parameters
+    ----------
+    bank : AnswerBank
+    usable : array of int
+        Questions to draw from; sources count by the square root of their size.
+    rng : numpy.random.Generator
+    n, group : int
+        Questions in all, and in a group of neighbours (1: no neighbours).
+
+    Returns
+    -------
+    list of int
+        Distinct.
+    """
+    allowed = set(usable.tolist())
+    sources = np.array([bank.sources[i] for i in usable])
+    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    weight = counts[inverse] ** -0.5
+    chosen = {}
+    # A visit order drawn once: every question comes up at most once as the seed of a group.
+    for seed in rng.choice(usable, size=len(usable), replace=False, p=weight / weight.sum()):
+        if len(chosen) >= n:
+            break
+        if seed in chosen:
+            continue
+        close = [int(i) for i in bank.near[seed] if int(i) in allowed and int(i) not in chosen]
+        rng.shuffle(close)
+        for i in [int(seed), *close[: group - 1]][: n - len(chosen)]:
+            chosen[i] = None
+    return list(chosen)
+
+
+def misleading_pairs(bank, usable, rng, per_question=2, longer=1.15, name="neighbours"):
+    """Pairs in which the wrong response is longer and answers a similar question, as in LLMBar's Neighbor set.
+
+    Parameters
+    ----------
+    bank : AnswerBank
+        Distractors come from all of it.
+    usable : array of int
+        Questions that are asked.
+    rng : numpy.random.Generator
+    per_question : int
+        Pairs drawn per question at most.
+    longer : float
+        The distractor has at least this many times as many characters as the question's own response.
+    name : str
+        Name of the set.
+
+    Returns
+    -------
+    list of PreferencePair
+        In either order with equal chances; the label is known by construction.
+    """
+    pairs = []
+    for i in usable:
+        question = bank.questions[i]
+        distractors = [text for j in bank.near[i] for text in bank.responses[j]]
+        for turn in range(per_question):
+            own = bank.responses[i][rng.integers(len(bank.responses[i]))]
+            usable_ones = [text for text in distractors if len(text) > longer * len(own)]
+            if not usable_ones:
+                continue
+            pair = PreferencePair(
+                item_id=f"{bank.sources[i]}/{share_of(question):.8f}/{turn}",
+                benchmark=name,
+                question=question,
+                response_a=own,
+                response_b=usable_ones[rng.integers(len(usable_ones))],
+                subset=bank.sources[i],
+                cluster_id=question,
+                label="A",
+                label_kind="objective",
+                source=name,
+            )
+            pairs.append(pair if rng.integers(2) else pair.swapped())
+    return pairs
