@@ -7,7 +7,6 @@ import pytest
 
 from judgekit.corpora import (
     CORPORA,
-    RATINGS,
     alpaca_eval,
     chatbot_arena,
     corpus_hashes,
@@ -17,8 +16,6 @@ from judgekit.corpora import (
     llamafactory,
     load_corpus,
     load_corpus_with_report,
-    load_ratings,
-    ratings,
     summ_pairwise,
     vicuna_blog,
 )
@@ -212,28 +209,9 @@ def test_vicuna_reviews_become_labels():
         vicuna_blog.pairs_from_rows(rows, questions, {"x": answers["x"]})
 
 
-# --- ratings
-
-
-def test_ratings_are_read_from_the_prompt():
-    prompt = "Grade.\n***\n[Query]: Why?\nSay.\n***\n[Response]: So.\n***\n[END DATA]\n\nRate it."
-    responses = ratings.autoj_responses(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
-    assert (responses[0].question, responses[0].response, responses[0].score) == ("Why?\nSay.", "So.", 6.5)
-    with pytest.raises(DataError, match="field 'usrmsg' does not hold"):
-        ratings.autoj_responses(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
-
-
-def test_halueval_scores():
-    record = {"user_query": "?", "chatgpt_response": "!", "hallucination": "yes"}
-    responses = ratings.halueval_responses(rows_of(record, record | {"hallucination": "no"}))
-    assert [response.score for response in responses] == [0, 1]
-
-
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="alpaca_eval"):
         load_corpus("alpaca")
-    with pytest.raises(KeyError, match="autoj_single"):
-        load_ratings("autoj")
 
 
 # --- counts on the real files
@@ -292,11 +270,3 @@ def test_golden_arena_judges():
     labels = {pair.item_id: pair.label for pair in load_corpus("chatbot_arena")}
     for judge, agreed in zip(chatbot_arena.JUDGES, (392, 378, 375), strict=True):
         assert sum(labels[v.item_id] == v.verdict for v in chatbot_arena.load_judge(judge)) == agreed
-
-
-@pytest.mark.realdata
-def test_golden_ratings():
-    scores = {name: [response.score for response in load_ratings(name)] for name in RATINGS}
-    assert len(scores["autoj_single"]) == 960 and set(scores["autoj_single"]) <= {n / 2 for n in range(2, 21)}
-    assert Counter(scores["halueval"]) == {1: 3692, 0: 815}
-    assert all(corpus_hashes(name) for name in RATINGS)

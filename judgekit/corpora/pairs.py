@@ -1,0 +1,86 @@
+"""Corpora of preference pairs, by name."""
+
+from functools import partial
+
+from judgekit.corpora import (
+    alpaca_eval,
+    chatbot_arena,
+    finegrained_rlhf,
+    gsm8k_solutions,
+    hh_harmless,
+    llamafactory,
+    summ_pairwise,
+    vicuna_blog,
+)
+from judgekit.records import unique_items
+from judgekit.sources import source_hashes
+
+# Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
+CORPORA = {
+    "alpaca_eval": alpaca_eval.load,
+    "chatbot_arena": chatbot_arena.load,
+    "finegrained_rlhf": finegrained_rlhf.load,
+    "hh_harmless": hh_harmless.load,
+    "summ_pairwise": summ_pairwise.load,
+    "dpo_en": partial(llamafactory.load_dpo, "dpo_en"),
+    "dpo_zh": partial(llamafactory.load_dpo, "dpo_zh"),
+    "oasst_zh": llamafactory.load_oasst_zh,
+    "gsm8k_solutions": gsm8k_solutions.load,
+    "vicuna_blog": vicuna_blog.load,
+}
+
+
+def load_corpus(name):
+    """The pairs of a corpus.
+
+    Parameters
+    ----------
+    name : str
+        A key of `CORPORA`.
+
+    Returns
+    -------
+    list of PreferencePair
+        Item ids are unique.
+
+    Raises
+    ------
+    KeyError
+        If there is no such corpus; the message lists those there are.
+    DataError
+        If a file cannot be had, or a row is malformed (names file, row and field).
+    """
+    return load_corpus_with_report(name)[0]
+
+
+def load_corpus_with_report(name):
+    """The pairs of a corpus, and counts of what was skipped or is odd.
+
+    Returns
+    -------
+    pairs : list of PreferencePair
+    report : dict of str to int
+        Always ``items`` and ``empty_responses`` (pairs with at least one empty response); ``skipped_...`` for
+        what was left out.
+    """
+    if name not in CORPORA:
+        raise KeyError(f"no corpus {name!r}; there are {', '.join(CORPORA)}")
+    pairs, report = CORPORA[name]()
+    pairs = unique_items(pairs)
+    empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
+    return pairs, {"items": len(pairs), "empty_responses": empty, **report}
+
+
+def corpus_hashes(name):
+    """The provenance of a corpus: name to SHA-256 of the files it is read from.
+
+    Raises
+    ------
+    KeyError
+        If there is no such corpus.
+    """
+    modules = (chatbot_arena, finegrained_rlhf, gsm8k_solutions, hh_harmless, summ_pairwise)
+    files = {module.__name__.rpartition(".")[2]: module.FILES for module in modules}
+    files |= {key: (file,) for key, file in llamafactory.FILES.items()}
+    files |= {"alpaca_eval": alpaca_eval.files(), "vicuna_blog": vicuna_blog.files()}
+    return source_hashes(files[name])
