@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 
-from judgekit.cleaning.dropping import drop, responses_of
+from judgekit.cleaning.dropping import drop, responses_of, sift
 from judgekit.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
 
 
@@ -51,38 +51,64 @@ def drop_repeats(items):
     return kept, dropped
 
 
-def drop_near_repeats(items, min_jaccard=0.9):
-    """Drop items whose question and responses all nearly repeat an earlier item.
+class NearTexts:
+    """Texts by number, where nearly equal texts share one.
 
-    MinHash (Broder 1997) over all texts of an item proposes, and the exact similarity of each single text decides:
-    two pairs that share a long response and differ in a short one are no repeats.
+    MinHash (Broder 1997) proposes and the exact similarity decides. A text is compared once however many items hold
+    it.
+
+    Parameters
+    ----------
+    min_jaccard : float
+        Jaccard similarity of 3-word shingles, in [0, 1], from which two texts are nearly equal.
+    """
+
+    def __init__(self, min_jaccard):
+        from datasketch import MinHashLSH
+
+        self.min_jaccard = min_jaccard
+        self.numbers, self.texts = {}, []
+        self.near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
+
+    def number(self, text):
+        """The number of the first text that this normalised one nearly equals; a new one where there is none."""
+        if text not in self.numbers:
+            self.numbers[text] = self.find(text)
+        return self.numbers[text]
+
+    def find(self, text):
+        """The number of an earlier text, or of this one as a new text."""
+        signature = minhash(text)
+        for number in sorted(self.near.query(signature)):
+            if similarity(text, self.texts[number]) >= self.min_jaccard:
+                return number
+        self.near.insert(len(self.texts), signature, check_duplication=False)
+        self.texts.append(text)
+        return len(self.texts) - 1
+
+
+def drop_near_repeats(items, min_jaccard=0.9):
+    """Drop items whose question and responses each nearly repeat those of an earlier item.
+
+    Two pairs that share a long response and differ in a short one are no repeats.
 
     Parameters
     ----------
     items : list of PreferencePair or of Response
     min_jaccard : float
-        Jaccard similarity of 3-word shingles, in [0, 1], that each text must reach.
+        See `NearTexts`.
     """
-    from datasketch import MinHashLSH
-
-    kept, dropped = [], []
-    near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
-    seen = []
+    near, first = NearTexts(min_jaccard), {}
     for item in items:
-        texts = texts_of(item)
-        signature = minhash(" ".join(texts))
-        earlier = next((n for n in sorted(near.query(signature)) if all_near(texts, seen[n][1], min_jaccard)), None)
-        if earlier is not None:
-            dropped.append(drop(item, "near repeat", seen[earlier][0]))
-            continue
-        near.insert(len(seen), signature, check_duplication=False)
-        seen.append((f"{item.benchmark}/{item.item_id}", texts))
-        kept.append(item)
-    return kept, dropped
+        question, *responses = map(near.number, texts_of(item))
+        first.setdefault((question, *sorted(responses)), item)
+    kept = {id(item) for item in first.values()}
 
+    def repeats(item):
+        if id(item) in kept:
+            return None
+        question, *responses = map(near.number, texts_of(item))
+        earlier = first[question, *sorted(responses)]
+        return "near repeat", f"{earlier.benchmark}/{earlier.item_id}"
 
-def all_near(texts, others, min_jaccard):
-    """Whether each text is near the one in its place."""
-    return len(texts) == len(others) and all(
-        similarity(text, other) >= min_jaccard for text, other in zip(texts, others, strict=True)
-    )
+    return sift(items, repeats)

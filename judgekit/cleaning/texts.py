@@ -1,6 +1,8 @@
 """What "the same text" means to the filters: normal forms, n-grams, signatures, similarity."""
 
 import re
+from functools import lru_cache
+from zlib import crc32
 
 GRAM = 8  # words per n-gram of the contamination check
 SHINGLE = 3  # words per shingle of the near-duplicate checks
@@ -45,11 +47,18 @@ def grams(text, size):
     return {" ".join(words[i : i + size]) for i in range(len(words) - size + 1)}
 
 
-def minhash(text):
-    """MinHash signature of a normalised text over word shingles (Broder 1997)."""
+@lru_cache(maxsize=1)
+def empty_signature():
+    """The signature of nothing; drawing its permutations takes longer than most texts do, so it is made once."""
     from datasketch import MinHash
 
-    signature = MinHash(num_perm=N_PERMUTATIONS, seed=1)
+    # CRC-32 instead of SHA-1: the permutations do the mixing, and hashing is the rest of the time.
+    return MinHash(num_perm=N_PERMUTATIONS, seed=1, hashfunc=crc32)
+
+
+def minhash(text):
+    """MinHash signature of a normalised text over word shingles (Broder 1997)."""
+    signature = empty_signature().copy()
     signature.update_batch([gram.encode("utf-8", "replace") for gram in grams(text, SHINGLE)])
     return signature
 

@@ -19,7 +19,7 @@ def load_preferred(name):
 
 
 # Corpora of pairs whose better response is worth having by itself, also where the pair is not trained on.
-PREFERRED = ("dpo_en", "dpo_zh", "oasst_zh")
+PREFERRED = ("dpo_en", "dpo_zh", "oasst_zh", "medicalgpt", "kto_mix")
 
 # Name -> loader; a loader returns (list of Response, report: dict of str to int).
 ANSWERS = {

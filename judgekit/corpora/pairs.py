@@ -3,12 +3,18 @@
 from functools import partial
 
 from judgekit.corpora import (
+    alpaca_cross,
     alpaca_eval,
+    autoj_rated,
     chatbot_arena,
     finegrained_rlhf,
     gsm8k_solutions,
     hh_harmless,
+    kto_mix,
     llamafactory,
+    llmzoo,
+    medicalgpt,
+    newsroom,
     summ_pairwise,
     vicuna_blog,
 )
@@ -18,15 +24,21 @@ from judgekit.sources import source_hashes
 # Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
 CORPORA = {
     "alpaca_eval": alpaca_eval.load,
+    "alpaca_cross": alpaca_cross.load,
+    "autoj_rated": autoj_rated.load,
     "chatbot_arena": chatbot_arena.load,
     "finegrained_rlhf": finegrained_rlhf.load,
     "hh_harmless": hh_harmless.load,
     "summ_pairwise": summ_pairwise.load,
+    "newsroom": newsroom.load,
     "dpo_en": partial(llamafactory.load_dpo, "dpo_en"),
     "dpo_zh": partial(llamafactory.load_dpo, "dpo_zh"),
     "oasst_zh": llamafactory.load_oasst_zh,
+    "medicalgpt": medicalgpt.load,
+    "kto_mix": kto_mix.load,
     "gsm8k_solutions": gsm8k_solutions.load,
     "vicuna_blog": vicuna_blog.load,
+    "llmzoo": llmzoo.load,
 }
 
 
@@ -79,8 +91,11 @@ def corpus_hashes(name):
     KeyError
         If there is no such corpus.
     """
-    modules = (chatbot_arena, finegrained_rlhf, gsm8k_solutions, hh_harmless, summ_pairwise)
-    files = {module.__name__.rpartition(".")[2]: module.FILES for module in modules}
-    files |= {key: (file,) for key, file in llamafactory.FILES.items()}
-    files |= {"alpaca_eval": alpaca_eval.files(), "vicuna_blog": vicuna_blog.files()}
-    return source_hashes(files[name])
+    modules = (
+        *(alpaca_cross, alpaca_eval, autoj_rated, chatbot_arena, finegrained_rlhf, gsm8k_solutions, hh_harmless),
+        *(kto_mix, llmzoo, medicalgpt, newsroom, summ_pairwise, vicuna_blog),
+    )
+    module = {module.__name__.rpartition(".")[2]: module for module in modules}.get(name)
+    if module is None:
+        return source_hashes([llamafactory.FILES[name]])
+    return source_hashes(module.files() if hasattr(module, "files") else module.FILES)
