@@ -5,6 +5,7 @@ from judgekit.benchmarks.protected import files as protected_files
 from judgekit.benchmarks.protected import protected_prompts
 from judgekit.corpora import (
     CORPORA,
+    HUB_CORPORA,
     answer_hashes,
     corpus_hashes,
     load_answers_with_report,
@@ -48,9 +49,10 @@ def load_set_with_report(name):
         return pairs, {"items": len(pairs), "empty_responses": empty}
     if name in BENCHMARKS:
         return load_benchmark_with_report(name)
-    if name in CORPORA:
+    if name in CORPORA or name in HUB_CORPORA:
         return load_corpus_with_report(name)
-    raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *BENCHMARKS, *CORPORA])}")
+    known = [*SAMPLE_SETS, *BENCHMARKS, *CORPORA, *HUB_CORPORA]
+    raise KeyError(f"no set is called {name!r}; there are {', '.join(known)}")
 
 
 def set_hashes(names):
@@ -59,7 +61,7 @@ def set_hashes(names):
     for name in names:
         if name in BENCHMARKS:
             hashes |= benchmark_hashes(name)
-        elif name in CORPORA:
+        elif name in CORPORA or name in HUB_CORPORA:
             hashes |= corpus_hashes(name)
     return hashes
 

@@ -14,7 +14,7 @@ import yaml
 from judgekit import catalogue
 from judgekit.benchmarks import BENCHMARKS
 from judgekit.cleaning import clean
-from judgekit.corpora import ANSWERS, CORPORA
+from judgekit.corpora import ANSWERS, CORPORA, HUB_CORPORA
 from judgekit.paths import PACKAGE, project_root
 from judgekit.sample import SAMPLE_SETS
 
@@ -119,7 +119,7 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert not names_in(given) & TEST_SETS
     for key in ("corpora", "held_out", "validation_sets", "shares"):
-        assert names_in(given.get(key)) <= {*CORPORA, *SAMPLE_SETS} - TEST_SETS
+        assert names_in(given.get(key)) <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 

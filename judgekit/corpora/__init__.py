@@ -5,12 +5,13 @@ Whether a prompt also stands in a test set is for `judgekit.cleaning` to find.
 """
 
 from judgekit.corpora.answers import ANSWERS, answer_hashes, load_answers, load_answers_with_report
-from judgekit.corpora.pairs import CORPORA, corpus_hashes, load_corpus, load_corpus_with_report
+from judgekit.corpora.pairs import CORPORA, HUB_CORPORA, corpus_hashes, load_corpus, load_corpus_with_report
 from judgekit.corpora.preferred import preferred_responses
 
 __all__ = [
     "ANSWERS",
     "CORPORA",
+    "HUB_CORPORA",
     "answer_hashes",
     "corpus_hashes",
     "load_answers",

@@ -10,6 +10,7 @@ from judgekit.corpora import (
     finegrained_rlhf,
     gsm8k_solutions,
     hh_harmless,
+    hub,
     kto_mix,
     llamafactory,
     llmzoo,
@@ -41,6 +42,9 @@ CORPORA = {
     "llmzoo": llmzoo.load,
 }
 
+# Large sets that are not in a mirror as it is published: read from the hub when they are named.
+HUB_CORPORA = {name: partial(hub.load_hub_corpus, name) for name in hub.SETS}
+
 
 def load_corpus(name):
     """The pairs of a corpus.
@@ -48,7 +52,7 @@ def load_corpus(name):
     Parameters
     ----------
     name : str
-        A key of `CORPORA`.
+        A key of `CORPORA` or of `HUB_CORPORA`.
 
     Returns
     -------
@@ -75,9 +79,10 @@ def load_corpus_with_report(name):
         Always ``items`` and ``empty_responses`` (pairs with at least one empty response); ``skipped_...`` for
         what was left out.
     """
-    if name not in CORPORA:
-        raise KeyError(f"no corpus {name!r}; there are {', '.join(CORPORA)}")
-    pairs, report = CORPORA[name]()
+    loaders = CORPORA | HUB_CORPORA
+    if name not in loaders:
+        raise KeyError(f"no corpus {name!r}; there are {', '.join(loaders)}")
+    pairs, report = loaders[name]()
     pairs = unique_items(pairs)
     empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
     return pairs, {"items": len(pairs), "empty_responses": empty, **report}
@@ -86,11 +91,15 @@ def load_corpus_with_report(name):
 def corpus_hashes(name):
     """The provenance of a corpus: name to SHA-256 of the files it is read from.
 
+    A set read from the hub is entered as ``hub:<owner>/<name>``, with its commit in place of a hash.
+
     Raises
     ------
     KeyError
         If there is no such corpus.
     """
+    if name in HUB_CORPORA:
+        return hub.hub_provenance(name)
     modules = (
         *(alpaca_cross, alpaca_eval, autoj_rated, chatbot_arena, finegrained_rlhf, gsm8k_solutions, hh_harmless),
         *(kto_mix, llmzoo, medicalgpt, newsroom, summ_pairwise, vicuna_blog),

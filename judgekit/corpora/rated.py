@@ -2,7 +2,7 @@
 
 import re
 
-from judgekit.corpora.dialogues import dialogue_key, merge_speakers, split_dialogue
+from judgekit.corpora.dialogues import chat_of, dialogue_key, split_dialogue
 from judgekit.corpora.single import response_of
 from judgekit.records import Response
 from judgekit.sources import Row, read_document, read_rows
@@ -136,11 +136,7 @@ def kto_responses(rows):
 
 def kto_response(row):
     """One response with the turns before it."""
-    messages = [Row(message, row.file, row.number) for message in row.checked_list("messages", dict, "messages")]
-    spoken = merge_speakers([(message.text("role"), message.text("content")) for message in messages])
-    expected = ["user", "assistant"] * (len(spoken) // 2)
-    if not spoken or [speaker for speaker, _ in spoken] != expected:
-        raise row.error("messages", "does not alternate between user and assistant, from the first to the second")
+    spoken = chat_of(row, "messages", "assistant")
     turns, question = split_dialogue(spoken[:-1])
     return Response(
         item_id=str(row.number),
