@@ -3,7 +3,15 @@
 from judgekit.benchmarks import BENCHMARKS, benchmark_hashes, load_benchmark_with_report
 from judgekit.benchmarks.protected import files as protected_files
 from judgekit.benchmarks.protected import protected_prompts
-from judgekit.corpora import CORPORA, corpus_hashes, load_corpus_with_report
+from judgekit.corpora import (
+    CORPORA,
+    HUB_CORPORA,
+    answer_hashes,
+    corpus_hashes,
+    load_answers_with_report,
+    load_corpus_with_report,
+    preferred_responses,
+)
 from judgekit.sample import SAMPLE_SETS, load_sample
 from judgekit.sources import source_hashes
 
@@ -41,9 +49,10 @@ def load_set_with_report(name):
         return pairs, {"items": len(pairs), "empty_responses": empty}
     if name in BENCHMARKS:
         return load_benchmark_with_report(name)
-    if name in CORPORA:
+    if name in CORPORA or name in HUB_CORPORA:
         return load_corpus_with_report(name)
-    raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *BENCHMARKS, *CORPORA])}")
+    known = [*SAMPLE_SETS, *BENCHMARKS, *CORPORA, *HUB_CORPORA]
+    raise KeyError(f"no set is called {name!r}; there are {', '.join(known)}")
 
 
 def set_hashes(names):
@@ -52,9 +61,40 @@ def set_hashes(names):
     for name in names:
         if name in BENCHMARKS:
             hashes |= benchmark_hashes(name)
-        elif name in CORPORA:
+        elif name in CORPORA or name in HUB_CORPORA:
             hashes |= corpus_hashes(name)
     return hashes
+
+
+def load_answer_set_with_report(name):
+    """Questions with single responses, and counts of what was skipped or is odd (dict of str to int).
+
+    Parameters
+    ----------
+    name : str
+        A source of `judgekit.corpora.ANSWERS`, or a part of the sample: then the better response of each pair.
+
+    Returns
+    -------
+    responses : list of judgekit.records.Response
+    report : dict of str to int
+
+    Raises
+    ------
+    KeyError
+        If there is no such source; the message lists those there are.
+    judgekit.sources.DataError
+        If a file cannot be had or a row is malformed.
+    """
+    if name not in SAMPLE_SETS:
+        return load_answers_with_report(name)
+    responses, report = preferred_responses(load_sample(name))
+    return responses, {"items": len(responses), **report}
+
+
+def answer_set_hashes(names):
+    """File to SHA-256 for everything that the named sources of single responses are read from."""
+    return {file: sha256 for name in names if name not in SAMPLE_SETS for file, sha256 in answer_hashes(name).items()}
 
 
 def hashes_of_tests(sample=False):

@@ -112,7 +112,30 @@ class PreferencePair:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response to a question, for judges that rate single responses."""
+    """One response to a question, for judges that rate single responses and for training what answers what.
+
+    Attributes
+    ----------
+    item_id : str
+        Unique within the set.
+    question, response : str
+    reference : str or None
+        A reference response, where the set has one.
+    score : float or None
+        On the set's own scale, where it has one.
+    source : str
+        File and row the response was read from.
+    benchmark : str
+        Name of the set, as in `PreferencePair`.
+    cluster_id : str
+        Identifies the prompt.
+    turns : tuple of Turn
+        Earlier turns, oldest first, with the same response on both sides.
+    model : str or None
+        Who wrote the response, where it is known (``"writer"`` for a person).
+    label_kind : {"human", "gpt-4", "model", "objective", "authored"} or ""
+        Who or what says that the response is a good one, or gave the score; empty when nobody did.
+    """
 
     item_id: str
     question: str
@@ -120,6 +143,23 @@ class Response:
     reference: str | None = None
     score: float | None = None
     source: str = ""
+    benchmark: str = ""
+    cluster_id: str = ""
+    turns: tuple[Turn, ...] = ()
+    model: str | None = None
+    label_kind: str = ""
+
+    def __post_init__(self):
+        for name in ("item_id", "question", "response"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{self.where}: {name} is {type(getattr(self, name)).__name__}, not text")
+        if self.label_kind and self.label_kind not in LABEL_KINDS:
+            raise ValueError(f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}")
+
+    @property
+    def where(self):
+        """Words for an error message: the set, the item and the row it came from."""
+        return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,20 @@ from judgekit.cleaning import (
     cleaning_counts,
     drop_contaminated,
     drop_degenerate,
+    drop_languages,
     drop_long,
     drop_near_repeats,
     drop_over_cap,
     drop_questions,
     drop_repeats,
+    drop_short,
+    language_of,
     normalise,
     split_by_prompt,
     split_table,
     variants,
 )
-from judgekit.records import PreferencePair, Turn
+from judgekit.records import PreferencePair, Response, Turn
 
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
 STEADY = settings(deadline=None)
@@ -32,6 +35,10 @@ STEADY = settings(deadline=None)
 def pair(item_id="1", question="Q?", a="good", b="bad", label="A", benchmark="authored", **fields):
     fields = {"cluster_id": normalise(question)} | fields
     return PreferencePair(str(item_id), benchmark, question, a, b, label=label, **fields)
+
+
+def response(item_id="1", question="Q?", text="good", benchmark="authored", **fields):
+    return Response(str(item_id), question, text, benchmark=benchmark, cluster_id=normalise(question), **fields)
 
 
 def ids(records):
@@ -81,6 +88,47 @@ def test_long_texts_go(field):
     assert dropped == [Dropped("long", "authored", "too long", "101 characters")]
 
 
+def test_pairs_of_two_short_responses_go():
+    pairs = [pair("short", a="no", b="yes "), pair("one", a="no", b="certainly")]
+    kept, dropped = drop_short(pairs, 4)
+    assert ids(kept) == ["one"]
+    assert dropped == [Dropped("short", "authored", "too short", "3 characters")]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("How do I get from the station to the museum?", "en"),
+        ("Wie komme ich vom Bahnhof zu dem Museum, und ist das weit für mich?", "de"),
+        ("¿Cómo llego a la estación del museo y cuáles son los horarios para una visita?", "es"),
+        ("从车站怎么去博物馆？请用 Python 写一个函数。", "zh"),
+        ("駅から博物館へはどう行けばいいですか", "ja"),
+        ("Как пройти от вокзала до музея?", "other"),
+        ("for i in range(10): print(x[i] + y[i]); del z, o, a", "en"),
+        ("Oui", "en"),  # too little to tell
+        ("1 + 1 = ?", ""),
+    ],
+)
+def test_languages_are_told_apart(text, language):
+    assert language_of(text) == language
+
+
+def test_other_languages_go_and_any_stay_when_none_is_named():
+    pairs = [pair("en", a="It is the one on the left."), pair("zh", question="是哪一个？", a="左边那个。", b="右边。")]
+    assert drop_languages(pairs, ["en"])[1] == [Dropped("zh", "authored", "language", "zh")]
+    assert ids(drop_languages(pairs, ["zh"])[0]) == ["zh"]
+    assert drop_languages(pairs, []) == (pairs, [])
+    assert drop_languages([pair(question="1?", a="2", b="3")], ["zh"])[1] == []  # no letters: no language
+
+
+def test_a_long_question_does_not_hide_the_language_of_the_response():
+    question = "Translate this text into Chinese. " + "It is a fine day, and we go to the sea. " * 40
+    assert language_of(question) == "en"
+    assert ids(drop_languages([response(question=question, text="今天天气很好，我们去海边。" * 40)], ["en"])[1]) == [
+        "1"
+    ]
+
+
 def test_a_repeat_goes_whichever_way_round_it_stands():
     first = pair("first", a="one", b="two", label="A")
     pairs = [
@@ -128,6 +176,18 @@ def test_near_repeats_go_and_other_responses_stay():
     kept, dropped = drop_near_repeats(pairs)
     assert ids(kept) == ["first", "far"]
     assert dropped == [Dropped("near", "authored", "near repeat", "authored/first")]
+
+
+def test_a_pair_with_one_other_response_is_no_near_repeat():
+    words = " ".join(f"word{n}" for n in range(200))
+    pairs = [pair("1", a=words, b="the first of two"), pair("2", a=words, b="the second of two")]
+    assert ids(drop_near_repeats(pairs)[0]) == ["1", "2"]
+
+
+def test_a_near_repeat_is_found_whichever_way_round_it_stands():
+    words, others = (" ".join(f"{start}{n}" for n in range(120)) for start in ("a", "b"))
+    kept, dropped = drop_near_repeats([pair("1", a=words, b=others), pair("2", a=others + " end", b=words)])
+    assert (ids(kept), reasons(dropped)) == (["1"], {"2": "near repeat"})
 
 
 def test_held_out_questions_go_in_whatever_case():
@@ -220,11 +280,67 @@ def test_no_test_questions_drop_nothing():
     assert contaminated(TEST_QUESTION, tests=()) is None
 
 
+def test_chinese_questions_are_compared_by_character():
+    test = "请根据以下材料，用三句话说明为什么中午的天空是蓝色的，而傍晚的天空是红色的。"
+    tests = [("t", test)]
+    assert contaminated(test.replace("，", " "), tests=tests).reason == "test question"
+    assert contaminated(test.replace("三句", "五句"), tests=tests).reason == "test n-grams"
+    assert contaminated("请用三句话介绍一下你最喜欢的城市和那里的博物馆。", tests=tests) is None
+
+
+def test_an_input_is_found_however_it_is_marked():
+    tests = [("t", f"{TEST_QUESTION}\n\nFor Anna")]
+    for question in (f"{TEST_QUESTION}\nInput: For Anna", f"{TEST_QUESTION}\nInput: For Ben"):
+        assert contaminated(question, tests=tests).reason == "test question"
+
+
 def test_forms_of_a_question():
     assert variants("Fix the  typo.\n\ntext") == {"fix the typo text"}  # three words name no task
     long = "Fix every single typo in this paragraph."
     assert variants(f"{long}\n\ntext") == {normalise(long), normalise(long) + " text"}
     assert variants(" \n") == set()
+
+
+# ---------------------------------------------------------------- single responses
+
+
+def test_single_responses_pass_the_same_filters():
+    long = " ".join(f"word{n}" for n in range(100))
+    responses = [
+        response("kept", text="It is one answer of the two."),
+        response("other", text="It is another answer."),
+        response("empty", text=" "),
+        response("short", text="a"),
+        response("long", text="x" * 2001),
+        response("again", question="q", text="it is one ANSWER of the two"),
+        response("test", question=TEST_QUESTION, text="Because of the air."),
+        response("turn", text="So it is.", turns=(Turn(TEST_QUESTION, "a", "a"),)),
+        response("held out", question="Held out?", text="It is."),
+        response("chinese", question="为什么?", text="因为空气。"),
+        response("first", question="List.", text=long),
+        response("near", question="List.", text=long + " end"),
+    ]
+    limits = {"min_chars": 2, "max_chars": 2000, "languages": ["en"]}
+    kept, dropped = clean(responses, [("t", TEST_QUESTION)], ["Held out?"], **limits)
+    assert ids(kept) == ["kept", "other", "first"]
+    assert reasons(dropped) == {
+        "empty": "empty response",
+        "short": "too short",
+        "long": "too long",
+        "again": "exact repeat",
+        "test": "test question",
+        "turn": "test question",
+        "held out": "validation question",
+        "chinese": "language",
+        "near": "near repeat",
+    }
+
+
+def test_pairs_and_responses_to_one_question_stand_on_one_side():
+    questions = [f"Question {n}?" for n in range(200)]
+    parts = [split_by_prompt([make(n, q) for n, q in enumerate(questions)], 0.3, 5) for make in (pair, response)]
+    assert [ids(part) for part in parts[0]] == [ids(part) for part in parts[1]]
+    assert 30 < len(parts[0][1]) < 90
 
 
 # ---------------------------------------------------------------- the chain

@@ -7,24 +7,26 @@ import pytest
 
 from judgekit.corpora import (
     CORPORA,
-    RATINGS,
     alpaca_eval,
+    autoj_rated,
     chatbot_arena,
     corpus_hashes,
     finegrained_rlhf,
     gsm8k_solutions,
     hh_harmless,
+    kto_mix,
     llamafactory,
+    llmzoo,
     load_corpus,
     load_corpus_with_report,
-    load_ratings,
-    ratings,
+    medicalgpt,
+    newsroom,
     summ_pairwise,
     vicuna_blog,
 )
 from judgekit.corpora.dialogues import split_dialogue
 from judgekit.corpora.sides import keeps_sides, place
-from judgekit.records import PreferencePair, Turn
+from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sources import DataError, Row
 
 
@@ -212,28 +214,79 @@ def test_vicuna_reviews_become_labels():
         vicuna_blog.pairs_from_rows(rows, questions, {"x": answers["x"]})
 
 
-# --- ratings
+# --- rankings, ratings and marks that make pairs
 
 
-def test_ratings_are_read_from_the_prompt():
-    prompt = "Grade.\n***\n[Query]: Why?\nSay.\n***\n[Response]: So.\n***\n[END DATA]\n\nRate it."
-    responses = ratings.autoj_responses(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
-    assert (responses[0].question, responses[0].response, responses[0].score) == ("Why?\nSay.", "So.", 6.5)
-    with pytest.raises(DataError, match="field 'usrmsg' does not hold"):
-        ratings.autoj_responses(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
+def test_llmzoo_ranks_become_pairs():
+    file = "llmzoo/reviews/review_en_7b/en/relevance/review.jsonl"
+    shown = {"question": "Q?", "answers": ["x", "y", "z"], "model_ids": ["m", "n", "o"]}
+    row = {"lang": "en", "metadata": shown, "order": [2, 1, 2]}
+    pairs, report = llmzoo.pairs_from_rows(rows_of(row, file=file))
+    placed = {as_in_file(pair).item_id: as_in_file(pair) for pair in pairs}
+    start = "review_en_7b/en/relevance/0:"
+    assert {key.removeprefix(start): pair.label for key, pair in placed.items()} == {
+        "0-1": "B",
+        "0-2": "tie",
+        "1-2": "A",
+    }
+    assert (placed[start + "1-2"].model_a, placed[start + "1-2"].subset) == ("n", "relevance")
+    assert report == {"reviews": 1, "skipped_identical": 0}
+    with pytest.raises(DataError, match=r"review\.jsonl:0: field 'order' holds 2 ranks, not 3"):
+        llmzoo.pairs_from_rows(rows_of(row | {"order": [1, 2]}, file=file))
 
 
-def test_halueval_scores():
-    record = {"user_query": "?", "chatgpt_response": "!", "hallucination": "yes"}
-    responses = ratings.halueval_responses(rows_of(record, record | {"hallucination": "no"}))
-    assert [response.score for response in responses] == [0, 1]
+def test_medicalgpt_rows_become_pairs():
+    talk = [{"from": "system", "value": ""}, {"from": "human", "value": "问?"}]
+    (pair,) = medicalgpt.pairs_from_rows(rows_of({"conversations": talk, "chosen": "good", "rejected": "bad"}))
+    assert (as_in_file(pair).question, as_in_file(pair).response_a, as_in_file(pair).label) == ("问?", "good", "A")
+    with pytest.raises(DataError, match="field 'chosen' is dict, not text"):
+        medicalgpt.pairs_from_rows(rows_of({"conversations": talk, "chosen": {}, "rejected": "bad"}))
+
+
+def test_marks_on_one_prompt_become_a_pair():
+    marks = [("P", "x", True), ("P", "y", False), ("Q", "z", True)]
+    rows = rows_of(*({"instruction": p, "output": r, "tag": tag} for p, r, tag in marks))
+    pairs, report = kto_mix.pairs_from_rows(rows)
+    (pair,) = map(as_in_file, pairs)
+    assert (pair.item_id, pair.response_a, pair.response_b, pair.label) == ("0-1", "x", "y", "A")
+    assert report == {"responses": 3, "unpaired": 1}
+    with pytest.raises(DataError, match="field 'tag' is 1, not one of"):
+        kto_mix.pairs_from_rows(rows_of({"instruction": "P", "output": "x", "tag": 1}))
+
+
+def summary_record(summary, ratings, article="News."):
+    scores = {aspect: {"individual_human_scores": ratings} for aspect in newsroom.ASPECTS}
+    text = f"### Generated Summary\n\n{summary}\n\n### Source Article\n\n{article}"
+    return {"instance": text, "annotations": scores}
+
+
+def test_rated_summaries_of_one_article_become_pairs():
+    records = [summary_record("x", [3, 4]), summary_record("y", [2, 4]), summary_record("z", [3, 4.1])]
+    pairs, report = newsroom.pairs_from_rows(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
+    assert {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs} == {
+        "0-1": "A",
+        "0-2": "tie",  # less than one rating by one point
+        "1-2": "B",
+    }
+    assert report == {"summaries": 4, "articles": 2, "skipped_identical": 0}
+    assert as_in_file(pairs[0]).question.endswith("\n\nNews.")
+    with pytest.raises(DataError, match="field 'instance' is not a summary and an article"):
+        newsroom.pairs_from_rows(rows_of(summary_record("x", [3]) | {"instance": "x"}))
+
+
+def test_ratings_of_one_query_become_pairs():
+    scores = [("x", 3.0), ("y", 5.0), ("x", 2.0), ("z", 3.0)]
+    responses = [Response(str(n), "Q?", text, score=s, cluster_id="q") for n, (text, s) in enumerate(scores)]
+    responses.append(Response("9", "P?", "x", score=1.0, cluster_id="p"))
+    pairs, report = autoj_rated.pairs_of_responses(responses)
+    labels = {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs}
+    assert labels == {"0-1": "B", "0-3": "tie", "1-2": "A", "1-3": "A", "2-3": "B"}  # not 0-2: the same text
+    assert report == {"responses": 5, "alone": 1}
 
 
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="alpaca_eval"):
         load_corpus("alpaca")
-    with pytest.raises(KeyError, match="autoj_single"):
-        load_ratings("autoj")
 
 
 # --- counts on the real files
@@ -250,6 +303,12 @@ GOLDEN = {
     "oasst_zh": (1803, 750, {"skipped_identical": 6}),
     "gsm8k_solutions": (2429, 731, {"problems": 1319}),
     "vicuna_blog": (1040, 80, {"skipped_no_score": 0}),
+    "alpaca_cross": (11825, 473, {"skipped_no_preference": 32}),
+    "autoj_rated": (202, 101, {"responses": 960, "alone": 723}),
+    "newsroom": (1259, 60, {"summaries": 420, "skipped_identical": 1}),
+    "medicalgpt": (500, 500, {}),
+    "kto_mix": (546, 546, {"responses": 1092, "unpaired": 0}),
+    "llmzoo": (6380, 140, {"reviews": 1450}),
 }
 
 
@@ -292,11 +351,3 @@ def test_golden_arena_judges():
     labels = {pair.item_id: pair.label for pair in load_corpus("chatbot_arena")}
     for judge, agreed in zip(chatbot_arena.JUDGES, (392, 378, 375), strict=True):
         assert sum(labels[v.item_id] == v.verdict for v in chatbot_arena.load_judge(judge)) == agreed
-
-
-@pytest.mark.realdata
-def test_golden_ratings():
-    scores = {name: [response.score for response in load_ratings(name)] for name in RATINGS}
-    assert len(scores["autoj_single"]) == 960 and set(scores["autoj_single"]) <= {n / 2 for n in range(2, 21)}
-    assert Counter(scores["halueval"]) == {1: 3692, 0: 815}
-    assert all(corpus_hashes(name) for name in RATINGS)

@@ -14,16 +14,22 @@ import yaml
 from judgekit import catalogue
 from judgekit.benchmarks import BENCHMARKS
 from judgekit.cleaning import clean
-from judgekit.corpora import CORPORA
+from judgekit.corpora import ANSWERS, CORPORA, HUB_CORPORA
 from judgekit.paths import PACKAGE, project_root
 from judgekit.sample import SAMPLE_SETS
 
 ROOT = project_root()
 TEST_SETS = {*BENCHMARKS, *catalogue.SAMPLE_TESTS}
 FORBIDDEN = ("benchmarks", "scoring", "catalogue", "judges.replay", "audit", "bias", "attacks", "calibration")
-SIGHTLESS = [PACKAGE / "cleaning.py", *sorted((PACKAGE / "training").glob("*.py"))]
+SIGHTLESS = sorted([*(PACKAGE / "cleaning").glob("*.py"), *(PACKAGE / "training").glob("*.py")])
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
-ALLOWED = {"load_set", "load_set_with_report", "set_hashes"}
+ALLOWED = {
+    "load_set",
+    "load_set_with_report",
+    "set_hashes",
+    "load_answer_set_with_report",
+    "answer_set_hashes",
+}
 
 
 def imported(text):
@@ -113,7 +119,8 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert not names_in(given) & TEST_SETS
     for key in ("corpora", "held_out", "validation_sets", "shares"):
-        assert names_in(given.get(key)) <= {*CORPORA, *SAMPLE_SETS} - TEST_SETS
+        assert names_in(given.get(key)) <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
+    assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 
 def test_there_are_notebooks_and_parameters_to_check():

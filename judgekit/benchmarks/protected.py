@@ -1,7 +1,8 @@
 """Prompts of further test sets that are not scored here but must stay out of training all the same.
 
 Judges of this project may be tried on them one day, and the scored sets borrow from them: the PandaLM test prompts
-are Self-Instruct's, FairEval's are Vicuna's.
+are Self-Instruct's, FairEval's are Vicuna's. The Chinese prompts are AlignBench's (also those of CritiqueLLM's
+evaluation samples), translations of Auto-J's, and LLMZoo's translations of Vicuna's.
 """
 
 from judgekit.sources import DataError, source_names
@@ -16,6 +17,10 @@ FILES = {
     "rm_bench/code_filtered.json": "prompt",
     "rm_bench/safety-refuse_filtered.json": "prompt",
     "rm_bench/safety-response_filtered.json": "prompt",
+    "autoj/testdata_critique.jsonl": "prompt",
+    "autoj/zh_testdata_critique.jsonl": "prompt",
+    "alignbench/data_v1.1_release.jsonl": "question",
+    "llmzoo/questions/questions-zh.jsonl": "text",
 }
 
 

@@ -1,118 +1,22 @@
-"""Preference data that a judge may be trained on, one loader per source, as preference pairs.
+"""Data that a judge may be trained on, one loader per source: preference pairs, and questions with single responses.
 
-Which response is A is drawn by a hash of the item id, so that the label cannot be read from the position. Whether
-a prompt also stands in a test set is for `judgekit.cleaning` to find.
+Which response of a pair is A is drawn by a hash of the item id, so that the label cannot be read from the position.
+Whether a prompt also stands in a test set is for `judgekit.cleaning` to find.
 """
 
-from functools import partial
+from judgekit.corpora.answers import ANSWERS, answer_hashes, load_answers, load_answers_with_report
+from judgekit.corpora.pairs import CORPORA, HUB_CORPORA, corpus_hashes, load_corpus, load_corpus_with_report
+from judgekit.corpora.preferred import preferred_responses
 
-from judgekit.corpora import (
-    alpaca_eval,
-    chatbot_arena,
-    finegrained_rlhf,
-    gsm8k_solutions,
-    hh_harmless,
-    llamafactory,
-    ratings,
-    summ_pairwise,
-    vicuna_blog,
-)
-from judgekit.records import unique_items
-from judgekit.sources import source_hashes
-
-# Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
-CORPORA = {
-    "alpaca_eval": alpaca_eval.load,
-    "chatbot_arena": chatbot_arena.load,
-    "finegrained_rlhf": finegrained_rlhf.load,
-    "hh_harmless": hh_harmless.load,
-    "summ_pairwise": summ_pairwise.load,
-    "dpo_en": partial(llamafactory.load_dpo, "dpo_en"),
-    "dpo_zh": partial(llamafactory.load_dpo, "dpo_zh"),
-    "oasst_zh": llamafactory.load_oasst_zh,
-    "gsm8k_solutions": gsm8k_solutions.load,
-    "vicuna_blog": vicuna_blog.load,
-}
-
-# Name -> loader of single rated responses; a loader returns a list of Response.
-RATINGS = {"autoj_single": ratings.load_autoj_single, "halueval": ratings.load_halueval}
-
-
-def load_corpus(name):
-    """The pairs of a corpus.
-
-    Parameters
-    ----------
-    name : str
-        A key of `CORPORA`.
-
-    Returns
-    -------
-    list of PreferencePair
-        Item ids are unique.
-
-    Raises
-    ------
-    KeyError
-        If there is no such corpus; the message lists those there are.
-    DataError
-        If a file cannot be had, or a row is malformed (names file, row and field).
-    """
-    return load_corpus_with_report(name)[0]
-
-
-def load_corpus_with_report(name):
-    """The pairs of a corpus, and counts of what was skipped or is odd.
-
-    Returns
-    -------
-    pairs : list of PreferencePair
-    report : dict of str to int
-        Always ``items`` and ``empty_responses`` (pairs with at least one empty response); ``skipped_...`` for
-        what was left out.
-    """
-    if name not in CORPORA:
-        raise KeyError(f"no corpus {name!r}; there are {', '.join(CORPORA)}")
-    pairs, report = CORPORA[name]()
-    pairs = unique_items(pairs)
-    empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
-    return pairs, {"items": len(pairs), "empty_responses": empty, **report}
-
-
-def load_ratings(name):
-    """Single responses with a score.
-
-    Parameters
-    ----------
-    name : {"autoj_single", "halueval"}
-        Scores are 1 to 10 (GPT-4's ratings), and 1 or 0 (free of hallucination or not, as people say).
-
-    Returns
-    -------
-    list of Response
-
-    Raises
-    ------
-    KeyError
-        If there is no such set; the message lists those there are.
-    DataError
-        If a file cannot be had, or a row is malformed (names file, row and field).
-    """
-    if name not in RATINGS:
-        raise KeyError(f"no ratings {name!r}; there are {', '.join(RATINGS)}")
-    return RATINGS[name]()
-
-
-def corpus_hashes(name):
-    """The provenance of a corpus or a set of ratings: name to SHA-256 of the files it is read from.
-
-    Raises
-    ------
-    KeyError
-        If there is no such corpus or set of ratings.
-    """
-    modules = (chatbot_arena, finegrained_rlhf, gsm8k_solutions, hh_harmless, summ_pairwise)
-    files = {module.__name__.rpartition(".")[2]: module.FILES for module in modules}
-    files |= {key: (file,) for key, file in (llamafactory.FILES | ratings.FILES).items()}
-    files |= {"alpaca_eval": alpaca_eval.files(), "vicuna_blog": vicuna_blog.files()}
-    return source_hashes(files[name])
+__all__ = [
+    "ANSWERS",
+    "CORPORA",
+    "HUB_CORPORA",
+    "answer_hashes",
+    "corpus_hashes",
+    "load_answers",
+    "load_answers_with_report",
+    "load_corpus",
+    "load_corpus_with_report",
+    "preferred_responses",
+]

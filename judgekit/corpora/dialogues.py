@@ -1,7 +1,7 @@
 """Dialogues: messages of two speakers to earlier turns and the last question."""
 
 from judgekit.records import Turn
-from judgekit.sources import text_key
+from judgekit.sources import Row, text_key
 
 
 def merge_speakers(messages):
@@ -18,6 +18,39 @@ def merge_speakers(messages):
             text = f"{merged.pop()[1]}\n\n{text}"
         merged.append((speaker, text))
     return merged
+
+
+def chat_of(row, field, last):
+    """The messages of a chat in a row, checked to alternate; a system message goes before the first question.
+
+    Parameters
+    ----------
+    row : Row
+    field : str
+        Holds a list of ``{"role", "content"}``.
+    last : {"user", "assistant"}
+        Who must have the last word.
+
+    Returns
+    -------
+    list of (str, str)
+        Roles and texts, from the user's first to the last; consecutive messages of one role are joined.
+
+    Raises
+    ------
+    DataError
+        If the field is missing or of another type, or the roles do not alternate or end otherwise.
+    """
+    said = [Row(message, row.file, row.number) for message in row.checked_list(field, dict, "messages")]
+    messages = [(message.text("role"), message.text("content")) for message in said]
+    if len(messages) > 1 and messages[0][0] == "system":
+        (_, system), (speaker, question), *rest = messages
+        messages = [(speaker, f"{system}\n\n{question}" if system.strip() else question), *rest]
+    messages = merge_speakers(messages)
+    expected = (["user", "assistant"] * len(messages))[: len(messages)]
+    if not messages or [speaker for speaker, _ in messages] != expected or messages[-1][0] != last:
+        raise row.error(field, f"does not alternate between user and assistant, from the user to the {last}")
+    return messages
 
 
 def split_dialogue(messages):
