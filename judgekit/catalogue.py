@@ -66,6 +66,11 @@ def set_hashes(names):
     return hashes
 
 
+def load_answer_set(name):
+    """Questions with single responses: `load_answer_set_with_report` without the report."""
+    return load_answer_set_with_report(name)[0]
+
+
 def load_answer_set_with_report(name):
     """Questions with single responses, and counts of what was skipped or is odd (dict of str to int).
 

@@ -27,3 +27,11 @@ def progress_bar(total, description, unit, shown=True, initial=0):
         ncols=None if watched else 88,
         file=sys.stderr,
     )
+
+
+def progress_over(items, description="runs", unit="run"):
+    """Iterate over a list with a bar."""
+    with progress_bar(len(items), description, unit) as bar:
+        for item in items:
+            yield item
+            bar.update()

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from judgekit.davidson import outcome_probabilities
-from judgekit.judges.features import FeaturesJudge
 from judgekit.judges.encoder_model import TextEncoder
+from judgekit.judges.features import FeaturesJudge
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES
@@ -178,7 +178,7 @@ def test_the_kept_state_is_the_best(finished):
 
 
 def test_training_and_validation_share_no_question(made, tmp_path):
-    bank, parts = made
+    _bank, parts = made
     with pytest.raises(ValueError, match="1 validation questions are also training questions"):
         train(tmp_path, made, train=np.append(parts["train"], parts["validation"][0]))
     with pytest.raises(ValueError, match="at least two"):
@@ -255,9 +255,9 @@ def test_rare_sources_are_drawn_more_often_than_their_size():
 
 
 def test_misleading_pairs_are_longer_and_off_topic():
-    bank = tiny_bank()
+    bank = replace(tiny_bank(), responses=[["r0"], ["r1", "a longer answer to question one"], ["zwei"], ["r3"], ["r4"]])
     pairs = misleading_pairs(bank, np.arange(5), np.random.default_rng(0), per_question=40)
-    assert pairs and {p.question for p in pairs} == {"q0", "q2"}  # q1's neighbour is not longer; others have none
+    assert pairs and {p.question for p in pairs} == {"q0"}  # other neighbours are not longer, or there are none
     for p in pairs:
         own, other = (p.response_a, p.response_b) if p.label == "A" else (p.response_b, p.response_a)
         i = bank.questions.index(p.question)
@@ -268,7 +268,11 @@ def test_misleading_pairs_are_longer_and_off_topic():
 def test_made_banks_hold_what_was_found():
     found = {"Why?": ("s", ["because"]), "How?": ("t", ["so", "thus"])}
     bank = make_bank(found, TextEncoder())
-    assert (bank.questions, bank.responses, bank.sources) == (["How?", "Why?"], [["so", "thus"], ["because"]], ["t", "s"])
+    assert (bank.questions, bank.responses, bank.sources) == (
+        ["How?", "Why?"],
+        [["so", "thus"], ["because"]],
+        ["t", "s"],
+    )
     assert np.linalg.norm(bank.vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
@@ -321,14 +325,26 @@ def test_the_gate_does_not_know_which_response_is_a(drawn):
     assert other["weight"] == pytest.approx(parts["weight"], rel=1e-2, abs=1e-2)
 
 
-def test_the_choice_is_the_strongest_gate_that_does_no_shown_harm(drawn):
+def test_gates_are_compared_on_ordinary_and_misleading_pairs(drawn):
     ordinary, misleading = drawn
     right = replace(ordinary, outcomes=np.where(ordinary.target > 0, 0.9, 0.05))
-    harmless, reckless = fit_gate(right, misleading, 0.1), {"weight": [0, 0, 0], "bias": 9.0, "slope": 30.0}
-    table = compare_gates({0.1: harmless, 0.9: reckless}, {"ordinary": right}, misleading, n_boot=200)
-    assert table["share"].tolist() == [0.0, 0.1, 0.9] and table["harmless"].tolist() == [True, True, False]
-    assert choose_share(table) == 0.1
-    assert choose_share(table.assign(harmless=[True, False, True])) == 0.0
+    good, reckless = fit_gate(right, misleading, 0.1), {"weight": [0, 0, 0], "bias": 9.0, "slope": 30.0}
+    table = compare_gates({0.1: good, 0.9: reckless}, {"ordinary": right}, misleading, n_boot=200)
+    assert table["share"].tolist() == [0.0, 0.1, 0.9]
+    assert table["ordinary"].tolist()[0] == 1 and table["ordinary"].tolist()[2] < 0.6
+    assert table["misleading"].tolist()[0] == 0 and table["misleading"].tolist()[2] > 0.9
+    assert table["error"].tolist()[0] == 0 and table["error"].tolist()[2] == pytest.approx(0.025, abs=0.005)
+    assert choose_share(table) in (0.0, 0.1)
+
+
+def test_the_choice_is_the_strongest_gate_within_one_standard_error():
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {"share": [0, 0.1, 0.2, 0.5], "mean": [0.69, 0.70, 0.685, 0.67], "error": [0.03, 0.02, 0.1, 0]}
+    )
+    assert choose_share(table) == 0.2
+    assert choose_share(table.assign(error=0.0)) == 0.1
 
 
 def test_a_trained_judge_is_plain_files_without_a_machine_in_them(tmp_path, tmp_path_factory):

@@ -88,6 +88,28 @@ def embed_texts(encoder, texts, limit, budget=8192, bf16=False):
     return vectors
 
 
+class Embedder:
+    """Unit embeddings of texts by one encoder, each computed once.
+
+    Parameters
+    ----------
+    encoder : TextEncoder
+    bf16 : bool
+    """
+
+    def __init__(self, encoder, bf16=False):
+        self.encoder, self.bf16, self.known = encoder, bf16, {}
+
+    def embed(self, texts, limit):
+        """Text to unit embedding (shape (width,)), reading at most ``limit`` tokens."""
+        texts = dict.fromkeys(texts)
+        missing = sorted(text for text in texts if (text, limit) not in self.known)
+        if missing:
+            vectors = embed_texts(self.encoder, missing, limit, bf16=self.bf16)
+            self.known |= {(text, limit): vector for text, vector in zip(missing, vectors, strict=True)}
+        return {text: self.known[text, limit] for text in texts}
+
+
 def make_bank(found, encoder, n_near=12, low=0.25, limit=128, bf16=False):
     """A bank of what `meant_for` found.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from judgekit.judges.encoder import FORMAT
-from judgekit.training.bank import make_bank, meant_for, misleading_pairs, share_of
+from judgekit.training.bank import Embedder, make_bank, meant_for, misleading_pairs, share_of
 from judgekit.training.features import feature_table, fit_features, rounded_parts
 from judgekit.training.files import write_json
 from judgekit.training.gate import choose_share, compare_gates, fit_gate, gate_table
@@ -116,11 +116,11 @@ def train_encoder(
     )
     bank, parts = made
     relevance = train_relevance(recipe, bank, parts["train"], parts["validation"], folder, progress)
-    encoder = load_encoder(recipe, folder)
+    embedder = Embedder(load_encoder(recipe, folder), recipe.bf16)
     tied = sources_with_ties(train) | sources_with_ties([pair for pairs in validation.values() for pair in pairs])
 
     def table(pairs):
-        return gate_table(pairs, quality, encoder, recipe, tied, recipe.bf16)
+        return gate_table(pairs, quality, embedder, recipe, tied)
 
     calibration = {bank.questions[i] for i in parts["calibration"]}
     natural = [pair for pair in train if pair.asked in calibration]

@@ -33,6 +33,10 @@ class FeatureTable:
     target: np.ndarray
     tied: np.ndarray
 
+    def of(self, indices):
+        """The table of some of the pairs."""
+        return FeatureTable(*(getattr(self, name)[indices] for name in ("a", "b", "pair", "target", "tied")))
+
 
 def feature_table(pairs, tied_sources=None):
     """Features and targets of pairs; each (question, response) is computed once."""

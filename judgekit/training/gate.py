@@ -7,9 +7,8 @@ import torch
 
 from judgekit.davidson import outcome_probabilities
 from judgekit.gate import GATE_FEATURES, gate_features, gated
-from judgekit.intervals import cluster_sums, paired_bootstrap
+from judgekit.intervals import cluster_sums, resampled_sums
 from judgekit.judges.features import standardise
-from judgekit.training.bank import embed_texts
 from judgekit.training.features import feature_table
 
 OPEN = {"weight": [0.0] * len(GATE_FEATURES), "bias": float("-inf"), "slope": 0.0}
@@ -56,7 +55,7 @@ def preference_outcomes(table, parts):
     return outcome_probabilities(scores[0] - scores[1], ties)
 
 
-def gate_table(pairs, parts, encoder, recipe, tied_sources, bf16=True):
+def gate_table(pairs, parts, embedder, recipe, tied_sources):
     """The table of some pairs.
 
     Parameters
@@ -64,25 +63,21 @@ def gate_table(pairs, parts, encoder, recipe, tied_sources, bf16=True):
     pairs : list of PreferencePair
     parts : dict of str to array
         A fitted surface-feature judge (`judgekit.training.features.fit_features`).
-    encoder : TextEncoder
-        The trained one.
+    embedder : judgekit.training.bank.Embedder
+        With the trained encoder.
     recipe : RelevanceRecipe
         How much is read of a text.
     tied_sources : set of str
         Sets whose annotators could say tie.
-    bf16 : bool
 
     Returns
     -------
     GateTable
     """
     features = feature_table(pairs, tied_sources)
-    limits = recipe.max_question_tokens, recipe.max_response_tokens
-    texts = [sorted({p.asked for p in pairs}), sorted({text for p in pairs for text in (p.response_a, p.response_b)})]
-    questions, responses = (
-        dict(zip(part, embed_texts(encoder, part, limit, bf16=bf16), strict=True))
-        for part, limit in zip(texts, limits, strict=True)
-    )
+    questions = embedder.embed([p.asked for p in pairs], recipe.max_question_tokens)
+    texts = [text for p in pairs for text in (p.response_a, p.response_b)]
+    responses = embedder.embed(texts, recipe.max_response_tokens)
     cosines = [
         (
             questions[p.asked] @ responses[p.response_a],
@@ -96,7 +91,7 @@ def gate_table(pairs, parts, encoder, recipe, tied_sources, bf16=True):
     return GateTable(outcomes, np.array(cosines, float), features.target, features.tied, clusters)
 
 
-def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4):
+def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4, inputs=GATE_FEATURES):
     """The gate's weights by penalised maximum likelihood.
 
     Parameters
@@ -108,6 +103,8 @@ def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4):
     natural_weight : array, shape (n_natural,), optional
     l2 : float
         Penalty on squared weights, relative to the mean loss, with cosines in tenths.
+    inputs : collection of str
+        Which of `judgekit.gate.GATE_FEATURES` the gate may use.
 
     Returns
     -------
@@ -124,6 +121,7 @@ def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4):
 
     cosines, outcomes, target, tied = (both(name) for name in ("cosines", "outcomes", "target", "tied"))
     features = 10 * torch.tensor(gate_features(*cosines.numpy().T)) - torch.tensor([5.0, 0.0, 5.0])
+    features = features * torch.tensor([float(name in inputs) for name in GATE_FEATURES])
     difference = 10 * (cosines[:, 0] - cosines[:, 1])
     w = torch.zeros(len(GATE_FEATURES), dtype=torch.float64, requires_grad=True)
     b = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
@@ -142,7 +140,7 @@ def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4):
         return loss
 
     optimiser.step(objective)
-    fitted = w.detach().numpy()
+    fitted = w.detach().numpy() * [name in inputs for name in GATE_FEATURES]
     return {
         "weight": (10 * fitted).tolist(),
         "bias": float(b.item() - 5 * fitted[0] - 5 * fitted[2]),
@@ -151,7 +149,7 @@ def fit_gate(natural, misleading, share, natural_weight=None, l2=1e-4):
 
 
 def compare_gates(gates, natural, misleading, n_boot=2000, seed=0):
-    """Accuracy behind gates of several strengths on validation pairs, and whether ordinary pairs suffer.
+    """Accuracy behind gates of several strengths on validation pairs.
 
     Parameters
     ----------
@@ -166,43 +164,42 @@ def compare_gates(gates, natural, misleading, n_boot=2000, seed=0):
     Returns
     -------
     pandas.DataFrame
-        One row per gate, the open one (share 0) first: share, accuracy on every natural set and on ``misleading``,
-        ``high`` (the most favourable end of the 95 % interval of the loss against the open gate, worst set) and
-        ``harmless`` (no set's interval lies wholly below zero).
+        One row per gate, the open one (share 0) first: share, accuracy on every natural set, ``mean`` of these and its
+        standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
     """
     import pandas as pd
 
     rows = []
     for share, parts in {0.0: OPEN, **gates}.items():
-        row, ends = {"share": share}, []
-        for name, table in natural.items():
-            hits = table.hits(parts)
-            row[name] = float(hits.mean())
-            if share:
-                ends.append(loss_interval(hits, table.hits(OPEN), table.clusters, n_boot, seed)[1])
-        row["misleading"] = float(misleading.hits(parts).mean())
-        rows.append(row | {"high": min(ends, default=0.0), "harmless": min(ends, default=0.0) >= 0})
+        hits = {name: table.hits(parts) for name, table in natural.items()}
+        row = {"share": share} | {name: float(values.mean()) for name, values in hits.items()}
+        errors = [standard_error(values, natural[name].clusters, n_boot, seed) for name, values in hits.items()]
+        row["mean"] = float(np.mean([values.mean() for values in hits.values()]))
+        row["error"] = float(np.sqrt(np.sum(np.square(errors))) / len(errors))
+        rows.append(row | {"misleading": float(misleading.hits(parts).mean())})
     return pd.DataFrame(rows)
 
 
-def loss_interval(hits, open_hits, clusters, n_boot=2000, seed=0):
-    """95 % interval of the change of accuracy that a gate brings, prompts resampled: (low, high)."""
-    ones = np.ones(len(hits))
-    sums = [cluster_sums(np.column_stack([one, ones]), clusters) for one in (hits, open_hits)]
-    return paired_bootstrap(*sums, lambda sums: sums[..., 0] / sums[..., 1], n_boot, seed)[1:3]
+def standard_error(hits, clusters, n_boot=2000, seed=0):
+    """Bootstrap standard error of an accuracy, prompts resampled."""
+    sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
+    drawn = resampled_sums(sums, n_boot, seed)
+    return float((drawn[:, 0] / drawn[:, 1]).std())
 
 
 def choose_share(comparison):
-    """The strongest gate that does no shown harm: the largest share whose row is harmless, with all below it.
+    """The strongest gate whose mean accuracy on ordinary pairs is within one standard error of the best.
 
     Parameters
     ----------
     comparison : pandas.DataFrame
         Of `compare_gates`.
+
+    Notes
+    -----
+    The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on
+    ordinary pairs cannot tell the gates within it apart, and among those the strongest reads best.
     """
-    chosen = 0.0
-    for row in comparison.sort_values("share").itertuples():
-        if not row.harmless:
-            break
-        chosen = row.share
-    return float(chosen)
+    best = comparison.loc[comparison["mean"].idxmax()]
+    within = comparison[comparison["mean"] >= best["mean"] - best["error"]]
+    return float(within["share"].max())

@@ -312,9 +312,14 @@ class RelevanceTrainer:
         return training
 
 
+def base_encoder(recipe):
+    """The recipe's base model, untrained."""
+    return TextEncoder(recipe.base, recipe.revision)
+
+
 def load_encoder(recipe, folder):
     """The trained encoder of a folder that `train_relevance` finished; the base model where nothing was trained."""
     folder = Path(folder)
     if recipe.r > 0:
         return TextEncoder(recipe.base, recipe.revision, folder / "adapter")
-    return TextEncoder(str(folder / "model")) if recipe.r < 0 else TextEncoder(recipe.base, recipe.revision)
+    return TextEncoder(str(folder / "model")) if recipe.r < 0 else base_encoder(recipe)

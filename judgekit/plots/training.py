@@ -1,0 +1,96 @@
+"""Pictures of training choices."""
+
+from judgekit.plots.style import COLUMN, TEXT, axes_of, required
+
+
+def plot_gates(table, chosen, *, ax=None, width=COLUMN):
+    """Accuracy on ordinary pairs against accuracy on misleading ones, for gates of several strengths.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``share, mean, error, misleading``, as `judgekit.training.gate.compare_gates` makes it.
+    chosen : float
+        Share of the gate that was chosen.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    table = required(table, "share", "mean", "error", "misleading").sort_values("share")
+    ax = axes_of(ax, width, 2.3)
+    ax.plot(table["mean"], table["misleading"], color="#999999", lw=0.8, zorder=1)
+    ax.errorbar(
+        table["mean"], table["misleading"], xerr=table["error"], fmt="o", ms=3.5, color="#0072B2", elinewidth=0.6
+    )
+    here = table[table["share"] == chosen]
+    ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec="#D55E00")
+    best = table.loc[table["mean"].idxmax()]
+    ax.axvline(best["mean"] - best["error"], color="#D55E00", lw=0.6, ls=":")
+    for row in table.itertuples():
+        name = "open" if row.share == 0 else f"{row.share:g}"
+        ax.annotate(name, (row.mean, row.misleading), xytext=(5, -9), textcoords="offset points", fontsize=6.5)
+    ax.set(xlabel="mean accuracy, ordinary pairs", ylabel="accuracy, misleading pairs")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    return ax
+
+
+def plot_study(table, *, width=TEXT):
+    """Differences of a study's settings from its base, on ordinary and on misleading pairs.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``factor, level, set, difference`` (`Number`), as `judgekit.training.mixture.study_table` makes it; the
+        sets ``ordinary`` and ``misleading`` are drawn.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import PercentFormatter
+
+    table = required(table, "factor", "level", "set", "difference")
+    settings = list(dict.fromkeys(zip(table["factor"], table["level"], strict=True)))
+    figure, panels = plt.subplots(1, 2, sharey=True, figsize=(width, 0.6 + 0.15 * len(settings)), layout="constrained")
+    for panel, name in zip(panels, ("ordinary", "misleading"), strict=True):
+        found = table[table["set"] == name].set_index(["factor", "level"])["difference"]
+        for row, setting in enumerate(settings):
+            gap = found[setting]
+            clear = gap.low > 0 or gap.high < 0
+            color = "#0072B2" if clear else "#999999"
+            panel.plot([gap.low, gap.high], [row, row], color=color, lw=0.9)
+            panel.plot(gap.value, row, "o", ms=3, color=color)
+        panel.axvline(0, color="#444444", lw=0.6)
+        panel.set(title=f"{name} pairs", xlabel="difference from the base")
+        panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    names = [f"{factor}: {level}".replace("_", " ") for factor, level in settings]
+    panels[0].set_yticks(range(len(settings)), names)
+    panels[0].invert_yaxis()
+    return figure
+
+
+def plot_learning(table, factors, *, width=TEXT):
+    """Accuracy against the share of the data, for factors whose levels are a tenth and a third of it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``factor, level, set, mean, sd``, the base among the rows.
+    factors : dict of str to str
+        Factor to the words for its data.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import PercentFormatter
+
+    table = required(table, "factor", "level", "set", "mean", "sd")
+    figure, panels = plt.subplots(1, len(factors), figsize=(width, 2.1), layout="constrained", squeeze=False)
+    for panel, (factor, words) in zip(panels[0], factors.items(), strict=True):
+        for name, color in (("ordinary", "#0072B2"), ("misleading", "#D55E00")):
+            rows = table[table["set"] == name].set_index(["factor", "level"])
+            points = [rows.loc[key] for key in ((factor, "tenth"), (factor, "third"), ("base", "base"))]
+            means, spreads = ([float(point[part]) for point in points] for part in ("mean", "sd"))
+            panel.errorbar([0.1, 1 / 3, 1], means, yerr=spreads, fmt="o-", ms=3, lw=0.9, color=color, label=name)
+        panel.set_xscale("log")
+        panel.set_xticks([0.1, 1 / 3, 1], ["a tenth", "a third", "all"])
+        panel.minorticks_off()
+        panel.set(xlabel=words, ylabel="validation accuracy")
+        panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    panels[0][0].legend()
+    return figure
