@@ -24,7 +24,7 @@ BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
 READY := $(if $(CONDA),,.venv/ready)
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test lint lab readme ship latex environment clean
+.PHONY: help report pdf notebooks test lint lab readme bench ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -49,6 +49,9 @@ lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections README.md
+
+bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench.json
+	@$(BIN)/python tests/bench/encoder_speed.py
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks

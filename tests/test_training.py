@@ -29,6 +29,17 @@ from judgekit.training.encoder import bank_of, parts_of, train_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
 from judgekit.training.gate import OPEN, GateTable, choose_share, compare_gates, fit_gate
 from judgekit.training.losses import contrastive_loss, davidson_loss
+from judgekit.training.mixture import (
+    BASE,
+    FACTORS,
+    Level,
+    Material,
+    learnt_from,
+    levels_of,
+    questions_of,
+    run_study,
+    study_table,
+)
 from judgekit.training.recipe import RelevanceRecipe
 from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, train_relevance
 from judgekit.training.targets import (
@@ -551,3 +562,71 @@ def test_a_saved_fit_is_the_judge(tmp_path):
     path.write_text(json.dumps(model))
     with pytest.raises(ValueError, match="other features"):
         FeaturesJudge(tmp_path / "new")
+
+
+# ---------------------------------------------------------------- the mixture study
+
+
+@pytest.fixture(scope="module")
+def study(made, tmp_path_factory):
+    """A study of two factors with one seed; its levels, material and folder, and what it found."""
+    material = Material(TRAIN, SHARES, VALIDATION, *made)
+    levels = levels_of(Level(replace(TINY, steps=1)), ["gate_strength", "negatives"])
+    folder = tmp_path_factory.mktemp("study")
+    return levels, material, folder, run_study(levels, material, [0], folder)
+
+
+def test_every_level_changes_something():
+    base = Level(TINY)
+    levels = levels_of(base, FACTORS)
+    assert len(levels) == 1 + sum(map(len, FACTORS.values())) and levels[BASE, BASE] == base
+    assert all(level != base for key, level in levels.items() if key != (BASE, BASE))
+    with pytest.raises(KeyError, match="no factor 'colour'"):
+        levels_of(base, ["colour"])
+
+
+def test_levels_choose_their_data(made):
+    mixed = [replace(TRAIN[0], benchmark="other", label_kind="human"), replace(TRAIN[1], label="tie"), *TRAIN[2:]]
+    material = Material(mixed, SHARES | {"other": 1.0}, VALIDATION, *made)
+    base = Level(TINY)
+    assert learnt_from(base, material) == list(range(len(mixed)))
+    assert learnt_from(base.changed(sources=("other",)), material) == [0]
+    assert learnt_from(base.changed(label_kinds=("human",)), material)[0] == 0
+    assert 1 not in learnt_from(base.changed(ties=False), material)
+    third = {mixed[i].asked for i in learnt_from(base.changed(pairs_share=1 / 3), material)}
+    assert 0 < len(third) < len({p.asked for p in mixed})
+    everything = set(made[1]["train"].tolist())
+    assert set(questions_of(base, material).tolist()) == everything
+    assert set(questions_of(base.changed(questions_share=0.5), material).tolist()) < everything
+
+
+def test_settings_of_one_encoder_share_its_training(study):
+    _, _, folder, found = study
+    trained = sorted(path.parent.name for path in folder.glob("*/training.json"))
+    assert trained == ["base-0", "negatives-groups_of_8-0", "negatives-random-0"]
+    assert len(found) == 1 + 3 + 2
+    assert (
+        found["gate_strength", "open", 0]["hits"]["misleading"]
+        != found["gate_strength", "0_25", 0]["hits"]["misleading"]
+    )
+
+
+def test_a_finished_study_is_read_back(study, monkeypatch):
+    levels, material, folder, found = study
+    monkeypatch.setattr("judgekit.training.mixture.run_level", None)
+    again = run_study(levels, material, [0], folder)
+    assert {key: row["hits"] for key, row in again.items()} == {key: row["hits"] for key, row in found.items()}
+    with pytest.raises(TypeError):  # another seed is another run
+        run_study(levels, material, [1], folder)
+
+
+def test_differences_are_of_hits_on_the_same_pairs(study):
+    *_, found = study
+    table = study_table(found, n_boot=200).set_index(["factor", "level", "set"])
+    base = found[BASE, BASE, 0]["hits"]["v"]
+    other = found["gate_strength", "open", 0]["hits"]["v"]
+    row = table.loc["gate_strength", "open", "v"]
+    assert row["mean"] == pytest.approx(np.mean(other)) and row["sd"] == 0
+    assert row["difference"].value == pytest.approx(np.mean(other) - np.mean(base))
+    assert row["difference"].low <= row["difference"].value <= row["difference"].high
+    assert table.loc[BASE, BASE, "misleading"]["difference"].value == 0

@@ -155,7 +155,7 @@ def questions_of(level, material):
     return np.array(chosen, int)
 
 
-def run_level(level, material, folder, embedder=None, n_misleading=300):
+def run_level(level, material, folder, embedder=None, n_misleading=200):
     """Train one setting and judge the validation sets with it.
 
     Parameters
