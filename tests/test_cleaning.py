@@ -11,6 +11,7 @@ from judgekit.cleaning import (
     Dropped,
     clean,
     cleaning_counts,
+    cleaning_table,
     drop_contaminated,
     drop_degenerate,
     drop_languages,
@@ -26,6 +27,7 @@ from judgekit.cleaning import (
     split_table,
     variants,
 )
+from judgekit.paths import PACKAGE
 from judgekit.records import PreferencePair, Response, Turn
 
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
@@ -266,6 +268,13 @@ def test_near_duplicates_without_a_long_common_run_are_found():
     assert drop_contaminated([pair("1", question=near)], [("t", test)], min_jaccard=0.95)[1] == []
 
 
+def test_a_question_with_two_words_changed_is_found():
+    test = "Write a short scene from a play where a clever young fox talks to a very tired old bear about winter."
+    changed = test.replace("clever", "wicked").replace("tired", "hungry")
+    assert contaminated(changed, tests=[("t", test)]).reason == "near a test question"
+    assert contaminated(changed.replace("short scene from a play", "long letter"), tests=[("t", test)]) is None
+
+
 def test_a_short_question_is_compared_as_a_whole():
     tests = [("t", "What is two plus two?")]
     assert contaminated("what is two plus two", tests=tests).reason == "test question"
@@ -379,6 +388,28 @@ def test_counts_add_up():
     wide = counts.pivot(index="step", columns="corpus", values="count")
     assert wide.loc["read"].tolist() == [2, 1] and wide.loc["kept"].tolist() == [1, 0]
     assert (wide.drop("read").sum() == wide.loc["read"]).all()
+
+
+def test_the_table_has_a_corpus_per_row_and_adds_up():
+    pairs = [pair("1"), pair("2", question=" "), pair("3", a="x", b="x", benchmark="other"), pair("4", a="", b="")]
+    table = cleaning_table(cleaning_counts(pairs, *clean(pairs, [])))
+    assert list(table) == ["corpus", "read", "says nothing", "kept"]
+    assert table.values.tolist() == [["authored", 3, 2, 1], ["other", 1, 1, 0]]
+
+
+def test_a_reason_without_a_column_is_an_error():
+    counts = cleaning_counts([pair("1")], [], [Dropped("1", "authored", "a new reason")])
+    with pytest.raises(ValueError, match="no column for 'a new reason'"):
+        cleaning_table(counts)
+
+
+def test_every_filter_has_a_column():
+    from judgekit.cleaning.counting import GROUPS
+
+    text = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "cleaning").glob("*.py"))
+    reasons = [reason for group in GROUPS.values() for reason in group]
+    assert len(set(reasons)) == len(reasons)
+    assert all(text.count(f'"{reason}"') >= 2 for reason in reasons)  # where it is given, and in the list
 
 
 def test_no_prompt_stands_in_both_parts():

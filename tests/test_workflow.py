@@ -176,7 +176,8 @@ def test_imports_are_followed_to_the_end():
     through_others = {"metrics.py", "intervals.py", "records.py", "judges/base.py", "benchmarks/pandalm.py"}
     inside_functions = {"judges/encoder.py", "judges/encoder_model.py", "surface.py", "benchmarks/outputs.py"}
     assert direct | through_others | inside_functions <= found
-    assert not {"cleaning.py", "training/encoder.py", "workflow.py"} & found
+    assert not {"cleaning/chain.py", "training/encoder.py", "workflow.py"} & found
+    assert (paths.PACKAGE / "cleaning" / "chain.py").is_file()
 
 
 def test_imported_modules_are_those_of_the_package():

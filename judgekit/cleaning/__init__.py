@@ -5,6 +5,7 @@ A filter takes preference pairs or single responses and returns ``(kept, dropped
 
 from judgekit.cleaning.chain import clean
 from judgekit.cleaning.contamination import QuestionIndex, drop_contaminated
+from judgekit.cleaning.counting import cleaning_counts, cleaning_table
 from judgekit.cleaning.dropping import Dropped
 from judgekit.cleaning.filters import (
     drop_degenerate,
@@ -16,7 +17,7 @@ from judgekit.cleaning.filters import (
 )
 from judgekit.cleaning.languages import language_of
 from judgekit.cleaning.repeats import drop_near_repeats, drop_repeats
-from judgekit.cleaning.splitting import cleaning_counts, is_held_out, split_by_prompt, split_table
+from judgekit.cleaning.splitting import is_held_out, split_by_prompt, split_table
 from judgekit.cleaning.texts import normalise, variants
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "QuestionIndex",
     "clean",
     "cleaning_counts",
+    "cleaning_table",
     "drop_contaminated",
     "drop_degenerate",
     "drop_languages",

@@ -4,7 +4,12 @@ Test questions are read here to keep them out of training, and nowhere else befo
 """
 
 from judgekit.cleaning.dropping import sift
-from judgekit.cleaning.texts import GRAM, N_PERMUTATIONS, grams, minhash, variants
+from judgekit.cleaning.texts import GRAM, MIN_BLOCK, N_PERMUTATIONS, grams, minhash, similarity, variants
+
+# Share of words in common from which two questions are nearly the same. Shingles miss a question of some twenty words
+# of which two were changed, since each change breaks three shingles.
+MIN_WORDS_SHARED = 0.8
+CANDIDATE = 0.6  # where MinHash begins to look: below the limit, since the exact share decides
 
 
 class QuestionIndex:
@@ -23,12 +28,14 @@ class QuestionIndex:
 
         self.places, self.grams, self.known = {}, set(), {}
         self.near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
+        self.near_words = MinHashLSH(threshold=CANDIDATE, num_perm=N_PERMUTATIONS)
         for place, question in questions:
             for form in sorted(variants(question)):
                 if form in self.places:
                     continue
                 self.places[form] = place
                 self.near.insert(form, minhash(form))
+                self.near_words.insert(form, minhash(form, 1))
                 if len(form.split()) >= GRAM:
                     self.grams |= grams(form, GRAM)
 
@@ -39,7 +46,7 @@ class QuestionIndex:
         return self.known[question, max_overlap]
 
     def find(self, question, max_overlap):
-        """The first that applies: the same words, a large share of n-grams in common, a near duplicate."""
+        """The first that applies: the same text, a large share of n-grams in common, a near duplicate."""
         forms = sorted(variants(question))
         for form in forms:
             if form in self.places:
@@ -51,9 +58,16 @@ class QuestionIndex:
                 if overlap > max_overlap:
                     return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
         for form in forms:
-            if hits := self.near.query(minhash(form)):
+            if hits := [*self.near.query(minhash(form)), *self.find_by_words(form)]:
                 return "near a test question", self.places[min(hits)]
         return None
+
+    def find_by_words(self, form):
+        """Questions that share nearly all words with this one, if it is long enough for that to mean anything."""
+        if len(form.split()) < MIN_BLOCK:
+            return []
+        hits = self.near_words.query(minhash(form, 1))
+        return [hit for hit in hits if similarity(form, hit, 1) >= MIN_WORDS_SHARED]
 
 
 def drop_contaminated(items, test_questions, max_overlap=0.3, min_jaccard=0.7):

@@ -1,4 +1,4 @@
-"""Training and validation parts by prompt, and tables of what went where."""
+"""Training and validation parts by prompt, and a table of what went where."""
 
 import hashlib
 
@@ -47,23 +47,3 @@ def split_table(parts, set_column="benchmark"):
 
     rows = [(item.benchmark, item.item_id, name) for name, items in parts.items() for item in items]
     return pd.DataFrame(sorted(rows), columns=[set_column, "item_id", "split"])
-
-
-def cleaning_counts(items, kept, dropped):
-    """How many items each corpus brought, lost to each reason, and kept.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns corpus, step, count; steps start with "read", end with "kept", and stand in the order of the
-        filters between.
-    """
-    import pandas as pd
-
-    corpora = list(dict.fromkeys(item.benchmark for item in items))
-    reasons = list(dict.fromkeys(drop.reason for drop in dropped))
-    rows = []
-    for reason in ("read", *reasons, "kept"):
-        found = {"read": items, "kept": kept}.get(reason, [drop for drop in dropped if drop.reason == reason])
-        rows += [(name, reason, sum(record.benchmark == name for record in found)) for name in corpora]
-    return pd.DataFrame(rows, columns=["corpus", "step", "count"])

@@ -56,20 +56,20 @@ def empty_signature():
     return MinHash(num_perm=N_PERMUTATIONS, seed=1, hashfunc=crc32)
 
 
-def minhash(text):
-    """MinHash signature of a normalised text over word shingles (Broder 1997)."""
+def minhash(text, size=SHINGLE):
+    """MinHash signature of a normalised text over shingles of ``size`` words (Broder 1997)."""
     signature = empty_signature().copy()
-    signature.update_batch([gram.encode("utf-8", "replace") for gram in grams(text, SHINGLE)])
+    signature.update_batch([gram.encode("utf-8", "replace") for gram in grams(text, size)])
     return signature
 
 
-def similarity(text, other):
-    """Jaccard similarity in [0, 1] of the word shingles of two normalised texts; 1 for two empty ones.
+def similarity(text, other, size=SHINGLE):
+    """Jaccard similarity in [0, 1] of the shingles of two normalised texts; 1 for two empty ones.
 
     Examples
     --------
     >>> similarity("a b c d", "a b c e")
     0.3333333333333333
     """
-    ours, theirs = grams(text, SHINGLE), grams(other, SHINGLE)
+    ours, theirs = grams(text, size), grams(other, size)
     return len(ours & theirs) / len(ours | theirs) if ours or theirs else 1.0
