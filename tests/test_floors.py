@@ -22,6 +22,7 @@ FLOORS = [
         "results",
         "surface",
         "davidson",
+        "gate",
         "pairfile",
     },
     {"benchmarks", "corpora", "sample", "cleaning", "store"},
