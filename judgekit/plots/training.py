@@ -27,7 +27,7 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
     ax.axvline(best["mean"] - best["error"], color="#D55E00", lw=0.6, ls=":")
     for row in table.itertuples():
         name = "open" if row.share == 0 else f"{row.share:g}"
-        ax.annotate(name, (row.mean, row.misleading), xytext=(5, -9), textcoords="offset points", fontsize=6.5)
+        ax.annotate(name, (row.mean, row.misleading), xytext=(7, 2), textcoords="offset points", fontsize=6.5)
     ax.set(xlabel="mean accuracy, ordinary pairs", ylabel="accuracy, misleading pairs")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
