@@ -58,6 +58,8 @@ TITLES = {
     "llmbar_gptout": "GPTOut",
     "llmbar_manual": "Manual",
     "llmbar_adversarial": "LLMBar adversarial",
+    "chatbot_arena": "Chatbot Arena",
+    "mtbench_repro": "MT-bench, newer models",
     "sample_natural": "sample natural",
     "sample_adversarial": "sample adversarial",
 }
