@@ -174,9 +174,10 @@ def test_two_lines_in_a_cell():
     rows = [{"judge": "x_1", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
     path = save_table("sample", "stacked", rows, stacked=True)
     tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
-    assert r"57.0 [h]\\[-2pt]{\tiny 47–67}\end{tabular}" in tex
+    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
     assert (
-        r"\ensuremath{-}25.0\\[-2pt]{\tiny \ensuremath{-}50.0 to 10.0}" in tex and r"\begin{tabular}{@{}lrr@{}}" in tex
+        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
+        and r"\begin{tabular}{@{}lrr@{}}" in tex
     )
     assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
     one_line = save_table("sample", "beside", rows[:1]).read_text()

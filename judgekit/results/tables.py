@@ -148,7 +148,7 @@ def _cell(value, with_interval, spec, latex, stacked=False):
 
 def _two_lines(above, below):
     """A cell of two lines whose first one stands on the line of its row."""
-    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{above}\\[-2pt]{{\tiny {below}}}\end{{tabular}}"
+    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{above}\\[-1pt]{{\scriptsize {below}}}\end{{tabular}}"
 
 
 def _dashed(interval):

@@ -1,6 +1,7 @@
 """The human ceilings of a set as one table: what a judge can be expected to reach at most."""
 
 from itertools import product
+from os.path import commonprefix
 
 import pandas as pd
 
@@ -46,16 +47,34 @@ def panel_rows(pairs, n_boot, seed):
     """Ceilings of a set with the same annotators on every item."""
     rows = []
     for name, number in annotators_against_majority(pairs, n_boot, seed).items():
-        rows.append((f"{name}.majority", name, "says what the majority says, own vote included", number))
+        rows.append((f"{name}.majority", name, "with the majority", number))
     for name, number in annotators_against_others(pairs, n_boot, seed).items():
-        rows.append((f"{name}.others", name, "says what the others say, where these agree", number))
+        rows.append((f"{name}.others", name, "with the others", number))
     for (one, other), numbers in annotators_with_each_other(pairs, n_boot, seed).items():
-        for quantity, words in (("agreement", "agree"), ("kappa", "Cohen's kappa")):
-            rows.append((f"{one}_vs_{other}.{quantity}", f"{one}, {other}", words, numbers[quantity]))
+        for quantity, words in (("agreement", "agreement"), ("kappa", "Cohen's kappa")):
+            rows.append(
+                (
+                    f"{one}_vs_{other}.{quantity}",
+                    f"{one}, {other.removeprefix(shared_stem([one, other]))}",
+                    words,
+                    numbers[quantity],
+                )
+            )
     together = chance_corrected(pairs, n_boot, seed)
     for quantity, words in (("fleiss_kappa", "Fleiss' kappa"), ("alpha", "Krippendorff's alpha")):
         rows.append((quantity, "all", words, together[quantity]))
     return rows
+
+
+def shared_stem(names):
+    """The letters that all names begin with, digits left out.
+
+    Examples
+    --------
+    >>> shared_stem(["annotator1", "annotator2"]), shared_stem(["ann", "bob"]), shared_stem(["a10", "a12"])
+    ('annotator', '', 'a')
+    """
+    return commonprefix(names).rstrip("0123456789")
 
 
 def voter_rows(pairs, n_boot, seed):
@@ -67,7 +86,9 @@ def voter_rows(pairs, n_boot, seed):
     rows = []
     for (voters, people), (turn_key, turn), ties in product(groups.items(), turns.items(), (True, False)):
         number = vote_agreement(pairs, turn, voters, ties, n_boot, seed)
-        words = "two votes agree" + (", first turn" if turn else "") + ("" if ties else ", ties left out")
+        words = ("turn 1" if turn else "both turns" if several else "votes") + (
+            ", with ties" if ties else ", without ties"
+        )
         who = {"all": "everyone"}.get(voters, voters)
         rows.append((f"{who}_{turn_key}.{'with' if ties else 'without'}_ties", people, words, number))
     return rows

@@ -101,7 +101,7 @@ def metric_title(metric):
     >>> metric_title("macro_f1"), metric_title("first_rate")
     ('macro-F1', 'first rate')
     """
-    return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL"}.get(metric, metric.replace("_", " "))
+    return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL", "brier": "Brier"}.get(metric, metric.replace("_", " "))
 
 
 def forest_table(table, metric="accuracy"):
