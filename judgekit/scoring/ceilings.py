@@ -1,7 +1,6 @@
 """The human ceilings of a set as one table: what a judge can be expected to reach at most."""
 
 from itertools import product
-from os.path import commonprefix
 
 import pandas as pd
 
@@ -67,14 +66,15 @@ def panel_rows(pairs, n_boot, seed):
 
 
 def shared_stem(names):
-    """The letters that all names begin with, digits left out.
+    """The name less its number, where all names share it; nothing otherwise.
 
     Examples
     --------
     >>> shared_stem(["annotator1", "annotator2"]), shared_stem(["ann", "bob"]), shared_stem(["a10", "a12"])
     ('annotator', '', 'a')
     """
-    return commonprefix(names).rstrip("0123456789")
+    stems = {name.rstrip("0123456789") for name in names}
+    return stems.pop() if len(stems) == 1 else ""
 
 
 def voter_rows(pairs, n_boot, seed):
