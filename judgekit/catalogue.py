@@ -1,6 +1,6 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
-from judgekit.benchmarks import BENCHMARKS, benchmark_hashes, load_benchmark_with_report
+from judgekit.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
 from judgekit.benchmarks.protected import files as protected_files
 from judgekit.benchmarks.protected import protected_prompts
 from judgekit.corpora import (
@@ -25,7 +25,8 @@ def load_set(name):
     Parameters
     ----------
     name : str
-        A test set (``pandalm``), a corpus (``alpaca_eval``) or a part of the sample (``sample_train``).
+        A test set (``pandalm``), one without labels (``mtbench_repro``), a corpus (``alpaca_eval``) or a part of the
+        sample (``sample_train``).
 
     Returns
     -------
@@ -47,11 +48,11 @@ def load_set_with_report(name):
         pairs = load_sample(name)
         empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
         return pairs, {"items": len(pairs), "empty_responses": empty}
-    if name in BENCHMARKS:
+    if name in BENCHMARKS or name in UNLABELLED:
         return load_benchmark_with_report(name)
     if name in CORPORA or name in HUB_CORPORA:
         return load_corpus_with_report(name)
-    known = [*SAMPLE_SETS, *BENCHMARKS, *CORPORA, *HUB_CORPORA]
+    known = [*SAMPLE_SETS, *BENCHMARKS, *UNLABELLED, *CORPORA, *HUB_CORPORA]
     raise KeyError(f"no set is called {name!r}; there are {', '.join(known)}")
 
 
@@ -59,7 +60,7 @@ def set_hashes(names):
     """File to SHA-256 for everything that the named sets are read from: the provenance of a result."""
     hashes = {}
     for name in names:
-        if name in BENCHMARKS:
+        if name in BENCHMARKS or name in UNLABELLED:
             hashes |= benchmark_hashes(name)
         elif name in CORPORA or name in HUB_CORPORA:
             hashes |= corpus_hashes(name)

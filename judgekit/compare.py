@@ -4,7 +4,7 @@ A contest is one set with the verdicts of everybody who judged all of it; tables
 published figures are made from contests. Every figure carries the words of its protocol.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 
 import pandas as pd
@@ -18,12 +18,13 @@ from judgekit.benchmarks.published import (
     published_table,
 )
 from judgekit.intervals import holm
-from judgekit.records import ORDERS
-from judgekit.results import Number, slug
+from judgekit.records import ORDERS, Verdict
+from judgekit.results import Number, Stacked, slug
 from judgekit.scoring import N_BOOT, compare, compare_all, pairs_judged_by, protocol_of, run_judge, score
+from judgekit.scoring.protocols import majority_class
 from judgekit.scoring.tables import metric_title
 
-DIFFERENCES = ["set", "judge_a", "judge_b", "difference", "p_value", "p_holm", "detectable"]
+DIFFERENCES = ["set", "judge_a", "judge_b", "difference", "p_value", "p_holm", "mcnemar_p", "detectable"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,18 @@ def restricted(contest, name, verdicts):
     )
 
 
+def with_constant(contest):
+    """The contest with ``majority_class``: the constant judge that is told the most frequent label of these pairs.
+
+    A part of a set has a majority of its own, so it is added to each contest for itself. Nothing is asked: its
+    verdict on every pair is known.
+    """
+    label = majority_class(contest.pairs, protocol_of(contest.benchmark))
+    name = "baseline/majority_class"
+    said = [Verdict(pair.item_id, name, order, label) for pair in contest.pairs for order in ORDERS]
+    return replace(contest, verdicts=contest.verdicts | {slug(name): said})
+
+
 def contest_scores(contest, protocol=None, n_boot=N_BOOT, seed=0):
     """Every metric of everybody: table of set, judge, metric, number, protocol, as `judgekit.scoring.score_table`."""
     protocol = protocol_of(contest.benchmark, protocol)
@@ -116,24 +129,43 @@ def against_others(contest, ours, n_boot=N_BOOT, seed=0):
     Returns
     -------
     pandas.DataFrame
-        Columns set, judge_a (ours), judge_b, difference (a `Number`), p_value, p_holm, detectable (the smallest
-        difference that the set would show with 80 % power).
+        Columns set, judge_a (ours), judge_b, difference (a `Number`), p_value, p_holm, mcnemar_p (exact; it takes
+        items as independent, and is not adjusted), detectable (the smallest difference that the set would show with
+        80 % power).
     """
     mine, others = contest.verdicts[ours], {slug: said for slug, said in contest.verdicts.items() if slug != ours}
     found = [compare(mine, said, contest.pairs, contest.benchmark, None, n_boot, seed) for said in others.values()]
     adjusted = holm([one.p_value for one in found])
     rows = [
-        (contest.name, ours, slug, one.difference, one.p_value, float(p), one.detectable)
+        (contest.name, ours, slug, one.difference, one.p_value, float(p), one.mcnemar_p, one.detectable)
         for slug, one, p in zip(others, found, adjusted, strict=True)
     ]
     return pd.DataFrame(rows, columns=DIFFERENCES)
+
+
+def mcnemar_alone(differences, level=0.05):
+    """How many differences McNemar's test calls real and the bootstrap over prompts does not, before any adjustment.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        As `against_others`.
+    level : float
+
+    Returns
+    -------
+    Number
+        ``n`` is the number of differences.
+    """
+    alone = (differences["mcnemar_p"] < level) & (differences["p_value"] >= level)
+    return Number(int(alone.sum()), n=len(differences))
 
 
 def every_two(contest, judges, n_boot=N_BOOT, seed=0):
     """Every two of some judges, Holm-adjusted over all of these comparisons; columns as `against_others`."""
     chosen = {judge: contest.verdicts[judge] for judge in judges if judge in contest.verdicts}
     rows = [
-        (contest.name, one.judge_a, one.judge_b, one.difference, one.p_value, one.p_holm, one.detectable)
+        (contest.name, one.judge_a, one.judge_b, one.difference, one.p_value, one.p_holm, one.mcnemar_p, one.detectable)
         for one in compare_all(chosen, contest.pairs, contest.benchmark, None, n_boot, seed)
     ]
     return pd.DataFrame(rows, columns=DIFFERENCES)
@@ -212,7 +244,7 @@ class Tags:
         return pd.DataFrame({"tag": list(ascii_lowercase[: len(self.words)]), "protocol": self.words})
 
 
-def figure_table(table, scores, judges, titles, tags, recomputed_on=None, intervals=True):
+def figure_table(table, scores, judges, titles, tags, recomputed_on=None, intervals="beside"):
     """A published table rebuilt: published beside recomputed, then judges that the paper did not have.
 
     Parameters
@@ -229,14 +261,21 @@ def figure_table(table, scores, judges, titles, tags, recomputed_on=None, interv
         Collects the protocols.
     recomputed_on : dict, optional
         Set to the part of it that the counterpart of a published row covers.
-    intervals : bool
-        Whether recomputed scores show theirs.
+    intervals : {"beside", "below"}
+        Where the intervals of recomputed scores stand: in wide tables below them, in small type.
 
     Returns
     -------
     list of dict
         Rows for `judgekit.results.save_table`; cells are text with the letter of their protocol, or None.
+
+    Raises
+    ------
+    ValueError
+        If ``intervals`` is neither of the two.
     """
+    if intervals not in ("beside", "below"):
+        raise ValueError(f"intervals {intervals!r}: 'beside' or 'below'")
     found = {(row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()}
     figures = published_scores(table)
     columns = list(dict.fromkeys((figure.set, figure.metric) for figure in figures))
@@ -248,8 +287,8 @@ def figure_table(table, scores, judges, titles, tags, recomputed_on=None, interv
         if number is None:
             return None
         words += "" if part == name else f", on the {number.n:,} items that {judge} judged"
-        interval = f" ({number.interval.replace('-', '–')})" if intervals else ""
-        return f"{number}{interval} [{tags.of(words)}]"
+        tag, interval = tags.of(words), number.interval.replace("-", "–")
+        return Stacked(f"{number} [{tag}]", interval) if intervals == "below" else f"{number} ({interval}) [{tag}]"
 
     rows = []
     for judge in [*dict.fromkeys(figure.judge for figure in figures), *judges]:

@@ -11,7 +11,9 @@ from judgekit.benchmarks import load_benchmark
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import (
     annotators_against_majority,
+    annotators_against_others,
     annotators_with_each_other,
+    ceiling_table,
     chance_corrected,
     vote_agreement,
 )
@@ -183,3 +185,45 @@ def test_pandalm_annotators():
 def test_mtbench_experts_at_turn_one(ties, value, n):
     number = vote_agreement(load_benchmark("mtbench"), turn=1, ties=ties, **QUICK)
     assert (round(number.value, 3), number.n) == (value, n)
+
+
+def test_leaving_oneself_out_by_hand():
+    said = ["AAA", "ABA", "BBA", "BBA"]
+    pairs = [voted(str(n), dict(zip("xyz", letters, strict=True)), str(n)) for n, letters in enumerate(said)]
+    found = annotators_against_others(pairs, **QUICK)
+    # x: the others agree on AAA only; y: on AAA and ABA; z: on all but ABA.
+    assert {who: (number.value, number.n) for who, number in found.items()} == {
+        "x": (1, 1),
+        "y": (0.5, 2),
+        "z": (pytest.approx(1 / 3), 3),
+    }
+    with pytest.raises(ValueError, match="beside x never have a majority"):
+        annotators_against_others([voted("0", {"x": "A", "y": "B", "z": "tie"})], **QUICK)
+
+
+def test_ceilings_of_a_panel_and_of_passing_voters():
+    panel = [
+        voted(str(n), dict(zip("xyz", said, strict=True)), str(n), label=said[0])
+        for n, said in enumerate(["AAB", "BBB"])
+    ]
+    keys = set(ceiling_table(panel, **QUICK)["key"])
+    assert {"x.majority", "z.others", "x_vs_y.kappa", "y_vs_z.agreement", "fleiss_kappa", "alpha"} <= keys
+    passing = [voted("0", {"x": "A", "y": "A"}), voted("1", {"y": "B", "z": "A"})]
+    table = ceiling_table(passing, **QUICK).set_index("key")["number"]
+    assert list(table.index) == ["everyone_all_turns.with_ties", "everyone_all_turns.without_ties"]
+    assert (table.iloc[0].value, table.iloc[0].n) == (0.5, 6)  # A, A, B, A on the same comparison: six meetings
+    with pytest.raises(ValueError, match="no two votes"):
+        ceiling_table([voted("0", {"x": "A"})], **QUICK)
+
+
+@pytest.mark.realdata
+def test_golden_ceilings():
+    panel = ceiling_table(load_benchmark("pandalm"), **QUICK).set_index("key")["number"]
+    others = [panel[f"annotator{n}.others"] for n in (1, 2, 3)]
+    assert [(round(number.value, 3), number.n) for number in others] == [(0.959, 917), (0.947, 928), (0.964, 912)]
+    # Own votes flatter: nobody does better against the others alone.
+    assert all(panel[f"annotator{n}.majority"].value > panel[f"annotator{n}.others"].value for n in (1, 2, 3))
+    voters = ceiling_table(load_benchmark("mtbench"), **QUICK).set_index("key")["number"]
+    assert len(voters) == 8
+    number = voters["everyone_all_turns.without_ties"]
+    assert (round(number.value * number.n), number.n) == (864, 1048)

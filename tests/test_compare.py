@@ -22,17 +22,22 @@ from judgekit.compare import (
     figure_table,
     hold_contest,
     impossible_figures,
+    mcnemar_alone,
     owner_table,
     published_below,
     published_beside,
     published_spread,
     restricted,
+    with_constant,
     without_empty,
 )
+from judgekit.intervals import mcnemar
 from judgekit.judges import load_judge
+from judgekit.judges.replay import replay_hashes, replays_on
 from judgekit.plots import plot_effects, plot_significance
 from judgekit.records import PreferencePair, Verdict
-from judgekit.results import save_table, unique_slugs
+from judgekit.results import save_table, slug, unique_slugs
+from judgekit.scoring import compare
 from judgekit.store import VerdictStore
 
 QUICK = {"n_boot": 100}
@@ -127,6 +132,56 @@ def test_a_judge_does_not_differ_from_itself():
     assert (row.difference.value, row.p_value) == (0.0, 1.0)
 
 
+def test_mcnemar_is_exact_and_stands_beside():
+    (row, _) = against_others(sample(), "longer", **QUICK).itertuples()
+    longer, shorter = (sample().verdicts[name] for name in ("longer", "shorter"))
+    found = compare(longer, shorter, sample().pairs, "sample_adversarial", **QUICK)
+    assert row.mcnemar_p == mcnemar(found.only_a, found.only_b, exact=True)
+
+
+def test_differences_that_only_mcnemar_sees_are_counted():
+    table = pd.DataFrame({"mcnemar_p": [0.01, 0.01, 0.2, 0.04], "p_value": [0.2, 0.01, 0.2, 0.05]})
+    number = mcnemar_alone(table)
+    assert (number.value, number.n) == (2, 4)
+
+
+def test_the_constant_judge_is_told_the_most_frequent_label_of_each_contest():
+    contest = with_constant(sample())
+    labels = [pair.label for pair in contest.pairs]
+    assert {verdict.verdict for verdict in contest.verdicts["majority_class"]} == {max("AB", key=labels.count)}
+    assert "majority_class" not in sample().verdicts, "a contest is not changed"
+    rare = min("AB", key=labels.count)
+    some = [pair.item_id for pair in contest.pairs if pair.label == rare][:8]
+    other = {"other": [verdict for verdict in contest.verdicts["longer"] if verdict.item_id in some]}
+    part = with_constant(restricted(contest, "part", other))
+    assert {verdict.verdict for verdict in part.verdicts["majority_class"]} == {rare}
+    accuracy = contest_scores(part, **QUICK).query("metric == 'accuracy'").set_index("judge")["number"]
+    assert accuracy["majority_class"].value == 1
+    assert "majority_class" in set(against_others(contest, "longer", **QUICK)["judge_b"])
+
+
+# ---------------------------------------------------------------- judges that say how sure they are
+
+
+@pytest.mark.realdata
+def test_arena_judges_are_scored_with_their_probabilities():
+    names = replays_on("chatbot_arena")
+    contest = contest_of("chatbot_arena", [*names, "baseline/random"])
+    table = contest_scores(contest, **QUICK).set_index(["judge", "metric"])["number"]
+    right = [round(table[slug(name), "accuracy"].value * 500) for name in names]
+    assert right == [392, 378, 375]
+    labels = {pair.item_id: pair.label for pair in contest.pairs}
+    for name in names:
+        said = contest.verdicts[slug(name)]
+        given = np.array([v.p_a if labels[v.item_id] == "A" else v.p_b for v in said])
+        assert table[slug(name), "nll"].value == pytest.approx(-np.log(np.maximum(given, 1e-12)).mean(), rel=1e-3)
+        assert table[slug(name), "brier"].value == pytest.approx(2 * ((1 - given) ** 2).mean(), rel=1e-3)
+        assert table[slug(name), "ece"].low < table[slug(name), "ece"].high
+        assert (slug(name), "consistency") not in table.index, "they were shown in one order"
+    assert table["random", "nll"].value == pytest.approx(np.log(2))
+    assert set(replay_hashes(names[0])) == {"chatbot_arena_calibration/gpt-4-turbo.calibration.jsonl"}
+
+
 # ---------------------------------------------------------------- published beside recomputed
 
 
@@ -178,6 +233,17 @@ def test_a_cell_of_a_part_has_a_letter_of_its_own():
     rows = figure_table("figure5", scores.drop_duplicates("metric"), [], {}, tags, {"mtbench": "part"})
     assert rows[0]["mtbench accuracy", "recomputed"].endswith("[b]")
     assert "that gpt_4_pair judged" in tags.table()["protocol"].tolist()[1]
+
+
+def test_intervals_stand_below_where_a_table_is_wide():
+    scores = contest_scores(sample(), **QUICK).assign(set="llmbar_natural").query("metric == 'accuracy'")
+    beside, below = (
+        figure_table("figure6", scores, ["longer"], {}, Tags(), intervals=where)[-1]["llmbar_natural", "recomputed"]
+        for where in ("beside", "below")
+    )
+    assert f"{below.above.split()[0]} ({below.below}) {below.above.split()[1]}" == beside
+    with pytest.raises(ValueError, match="'beside' or 'below'"):
+        figure_table("figure6", scores, [], {}, Tags(), intervals=True)
 
 
 def test_rebuilt_tables_can_be_saved_without_verdicts(tmp_path, monkeypatch):

@@ -245,6 +245,12 @@ def test_mcnemar_is_that_of_scipy(only_a, only_b):
     assert mcnemar(only_a, only_b) == pytest.approx(expected)
 
 
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_exact_mcnemar_is_the_sign_test_however_many_items(only_a, only_b):
+    total = only_a + only_b
+    assert mcnemar(only_a, only_b, exact=True) == pytest.approx(binomtest(only_a, total).pvalue if total else 1)
+
+
 def test_mcnemar_rarely_rejects_equal_judges():
     rng = np.random.default_rng(2)
     for discordant in (20, 60):

@@ -1,11 +1,11 @@
-"""The labelled test sets, one loader each, as preference pairs.
+"""The test sets, one loader each, as preference pairs: those with labels, and one that judges judged and nobody else.
 
 Every loader returns the pairs in the file's own order, sides as published, and a report of what it had to repair.
 """
 
 from functools import partial
 
-from judgekit.benchmarks import autoj, judgebench, llmbar, mtbench, pandalm
+from judgekit.benchmarks import autoj, judgebench, llmbar, mtbench, mtbench_repro, pandalm
 from judgekit.records import unique_items
 from judgekit.sources import source_hashes
 
@@ -17,6 +17,8 @@ BENCHMARKS = {
     **{name: partial(llmbar.load, name) for name in llmbar.SETS},
     "judgebench": judgebench.load,
 }
+# The same for sets without labels: judges may be compared with each other there, never scored.
+UNLABELLED = {"mtbench_repro": mtbench_repro.load}
 
 
 def load_benchmark(name):
@@ -25,7 +27,7 @@ def load_benchmark(name):
     Parameters
     ----------
     name : str
-        A key of `BENCHMARKS`.
+        A key of `BENCHMARKS` or `UNLABELLED`.
 
     Returns
     -------
@@ -52,9 +54,10 @@ def load_benchmark_with_report(name):
         Always ``items`` and ``empty_responses`` (pairs with at least one empty response); the rest depends on the
         set.
     """
-    if name not in BENCHMARKS:
-        raise KeyError(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
-    pairs, report = BENCHMARKS[name]()
+    loaders = BENCHMARKS | UNLABELLED
+    if name not in loaders:
+        raise KeyError(f"no benchmark {name!r}; there are {', '.join(loaders)}")
+    pairs, report = loaders[name]()
     pairs = unique_items(pairs)
     empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
     return pairs, {"items": len(pairs), "empty_responses": empty, **report}
@@ -75,4 +78,6 @@ def benchmark_hashes(name):
         return source_hashes(llmbar.SETS[name].values())
     if name == "mtbench":
         return source_hashes(mtbench.files()) | mtbench.hub_provenance()
+    if name == "mtbench_repro":
+        return source_hashes(mtbench_repro.files())
     return source_hashes({"pandalm": pandalm.FILES, "autoj": autoj.FILES, "judgebench": judgebench.FILES}[name])

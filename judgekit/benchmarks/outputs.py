@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from judgekit import paths
-from judgekit.benchmarks import llmbar, mtbench
+from judgekit.benchmarks import llmbar, mtbench, mtbench_repro
 from judgekit.records import SWAPPED, Verdict
 from judgekit.sources import Row, read_hub_rows, read_rows, source_hashes, source_names
 
 FIRST_SECOND_TIE = {code: label for n, label in ((0, "A"), (1, "B"), (2, "tie")) for code in (n, str(n))}
 TIE_FIRST_SECOND = {code: label for n, label in ((0, "tie"), (1, "A"), (2, "B")) for code in (n, str(n))}
+POSITIONS = {"A": "A", "B": "B", "tie": "tie", "error": None}
 PANDALM_FIELDS = ("result", "reason", "reference")
 
 
@@ -106,6 +107,36 @@ def mtbench_rows(rows, pairs, judge):
     return [verdict_of(pair.item_id, judge, "ab", *said[pair.item_id]) for pair in pairs if pair.item_id in said]
 
 
+def repro_verdicts(judge, *files):
+    """A judge's verdicts on `mtbench_repro`, both orders.
+
+    The files name the position that won, "A" for the response shown first in either order, and do not agree on which
+    model of a pair comes first; here both are turned to the item's own sides. "error" is a reply without a verdict:
+    status ``unparsed`` where there is a reply, ``error`` where there is none.
+    """
+    verdicts = []
+    for file in files:
+        for row in read_rows(file):
+            verdicts += repro_row(row, judge)
+    return verdicts
+
+
+def repro_row(row, judge):
+    """The verdicts of one row; ``ab`` in the file is the order of its own ``model_a`` and ``model_b``."""
+    first, second = row.text("model_a"), row.text("model_b")
+    sides = mtbench_repro.sides_of(first, second)
+    item_id = mtbench_repro.item_id_of(row.whole("question_id"), *sides)
+    for shown in ("ab", "ba"):
+        order = shown if sides == (first, second) else {"ab": "ba", "ba": "ab"}[shown]
+        label, raw = row.code(f"winner_{shown}", POSITIONS), row.text(f"judgment_{shown}")
+        if order == "ba":
+            label = SWAPPED[label]
+        if label is None and not raw.strip():
+            yield Verdict(item_id=item_id, judge=judge, order=order, verdict=None, status="error", raw=raw)
+        else:
+            yield verdict_of(item_id, judge, order, label, raw)
+
+
 def llmbar_verdicts(judge, *files):
     """An LLMBar evaluator's verdicts on the five sets, both orders.
 
@@ -163,6 +194,12 @@ def reward_model(name):
     return Published(("judgebench",), judgebench_verdicts, (file,))
 
 
+def repro_judge(folder):
+    """The stored verdicts of one judge of `mtbench_repro`: a file for every two models."""
+    names = source_names("mt_bench_repro", f"judgments/{folder}/pairwise/", ".jsonl")
+    return Published(("mtbench_repro",), repro_verdicts, tuple(names))
+
+
 def llmbar_evaluators():
     """The evaluators that LLMBar ships, named ``<judge>-<method>``, e.g. ``gpt-4-vanilla-norules``."""
     files = {}
@@ -192,6 +229,13 @@ PUBLISHED = {
     "internlm2-7b-reward": reward_model("internlm_internlm2-7b-reward"),
     "internlm2-20b-reward": reward_model("internlm_internlm2-20b-reward"),
     **llmbar_evaluators(),
+    # They judged other, newer models' answers than those people voted on: nothing they said can be right or wrong.
+    "gpt-4o-mini-repro": repro_judge("gpt/judge_gpt4omini"),
+    "exaone-32b-repro": repro_judge("exaone/judge_32B"),
+    "gemma-4-12b-repro": repro_judge("gemma4/judge_12B"),
+    "qwen2.5-7b-repro": repro_judge("qwen/judge_7B"),
+    "qwen2.5-14b-repro": repro_judge("qwen/judge_14B"),
+    "qwen2.5-32b-repro": repro_judge("qwen/judge_32B"),
 }
 
 

@@ -1,6 +1,9 @@
 """``replay/...``: judges whose verdicts were published; replaying them costs nothing."""
 
+from judgekit.benchmarks import outputs
+from judgekit.corpora import chatbot_arena
 from judgekit.judges.base import fingerprint_of
+from judgekit.sources import source_hashes
 from judgekit.store import Reply
 
 
@@ -64,10 +67,38 @@ def load_replay(name):
     judgekit.judges.UnknownJudge
         If no such outputs are known.
     """
-    from judgekit.benchmarks.outputs import PUBLISHED, published_verdicts
     from judgekit.judges import UnknownJudge
 
     model = name.partition("/")[2]
-    if model not in PUBLISHED:
-        raise UnknownJudge(f"no published verdicts are called {name!r}; there are replay/{', replay/'.join(PUBLISHED)}")
-    return ReplayJudge(name, published_verdicts(model))
+    if name in chatbot_arena.JUDGES:
+        return ReplayJudge(name, chatbot_arena.load_judge(name))
+    if model not in outputs.PUBLISHED:
+        known = ", ".join([*(f"replay/{one}" for one in outputs.PUBLISHED), *chatbot_arena.JUDGES])
+        raise UnknownJudge(f"no published verdicts are called {name!r}; there are {known}")
+    return ReplayJudge(name, outputs.published_verdicts(model))
+
+
+def replays_on(name):
+    """Names of the replay judges with stored verdicts on a set, whatever kind of set it is.
+
+    Examples
+    --------
+    >>> replays_on("autoj"), replays_on("alpaca_eval")
+    (['replay/auto-j-13b'], [])
+    """
+    if name == "chatbot_arena":
+        return list(chatbot_arena.JUDGES)
+    return [f"replay/{model}" for model in outputs.published_on(name)]
+
+
+def replay_hashes(name):
+    """File name to SHA-256 for the files that a replay judge's verdicts are read from.
+
+    Raises
+    ------
+    KeyError
+        If there are no such outputs.
+    """
+    if name in chatbot_arena.JUDGES:
+        return source_hashes([chatbot_arena.JUDGES[name]])
+    return outputs.published_hashes(name.partition("/")[2])

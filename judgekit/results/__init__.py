@@ -10,11 +10,12 @@ from judgekit.results.figures import save_figure
 from judgekit.results.files import load_provenance, load_results, save_results
 from judgekit.results.numbers import Number, slug, unique_slugs
 from judgekit.results.provenance import git_state, versions
-from judgekit.results.tables import Excerpt, save_table
+from judgekit.results.tables import Excerpt, Stacked, save_table
 
 __all__ = [
     "Excerpt",
     "Number",
+    "Stacked",
     "git_state",
     "load_data",
     "load_provenance",

@@ -11,6 +11,8 @@ from judgekit.results.provenance import git_state, process_age, versions
 
 SCHEMA = 1
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
+# Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
+UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
 
 
 def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
@@ -38,7 +40,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     Raises
     ------
     ValueError
-        If a key is malformed or another results file of the run owns it.
+        If a key is malformed, another results file of the run owns it, or it is a score (or a paired difference of
+        scores) of a set or judge named ``..._repro``, for which there are no labels.
     TypeError
         If a value is not a ``Number``.
     """
@@ -47,6 +50,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     for key, number in numbers.items():
         if not KEY.fullmatch(key):
             raise ValueError(f"key {key!r}: write study.part[.part].quantity in lower case, digits and '_'")
+        if UNSCORED.fullmatch(key):
+            raise ValueError(f"key {key!r}: nobody labelled what '..._repro' judged, so nothing of it is a score")
         if not isinstance(number, Number):
             raise TypeError(f"{key} is {type(number).__name__}: wrap it, Number(value, low, high, n, spec)")
         rows[key] = number.row()

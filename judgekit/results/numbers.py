@@ -136,7 +136,8 @@ def unique_slugs(names, declared=None):
     Raises
     ------
     ValueError
-        If two judges share a slug, a declared slug is not one, or a declared judge is not among ``names``.
+        If two judges share a slug, a declared slug is not one, a declared judge is not among ``names``, or a declared
+        slug hides that the judge's is ``..._repro``.
     """
     names, declared = list(dict.fromkeys(names)), dict(declared or {})
     if unknown := sorted(set(declared) - set(names)):
@@ -144,6 +145,8 @@ def unique_slugs(names, declared=None):
     owner, slugs = {}, {}
     for name in names:
         slugs[name] = declared.get(name) or slug(name)
+        if slug(name).endswith("_repro") and not slugs[name].endswith("_repro"):
+            raise ValueError(f"slug {slugs[name]!r} of {name}: keep '_repro', which says that it must not be scored")
         if not NAME.fullmatch(slugs[name]):
             raise ValueError(f"slug {slugs[name]!r} of {name}: use lower-case letters, digits and '_'")
         if slugs[name] in owner:

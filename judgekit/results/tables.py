@@ -23,16 +23,24 @@ class Excerpt:
     limit: int = 300
 
 
-def save_table(run, name, table, *, best=None, align=None, sections=None, intervals=True, spec=".3f"):
+@dataclass(frozen=True)
+class Stacked:
+    """A cell of two lines, the second in small type: for tables that are too wide for intervals beside values."""
+
+    above: str
+    below: str
+
+
+def save_table(run, name, table, *, best=None, align=None, sections=None, intervals=True, stacked=False, spec=".3f"):
     r"""Write a table as ``outputs/<run>/tables/<name>.tex`` and ``.md``.
 
     Parameters
     ----------
     run, name : str
     table : pandas.DataFrame or list of dict
-        Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float, str, ``Excerpt``, or None. A column
-        named by a pair ``(group, column)``, or a frame with two levels of columns, has a head over its group.
-        The index is not printed.
+        Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float, str, ``Excerpt``, ``Stacked``, or None.
+        A column named by a pair ``(group, column)``, or a frame with two levels of columns, has a head over its
+        group. The index is not printed.
     best : dict, optional
         Column to ``"max"`` or ``"min"``: its best cell (all of them when tied, as printed) is set in bold.
     align : dict, optional
@@ -42,6 +50,8 @@ def save_table(run, name, table, *, best=None, align=None, sections=None, interv
         A column that is not printed as one: each new value of it starts a section of rows under its own head.
     intervals : bool or collection, default True
         Whether to print the intervals of numbers; a collection names the columns that do.
+    stacked : bool, default False
+        Whether intervals stand below their numbers, in small type, instead of beside them.
     spec : str, default ".3f"
         Format of plain floats.
 
@@ -63,7 +73,7 @@ def save_table(run, name, table, *, best=None, align=None, sections=None, interv
 
     def text(row, column, latex):
         with_interval = intervals if isinstance(intervals, bool) else column in intervals
-        return _cell(row[column], with_interval, spec, latex)
+        return _cell(row[column], with_interval, spec, latex, stacked)
 
     bold = {column: _best_rows(rows, column, how, spec) for column, how in (best or {}).items()}
     tex = [[text(row, column, True) for column in shown] for row in rows]
@@ -101,7 +111,7 @@ def _columns_and_rows(table):
 
 def _plain(value):
     """A cell as Number, Excerpt, int, float, str or None; NaN is a cell without a value."""
-    if isinstance(value, Number | Excerpt | str) or value is None:
+    if isinstance(value, Number | Excerpt | Stacked | str) or value is None:
         return value
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
@@ -111,7 +121,7 @@ def _plain(value):
     return None if value != value or type(value).__name__ == "NAType" else str(value)
 
 
-def _cell(value, with_interval, spec, latex):
+def _cell(value, with_interval, spec, latex, stacked=False):
     value = _plain(value)
     safe = escape if latex else escape_markdown
     if value is None:
@@ -121,13 +131,24 @@ def _cell(value, with_interval, spec, latex):
             return typeset(value.text, value.limit)
         text, dropped = shorten(" ".join(value.text.split()), value.limit)
         return safe(text) + ("…" if dropped else "")
+    if isinstance(value, Stacked):
+        return (
+            _two_lines(safe(value.above), safe(value.below)) if latex else f"{safe(value.above)} ({safe(value.below)})"
+        )
     if isinstance(value, str):
         return safe(value)
     number = value if isinstance(value, Number) else Number(value, spec="," if isinstance(value, int) else spec)
     interval = number.interval if with_interval else None
+    if latex and stacked and interval:
+        return _two_lines(latex_number(str(number)), latex_number(interval))
     if latex:
         return latex_number(str(number)) + (f" ({latex_number(interval)})" if interval else "")
     return str(number).replace("-", "−") + (f" ({_dashed(interval)})" if interval else "")
+
+
+def _two_lines(above, below):
+    """A cell of two lines whose first one stands on the line of its row."""
+    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{above}\\[-1pt]{{\scriptsize {below}}}\end{{tabular}}"
 
 
 def _dashed(interval):

@@ -1,8 +1,10 @@
 """Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
+from judgekit.scoring.ceilings import ceiling_table
 from judgekit.scoring.comparison import Comparison, compare, compare_all, pairs_judged_by
 from judgekit.scoring.humans import (
     annotators_against_majority,
+    annotators_against_others,
     annotators_with_each_other,
     chance_corrected,
     vote_agreement,
@@ -17,6 +19,7 @@ from judgekit.scoring.protocols import (
     protocol_of,
     protocols_for,
 )
+from judgekit.scoring.raters import judge_with_itself, judges_together, judges_with_each_other
 from judgekit.scoring.running import JudgeFailure, run_judge
 from judgekit.scoring.scores import N_BOOT, score, score_by
 from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
@@ -29,12 +32,17 @@ __all__ = [
     "JudgeFailure",
     "Protocol",
     "annotators_against_majority",
+    "annotators_against_others",
     "annotators_with_each_other",
+    "ceiling_table",
     "chance_corrected",
     "compare",
     "compare_all",
     "forced_verdict",
     "forest_table",
+    "judge_with_itself",
+    "judges_together",
+    "judges_with_each_other",
     "majority_class",
     "pairs_judged_by",
     "pick",

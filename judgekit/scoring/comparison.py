@@ -33,7 +33,7 @@ class Comparison:
     only_a, only_b : int
         Items on which one judge earns more than the other.
     mcnemar_p : float
-        McNemar's test on these two counts. It takes items as independent, so it is too small where they share
+        McNemar's exact test on these two counts. It takes items as independent, so it is too small where they share
         prompts; it is here because it is what is usually printed.
     detectable : float or None
         The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges'
@@ -134,7 +134,7 @@ def comparison_of(names, gaps, sums, drawn, p_value, adjusted):
         n=n,
         only_a=only_a,
         only_b=only_b,
-        mcnemar_p=mcnemar(only_a, only_b),
+        mcnemar_p=mcnemar(only_a, only_b, exact=True),
         detectable=detectable_difference(seen) if len(seen) > 1 else None,
     )
 

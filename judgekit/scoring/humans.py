@@ -7,7 +7,7 @@ import numpy as np
 from judgekit import metrics
 from judgekit.agreement import coincidences, fleiss_kappa, fleiss_sums, krippendorff_alpha, rating_counts
 from judgekit.intervals import cluster_bootstrap, cluster_sums
-from judgekit.records import LABELS, SWAPPED
+from judgekit.records import LABELS, SWAPPED, majority_label
 from judgekit.results import Number
 from judgekit.scoring.gold import chosen_votes
 from judgekit.scoring.scores import N_BOOT
@@ -30,6 +30,12 @@ def annotators_of(pairs):
     return names
 
 
+def have_one_panel(pairs):
+    """Whether every item was annotated by the same people, two or more."""
+    panels = {frozenset(pair.votes) for pair in pairs}
+    return len(panels) == 1 and len(next(iter(panels))) > 1
+
+
 def annotators_against_majority(pairs, n_boot=N_BOOT, seed=0):
     """Share of items on which each annotator says what the majority says, their own vote included.
 
@@ -44,6 +50,38 @@ def annotators_against_majority(pairs, n_boot=N_BOOT, seed=0):
     for name in annotators_of(pairs):
         right = [[pair.votes[name] == pair.label, 1] for pair in pairs]
         found[name] = bounded(cluster_sums(right, clusters), quotient, len(pairs), n_boot, seed, ".1%")
+    return found
+
+
+def annotators_against_others(pairs, n_boot=N_BOOT, seed=0):
+    """Share of items on which each annotator says what the majority of the others says.
+
+    Returns
+    -------
+    dict of str to Number
+        Annotator to share; ``n`` counts the items on which the others have a majority (of two: agree).
+
+    Raises
+    ------
+    ValueError
+        If the others never have one.
+
+    Notes
+    -----
+    Unlike `annotators_against_majority` no annotator helps to make the label they are held against. But the items
+    are the easier ones, those on which the others agree, and they differ from annotator to annotator.
+    """
+    found = {}
+    for name in annotators_of(pairs):
+        rows, clusters = [], []
+        for pair in pairs:
+            others = majority_label({who: label for who, label in pair.votes.items() if who != name})
+            if others is not None:
+                rows.append([pair.votes[name] == others, 1])
+                clusters.append(pair.cluster_id or pair.item_id)
+        if not rows:
+            raise ValueError(f"the annotators beside {name} never have a majority")
+        found[name] = bounded(cluster_sums(rows, clusters), quotient, len(rows), n_boot, seed, ".1%")
     return found
 
 

@@ -22,13 +22,14 @@ def item_table(verdicts, pairs, protocol):
     ------
     ValueError
         If an item that is scored has no verdict in the given order, or two, or lacks the exchanged order where the
-        protocol insists on it.
+        protocol insists on it; or if every verdict is an error.
     """
     by_cell = {}
     for verdict in verdicts:
         if (verdict.item_id, verdict.order) in by_cell:
             raise ValueError(f"{verdict.judge}: two verdicts for {verdict.item_id} in order {verdict.order}")
         by_cell[verdict.item_id, verdict.order] = verdict
+    refuse_strangers(verdicts)
     references, rows = references_of(pairs, protocol), []
     for pair in pairs:
         if not references[pair.item_id]:
@@ -43,6 +44,20 @@ def item_table(verdicts, pairs, protocol):
     table = pd.DataFrame(rows, dtype=object)  # a column of text would turn None into NaN
     kinds = {"has_ba": bool, "ok": int, "kept": bool, "p_a": float, "p_b": float, "p_tie": float}
     return table.astype(kinds) if rows else table
+
+
+def refuse_strangers(verdicts):
+    """A judge that has not one reply on a set never judged it, and a score of it would be made of nothing.
+
+    This is what keeps the judges of a set without labels out of the scores of the labelled one that it resembles.
+
+    Raises
+    ------
+    ValueError
+        If every verdict has status ``error``.
+    """
+    if verdicts and all(verdict.status == "error" for verdict in verdicts):
+        raise ValueError(f"{verdicts[0].judge}: not one reply on these items ({verdicts[0].raw}); it cannot be scored")
 
 
 def judged_row(pair, ab, ba, protocol):

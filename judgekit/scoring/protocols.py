@@ -91,6 +91,7 @@ PRIMARY = {
     "mtbench": Protocol("single order, every vote an item", votes=True),
     "llmbar": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "judgebench": Protocol("sum of both orders", rule="sum_of_orders", labels=("A", "B"), unparsed="wrong"),
+    "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
     "sample_natural": Protocol("single order"),
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
 }

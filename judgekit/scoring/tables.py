@@ -58,6 +58,8 @@ TITLES = {
     "llmbar_gptout": "GPTOut",
     "llmbar_manual": "Manual",
     "llmbar_adversarial": "LLMBar adversarial",
+    "chatbot_arena": "Chatbot Arena",
+    "mtbench_repro": "MT-bench, newer models",
     "sample_natural": "sample natural",
     "sample_adversarial": "sample adversarial",
 }
@@ -99,7 +101,7 @@ def metric_title(metric):
     >>> metric_title("macro_f1"), metric_title("first_rate")
     ('macro-F1', 'first rate')
     """
-    return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL"}.get(metric, metric.replace("_", " "))
+    return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL", "brier": "Brier"}.get(metric, metric.replace("_", " "))
 
 
 def forest_table(table, metric="accuracy"):

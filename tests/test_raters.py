@@ -1,0 +1,334 @@
+"""Judges as raters of a set that nobody labelled, the set itself, and that no score is made of either."""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from judgekit import paths
+from judgekit.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark, mtbench_repro, outputs
+from judgekit.catalogue import load_set, set_hashes
+from judgekit.compare import hold_contest
+from judgekit.judges import load_judge
+from judgekit.judges.replay import replay_hashes, replays_on
+from judgekit.records import PreferencePair, Turn, Verdict
+from judgekit.results import Number, save_results, slug, unique_slugs
+from judgekit.scoring import Protocol, compare, judge_with_itself, judges_together, judges_with_each_other, score
+from judgekit.scoring.raters import final_verdicts, matrix_rows
+from judgekit.scoring.running import run_judge
+from judgekit.sources import DataError, Row, read_rows
+from judgekit.store import VerdictStore
+
+QUICK = {"n_boot": 50}
+LETTERS = {"A": "A", "B": "B", "t": "tie", "-": None}
+SIX = [
+    "gpt-4o-mini-repro",
+    "exaone-32b-repro",
+    "gemma-4-12b-repro",
+    "qwen2.5-7b-repro",
+    "qwen2.5-14b-repro",
+    "qwen2.5-32b-repro",
+]
+
+
+def rows_of(*records, file="authored.jsonl"):
+    return [Row(record, file, number) for number, record in enumerate(records)]
+
+
+def said_by(judge, *said):
+    """Verdicts in both orders: ``"AB"`` is A in the given order and B in the exchanged one, of item 0, 1, ..."""
+    return [
+        Verdict(str(n), judge, order, LETTERS[letter], status="unparsed" if letter == "-" else "ok")
+        for n, letters in enumerate(said)
+        for order, letter in zip(("ab", "ba"), letters, strict=True)
+    ]
+
+
+def pairs_of(n):
+    return [PreferencePair(str(k), "authored", "Q?", "a", "b", cluster_id=str(k // 2)) for k in range(n)]
+
+
+@cache
+def repro():
+    return load_benchmark("mtbench_repro"), {slug(name): outputs.published_verdicts(name) for name in SIX}
+
+
+# ---------------------------------------------------------------- the set
+
+
+def question(**changes):
+    return {"question_id": 81, "category": "writing", "turns": ["Count.", "Go on."]} | changes
+
+
+def answer(model, number=81, turns=("1", "2")):
+    return {"question_id": number, "model_id": model, "choices": [{"index": 0, "turns": list(turns)}]}
+
+
+def test_every_two_models_meet_on_every_question():
+    answers = {model: rows_of(answer(model, turns=(model, model.upper()))) for model in ("zed", "Ada", "bob")}
+    pairs, report = mtbench_repro.pairs_from_rows(rows_of(question()), answers)
+    assert [pair.item_id for pair in pairs] == ["81:Ada:zed", "81:bob:zed", "81:Ada:bob"] and report == {}
+    first = pairs[0]
+    assert (first.response_a, first.response_b, first.question) == ("ADA", "ZED", "Go on.")
+    assert first.turns == (Turn("Count.", "Ada", "zed"),) and first.cluster_id == "81"
+    assert all(pair.label is None and not pair.votes and not pair.label_kind for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("questions", "answers", "words"),
+    [
+        ([question(question_id=82)], [answer("a")], "authored.jsonl:0: field 'question_id' is 82, to which there is"),
+        ([question(turns=["x"])], [answer("a")], "holds 1 texts, not 2"),
+        ([question()], [answer("b")], "field 'model_id' is 'b' in the file of a"),
+        ([question()], [answer("a", turns=("1",))], "field 'choices' hold 1 turns"),
+        ([question()], [], "a: its file holds no answers"),
+    ],
+)
+def test_faults_of_the_set_are_named(questions, answers, words):
+    with pytest.raises(DataError, match=words):
+        mtbench_repro.pairs_from_rows(rows_of(*questions), {"a": rows_of(*answers), "b": rows_of(answer("b"))})
+
+
+def judgment(**changes):
+    row = {"question_id": 81, "model_a": "Ada", "model_b": "bob", "winner_ab": "A", "winner_ba": "A"}
+    return row | {"judgment_ab": "[[A]]", "judgment_ba": "[[A]]"} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, {"ab": "A", "ba": "B"}),  # the position won twice: each of the two models once
+        ({"winner_ba": "B"}, {"ab": "A", "ba": "A"}),
+        ({"winner_ab": "tie"}, {"ab": "tie", "ba": "B"}),
+        # The file calls the item's B its model_a: what it shows in "ab" is the item's exchanged order.
+        ({"model_a": "bob", "model_b": "Ada"}, {"ba": "B", "ab": "A"}),
+        ({"model_a": "bob", "model_b": "Ada", "winner_ab": "B", "winner_ba": "tie"}, {"ba": "A", "ab": "tie"}),
+    ],
+)
+def test_positions_become_the_items_own_sides(changes, told):
+    verdicts = list(outputs.repro_row(rows_of(judgment(**changes))[0], "replay/x-repro"))
+    assert {verdict.order: verdict.verdict for verdict in verdicts} == told
+    assert {verdict.item_id for verdict in verdicts} == {"81:Ada:bob"}
+
+
+def test_an_error_is_no_verdict():
+    row = judgment(winner_ab="error", judgment_ab="I cannot say", winner_ba="error", judgment_ba=" ")
+    ab, ba = outputs.repro_row(rows_of(row)[0], "replay/x-repro")
+    assert (ab.verdict, ab.status, ba.verdict, ba.status) == (None, "unparsed", None, "error")
+    with pytest.raises(DataError, match=r"authored.jsonl:0: field 'winner_ab' is 'C'"):
+        list(outputs.repro_row(rows_of(judgment(winner_ab="C"))[0], "replay/x-repro"))
+
+
+@pytest.mark.realdata
+def test_the_set_is_complete():
+    pairs, judges = repro()
+    assert len(pairs) == 1200 and len({pair.cluster_id for pair in pairs}) == 80
+    assert len({(pair.model_a, pair.model_b) for pair in pairs}) == 15
+    assert all(pair.label is None and pair.response_a.strip() and pair.response_b.strip() for pair in pairs)
+    cells = {(pair.item_id, order) for pair in pairs for order in ("ab", "ba")}
+    for name, verdicts in judges.items():
+        assert Counter((verdict.item_id, verdict.order) for verdict in verdicts) == Counter(cells), name
+    lacking = {name: Counter(v.status for v in said if v.status != "ok") for name, said in judges.items()}
+    assert {name: dict(found) for name, found in lacking.items() if found} == {
+        "gpt_4o_mini_repro": {"error": 13},
+        "gemma_4_12b_repro": {"unparsed": 20},
+        "qwen2_5_32b_repro": {"unparsed": 2},
+    }
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("model", SIX)
+def test_joined_verdicts_are_the_winners_that_the_files_name(model):
+    pairs, judges = repro()
+    ours = dict(zip((p.item_id for p in pairs), final_verdicts(judges[slug(model)], pairs), strict=True))
+    for file in outputs.PUBLISHED[model].files:
+        for row in read_rows(file):
+            sides = mtbench_repro.sides_of(row.text("model_a"), row.text("model_b"))
+            named = dict(zip(sides, "AB", strict=True)) | {"tie": "tie", "inconsistent": "tie", "error": None}
+            assert ours[mtbench_repro.item_id_of(row.whole("question_id"), *sides)] == named[row.text("winner")]
+
+
+@pytest.mark.realdata
+def test_the_set_is_found_by_name_and_its_files_are_told():
+    pairs, _ = repro()
+    assert load_set("mtbench_repro") == pairs
+    assert replays_on("mtbench_repro") == [f"replay/{name}" for name in SIX]
+    assert len(set_hashes(["mtbench_repro"])) == len(benchmark_hashes("mtbench_repro")) == 7
+    assert len(replay_hashes("replay/gpt-4o-mini-repro")) == 15
+    assert not {pair.item_id for pair in pairs} & {pair.item_id for pair in load_benchmark("mtbench")}
+
+
+# ---------------------------------------------------------------- nothing of it is a score
+
+
+def test_the_set_is_no_benchmark():
+    assert not set(UNLABELLED) & set(BENCHMARKS)
+    for name in UNLABELLED:
+        with pytest.raises(KeyError, match="no protocol for the set"):
+            score([], [], name)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "scores.mtbench_repro.gpt_4o_mini_repro.accuracy",
+        "scores.mtbench_repro.minilm.accuracy",
+        "scores.mtbench.gpt_4o_mini_repro.accuracy",
+        "compare.mtbench.minilm_vs_gemma_4_12b_repro.p_value",
+        "compare.mtbench.gemma_4_12b_repro_vs_minilm.p_value",
+        "compare.mtbench_repro.minilm_vs_longer.difference",
+    ],
+)
+def test_no_key_may_call_it_a_score(key, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    with pytest.raises(ValueError, match="nothing of it is a score"):
+        save_results("laptop", "31_compare_judges", {key: Number(0.5)})
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_other_keys_of_it_may_be_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    keys = ("agreement.mtbench_repro.a_repro_vs_b_repro.kappa", "scores.mtbench.gpt_4_pair.accuracy")
+    assert save_results("laptop", "33_measure_agreement", dict.fromkeys(keys, Number(0.5))).is_file()
+
+
+def test_no_other_name_hides_what_it_is():
+    with pytest.raises(ValueError, match="keep '_repro'"):
+        unique_slugs(["replay/gpt-4o-mini-repro"], {"replay/gpt-4o-mini-repro": "gpt_4o_mini"})
+    assert unique_slugs(["replay/x-repro"], {"replay/x-repro": "y_repro"}) == {"replay/x-repro": "y_repro"}
+
+
+@pytest.mark.realdata
+def test_its_judges_cannot_be_scored_on_the_labelled_set():
+    judge, pairs, store = (
+        load_judge("replay/gpt-4o-mini-repro"),
+        load_benchmark("mtbench")[:50],
+        VerdictStore(":memory:"),
+    )
+    verdicts = run_judge(judge, pairs, store, progress=False)
+    with pytest.raises(ValueError, match="not one reply on these items"):
+        score(verdicts, pairs, "mtbench", **QUICK)
+    others = run_judge(load_judge("baseline/longer"), pairs, store, progress=False)
+    with pytest.raises(ValueError, match="not one reply on these items"):
+        compare(others, verdicts, pairs, "mtbench", **QUICK)
+    with pytest.raises(ValueError, match="has no verdict in 100 of 100 cases"):
+        hold_contest("mtbench", pairs, [judge], {judge.name: "gpt_4o_mini_repro"}, store)
+
+
+@pytest.mark.realdata
+def test_nor_on_its_own_set_under_a_borrowed_protocol():
+    pairs, judges = repro()
+    with pytest.raises(ValueError, match="no item has a reference label"):
+        score(judges["gpt_4o_mini_repro"], pairs, "mtbench", Protocol("borrowed"), **QUICK)
+
+
+# ---------------------------------------------------------------- one judge
+
+
+def test_steadiness_by_hand():
+    found = judge_with_itself(said_by("x", "AA", "AB", "BA", "tt", "A-", "--"), pairs_of(6), **QUICK)
+    told = {name: (number.value, number.n) for name, number in found.items()}
+    assert told == {
+        "consistency": (2 / 4, 4),  # of the pairs read in both orders: AA and tt
+        "first_rate": (4 / 7, 7),  # AA one, AB two, BA none, A- one
+        "tie_rate": (2 / 9, 9),
+        "coverage": (9 / 12, 12),
+    }
+
+
+def test_a_share_of_nothing_is_left_out():
+    assert judge_with_itself(said_by("x", "tt", "t-"), pairs_of(2), **QUICK).keys() == {
+        "consistency",
+        "tie_rate",
+        "coverage",
+    }
+    with pytest.raises(ValueError, match="x: no reply holds a verdict"):
+        judge_with_itself(said_by("x", "--"), pairs_of(1), **QUICK)
+    with pytest.raises(ValueError, match="no pairs"):
+        judge_with_itself([], [], **QUICK)
+
+
+def test_both_orders_are_asked_for():
+    with pytest.raises(ValueError, match=r"authored/1: x was not shown it in order ba"):
+        judge_with_itself(said_by("x", "AA", "AA")[:3], pairs_of(2), **QUICK)
+
+
+@pytest.mark.realdata
+def test_golden_steadiness_of_the_six():
+    pairs, judges = repro()
+    found = {name: judge_with_itself(said, pairs, **QUICK) for name, said in judges.items()}
+    wavering = {name: round((1 - one["consistency"].value) * one["consistency"].n) for name, one in found.items()}
+    # As many as the files call "inconsistent".
+    assert wavering == {
+        "gpt_4o_mini_repro": 399,
+        "exaone_32b_repro": 506,
+        "gemma_4_12b_repro": 234,
+        "qwen2_5_7b_repro": 951,
+        "qwen2_5_14b_repro": 541,
+        "qwen2_5_32b_repro": 371,
+    }
+    assert all(one["first_rate"].value > 0.5 for one in found.values())
+
+
+# ---------------------------------------------------------------- several judges
+
+
+def test_agreement_by_hand():
+    judges = {
+        "x": said_by("x", "AA", "BB", "AB", "AA", "A-"),
+        "y": said_by("y", "AA", "AA", "tt", "BA", "AA"),
+    }
+    (found,) = judges_with_each_other(judges, pairs_of(5), **QUICK).values()
+    x, y = ["A", "B", "tie", "A"], ["A", "A", "tie", "tie"]  # the fifth has no final verdict of x
+    assert (found["agreement"].value, found["agreement"].n) == (0.5, 4)
+    assert found["kappa"].value == pytest.approx(cohen_kappa_score(x, y))
+    assert (found["decided"].value, found["decided"].n) == (0.5, 2)
+
+
+def test_judges_that_never_decide_have_no_agreement_where_they_decide():
+    judges = {"x": said_by("x", "AB", "AB"), "y": said_by("y", "AA", "BB")}
+    (found,) = judges_with_each_other(judges, pairs_of(2), **QUICK).values()
+    assert found.keys() == {"agreement", "kappa"} and found["agreement"].value == 0
+    with pytest.raises(ValueError, match="x and y have no pair in common"):
+        judges_with_each_other({"x": said_by("x", "A-"), "y": said_by("y", "AA")}, pairs_of(1), **QUICK)
+
+
+def test_alpha_counts_the_pairs_that_two_judges_read():
+    judges = {"x": said_by("x", "AA", "BB", "--"), "y": said_by("y", "AA", "BB", "AA")}
+    found = judges_together(judges, pairs_of(3), **QUICK)
+    assert {name: (number.value, number.n) for name, number in found.items()} == {
+        "alpha": (1, 2),
+        "alpha_one_order": (1, 2),
+    }
+
+
+def test_a_shared_habit_raises_the_alpha_of_one_order_only():
+    follows = ["AB"] * 8  # whatever stands first
+    judges = {"x": said_by("x", *follows, "AA", "BB"), "y": said_by("y", *follows, "BB", "BB")}
+    found = judges_together(judges, pairs_of(10), **QUICK)
+    assert found["alpha"].value != found["alpha_one_order"].value
+    assert found["alpha"].n == found["alpha_one_order"].n == 10
+
+
+def test_the_matrix_holds_each_pair_once_per_quantity():
+    found = {("x", "y"): {"kappa": Number(0.4), "decided": Number(0.9)}, ("x", "z"): {"kappa": Number(0.1)}}
+    found["y", "z"] = {"kappa": Number(0.2), "decided": Number(0.8)}
+    own = {name: {"first_rate": Number(0.5)} for name in "xyz"}
+    x, y, z = matrix_rows(found, own)
+    assert (x["with", "x"], x["with", "y"].value, y["with", "x"].value) == (None, 0.4, 0.9)
+    assert z["with", "x"] is None, "they never both decide"
+    assert list(x) == [("", "judge"), ("with", "x"), ("with", "y"), ("with", "z"), ("with itself", "first rate")]
+
+
+@pytest.mark.realdata
+def test_golden_agreement_of_the_six():
+    pairs, judges = repro()
+    found = judges_with_each_other(judges, pairs, **QUICK)
+    assert len(found) == 15
+    two = found["gpt_4o_mini_repro", "exaone_32b_repro"]
+    assert (round(two["kappa"].value, 3), two["kappa"].n, two["decided"].n) == (0.447, 1193, 536)
+    final = [final_verdicts(judges[name], pairs) for name in ("gpt_4o_mini_repro", "exaone_32b_repro")]
+    x, y = zip(*[both for both in zip(*final, strict=True) if None not in both], strict=True)
+    assert two["kappa"].value == pytest.approx(cohen_kappa_score(x, y))
+    assert round(judges_together(judges, pairs, **QUICK)["alpha"].value, 2) == 0.26
