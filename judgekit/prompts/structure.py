@@ -1,9 +1,10 @@
 """Texts of a data set cannot pass for a part of the prompt.
 
 A prompt is told apart from what it shows by marks: lines in brackets, ``[[A]]``, the special tokens of chat templates.
-Where a text to be judged holds such a mark, its ASCII brackets are exchanged for full-width ones (``[[A]]`` becomes
-``［［A］］``, ``<|im_end|>`` becomes ``＜|im_end|＞``). A reader sees what stood there, one character stays one
-character, nothing else is touched, and neither a tokenizer nor a parser takes it for the mark, even when the judge quotes it.
+Where a text to be judged holds such a mark, its ASCII brackets are exchanged for full-width ones: ``[[A]]`` becomes
+``［［A］］`` and ``<|im_end|>`` becomes ``＜|im_end|＞``. A reader sees what stood there, one character stays one
+character, and nothing else is touched. Neither a tokenizer nor a parser takes it for the mark, even when the judge
+quotes it.
 """
 
 import re

@@ -17,7 +17,7 @@ from judgekit.scoring.protocols import (
     protocol_of,
     protocols_for,
 )
-from judgekit.scoring.running import JudgeFailure, run_judge
+from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score, score_by
 from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
 
@@ -47,4 +47,5 @@ __all__ = [
     "score_table",
     "tradeoff_table",
     "vote_agreement",
+    "waiting_requests",
 ]
