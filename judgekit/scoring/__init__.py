@@ -1,6 +1,7 @@
 """Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
 from judgekit.scoring.comparison import Comparison, compare, compare_all, pairs_judged_by
+from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
 from judgekit.scoring.humans import (
     annotators_against_majority,
     annotators_with_each_other,
@@ -33,6 +34,7 @@ __all__ = [
     "chance_corrected",
     "compare",
     "compare_all",
+    "conflict_table",
     "forced_verdict",
     "forest_table",
     "majority_class",
@@ -45,7 +47,9 @@ __all__ = [
     "score",
     "score_by",
     "score_table",
+    "scores_from_verdicts",
     "tradeoff_table",
+    "verdicts_from_scores",
     "vote_agreement",
     "waiting_requests",
 ]
