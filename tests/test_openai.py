@@ -547,10 +547,13 @@ def test_a_request_above_the_rate_waits_for_an_empty_window():
 def test_a_budget_is_never_exceeded(serve):
     server = serve()
     judge = judge_of(max_total_tokens=20_000, max_tokens=1000)
-    verdicts = run_judge(judge, pairs(60), VerdictStore(":memory:"), orders=("ab",))
+    verdicts = run_judge(judge, pairs(200), VerdictStore(":memory:"), orders=("ab",))
     counted = Counter(v.status for v in verdicts)
     assert counted["ok"] > 5 and counted["error"] > 5
-    assert judge.budget.tokens_in + judge.budget.tokens_out <= 20_000
+    used = judge.budget.tokens_in + judge.budget.tokens_out
+    worst = judge.forecast([request_of(pairs(1)[0], "ab")])
+    assert 20_000 - worst.tokens_in - worst.most_tokens_out < used <= 20_000, "spent to the last request, no further"
+    assert judge.budget.in_flight == 0
     assert all("budget" in v.raw for v in verdicts if v.status == "error")
     assert sum(server.asked.values()) == counted["ok"]
 
@@ -637,6 +640,15 @@ def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
     assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in server.headers)
     with pytest.raises(TypeError, match="not written down"):
         pickle.dumps(judge)
+
+
+def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
+    serve(respond=lambda body, text: good_reply(body, "EMPTY sk-learn_is_a_library\n[[A]]"))
+    completion = "EMPTY sk-learn_is_a_library\n[[A]]"
+    (reply,) = judge_of().judge([REQUEST])
+    assert (reply.raw, reply.status) == (completion, "ok")
+    assert Secret("EMPTY").redacted("EMPTY") == "EMPTY"
+    assert Secret("0123456789").redacted(completion, alike=False) == completion
 
 
 def test_what_looks_like_a_key_is_taken_out_too():

@@ -2,11 +2,13 @@
 
 import random
 import time
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgekit.benchmarks.outputs import published_on, published_verdicts
 from judgekit.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
 from judgekit.prompts import load_strategy, strategy_names
 from judgekit.prompts.structure import marks_pattern, neutralised
@@ -148,6 +150,24 @@ def test_a_prompt_itself_is_never_read_as_a_verdict(name):
     for call in strategy.calls:
         assert parse(strategy.format, call.system).status != "ok"
         assert parse(strategy.format, call.user).status != "ok"
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("model", "least"), [("gpt-4-", 0.999), ("chatgpt-", 0.99), ("falcon-", 0.99), ("llama2-", 0.98), ("palm2-", 0.97)]
+)
+def test_what_llmbar_evaluators_wrote_is_read_as_their_owner_read_it(model, least):
+    """Where we differ, the owner took any line that begins with "Output (a)" for a verdict."""
+    names = [name for name in published_on("llmbar_natural") if name.startswith(model) and "rating" not in name]
+    counted = Counter()
+    for verdict in (verdict for name in names for verdict in published_verdicts(name) if verdict.raw is not None):
+        said = parse("llmbar", verdict.raw, labels=("first", "second")).verdict
+        first = "A" if verdict.order == "ab" else "B"
+        owner = None if verdict.verdict is None else "first" if verdict.verdict == first else "second"
+        counted["same" if said == owner else "opposite" if said and owner else "unread"] += 1
+    assert counted["same"] >= least * counted.total() > 3000, counted
+    assert counted["unread"] <= 0.01 * counted.total(), counted
+    assert model != "gpt-4-" or not counted["opposite"]
 
 
 # ---------------------------------------------------------------- fuzz

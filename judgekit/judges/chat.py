@@ -18,6 +18,7 @@ BYTES_PER_TOKEN = 3  # of UTF-8: more tokens than English or Chinese text really
 TOKENS_PER_MESSAGE = 8
 LONGEST_BACKOFF = 60.0  # seconds
 LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
+SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
 LONGEST_SAID = 300  # characters of a server's message that are kept
 AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 529}
 HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
@@ -180,10 +181,7 @@ class ChatClient:
             entry = await pace.tokens.take(sum(reserved))
             if self.stopped:
                 raise Stopped(f"not asked: {self.stopped}")
-            try:
-                pace.budget.reserve(*reserved)
-            except BudgetSpent as spent:
-                self.stop(str(spent))
+            await self.reserve(reserved)
             used = reserved
             try:
                 completion = await self.send(messages, max_tokens, options, reserved)
@@ -203,6 +201,18 @@ class ChatClient:
                 pace.tokens.settle(entry, sum(used))
             pace.concurrency.succeeded()
             return completion
+
+    async def reserve(self, tokens):
+        """Set tokens aside; where they are not there, what is in flight may still give some back."""
+        while True:
+            try:
+                return self.pace.budget.reserve(*tokens)
+            except BudgetSpent as spent:
+                if not self.pace.budget.in_flight:
+                    self.stop(str(spent))
+            await asyncio.sleep(SETTLING)
+            if self.stopped:
+                raise Stopped(f"not asked: {self.stopped}")
 
     async def send(self, messages, max_tokens, options, reserved):
         """One HTTP exchange; whatever goes wrong becomes a `ChatError` of the fitting kind."""
@@ -268,7 +278,7 @@ class ChatClient:
             logprobs = (choice.get("logprobs") or {}).get("content") or ()
         except (LookupError, TypeError, AttributeError) as wrong:
             raise Passing(f"the reply has another shape ({type(wrong).__name__})", billed=True) from None
-        return Completion(self.key.redacted(text), *tokens, tuple(logprobs), seconds)
+        return Completion(self.key.redacted(text, alike=False), *tokens, tuple(logprobs), seconds)
 
 
 def is_count(value):

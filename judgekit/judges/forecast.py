@@ -19,7 +19,7 @@ class Forecast:
         Requests that this strategy cannot put (no reference, too long): they will fail without a call.
     calls, most_calls : int
         Calls that are made for certain, and at most (a synthesis is asked for only where orders disagree). Repeated
-        attempts are not counted.
+        attempts are not counted, nor the trial of a server that may hold replies to a choice (two calls).
     tokens_in : int
         Of the prompts of ``most_calls``, estimated rather too high.
     most_tokens_out : int

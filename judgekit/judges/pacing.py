@@ -158,7 +158,7 @@ class Budget:
         self.max_cost = math.inf if max_cost is None else max_cost
         self.max_tokens = math.inf if max_tokens is None else max_tokens
         self.prices = (price_in, price_out)
-        self.tokens_in = self.tokens_out = 0
+        self.tokens_in = self.tokens_out = self.in_flight = 0
 
     def cost(self, tokens_in, tokens_out):
         """What tokens cost; 0 without prices."""
@@ -178,8 +178,10 @@ class Budget:
         if self.cost(*after) > self.max_cost:
             raise BudgetSpent(f"the budget of {self.max_cost:g} does not allow another request")
         self.tokens_in, self.tokens_out = after
+        self.in_flight += 1
 
     def settle(self, reserved, used):
         """Put what was really used, (in, out), in place of what was reserved."""
+        self.in_flight -= 1
         self.tokens_in += used[0] - reserved[0]
         self.tokens_out += used[1] - reserved[1]

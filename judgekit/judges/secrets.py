@@ -4,6 +4,7 @@ import re
 
 KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|gsk|xai)[-_][A-Za-z0-9_*.-]{8,}")
 HIDDEN = "[key]"
+SHORTEST = 8  # characters: "EMPTY" or "x" for a server that wants no key is no secret, and stands in many texts
 
 
 class Secret:
@@ -25,10 +26,10 @@ class Secret:
         """The text itself, for the header of a request and nothing else."""
         return self.__text
 
-    def redacted(self, text):
-        """A text without the key, and without what looks like a key that a server echoed in part."""
-        without = text.replace(self.__text, HIDDEN) if self.__text else text
-        return KEY_LIKE.sub(HIDDEN, without)
+    def redacted(self, text, alike=True):
+        """A text without the key; and, with ``alike``, without what looks like one that a server echoed in part."""
+        without = text.replace(self.__text, HIDDEN) if len(self.__text) >= SHORTEST else text
+        return KEY_LIKE.sub(HIDDEN, without) if alike else without
 
     def __repr__(self):
         return "Secret"

@@ -15,7 +15,8 @@ PROMETHEUS = re.compile(rf"\[RESULT\][\s:(]*({NUMBER}|[AB])(?![\w.])")
 DECISION = re.compile(r"final decision is\s*:?\s*(?:that\s+)?(response\s+1|response\s+2|tie|a tie)\b", re.IGNORECASE)
 # A verdict is a sentence that begins with one of its wordings; 'therefore' and mark-up may stand before it.
 OUTPUT = re.compile(
-    r"(?:^|[.!?:,]\s+|\b(?:therefore|thus|so|hence|overall|conclude that|verdict(?: is)?),?\s+)[\s*_#>\"'`(]*"
+    r"(?:^|[.!?:,]\s+|\b(?:therefore|thus|so|hence|overall|conclude that|believe that|verdict(?: is)?),?\s+)"
+    r"[\s*_#>\"'`(]*"
     r"(?:output \(?([ab])\)(?: is (?:the )?better\b|[\s*_\"'`.]*$)|(it is a tie\b|both are equally good\b))",
     re.IGNORECASE,
 )
