@@ -187,6 +187,10 @@ class Verdict:
     tokens_in, tokens_out : int or None
     seconds : float or None
         Time this verdict took (its share of the batch).
+    truncated : int or None
+        Characters of the responses that the judge was not shown because they were too long; None where it saw all.
+    calls : int or None
+        Calls of a model made for this verdict.
     """
 
     item_id: str
@@ -204,6 +208,8 @@ class Verdict:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = None
+    truncated: int | None = None
+    calls: int | None = None
 
     def __post_init__(self):
         if self.order not in ORDERS:

@@ -43,7 +43,14 @@ class Reply:
         The reply as received, or the error.
     prompt_version : str or None
     tokens_in, tokens_out : int or None
+        Of all calls made for this reply.
     seconds : float or None
+    truncated : int or None
+        Characters of the responses that were left out to fit the judge's limit; None where nothing was.
+    calls : int or None
+        Calls made for this reply. One that serves both orders is counted with the order that asked first.
+    earlier : str or None
+        What the model wrote in the calls before the last, as JSON.
     """
 
     verdict: str | None
@@ -58,6 +65,9 @@ class Reply:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = None
+    truncated: int | None = None
+    calls: int | None = None
+    earlier: str | None = None
 
 
 REPLY_FIELDS = {item.name for item in fields(Reply)}

@@ -104,7 +104,8 @@ def judge(
     pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz.")],
     out: Annotated[str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines; - is standard output.")],
     judge_name: Annotated[
-        str, typer.Option("--judge", metavar="NAME", help="Judge, provider/model, or encoder/FOLDER.")
+        str,
+        typer.Option("--judge", metavar="NAME", help="Judge: provider/model, encoder/FOLDER, openai/MODEL#STRATEGY."),
     ] = "encoder/minilm",
     order: Annotated[
         Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
@@ -114,6 +115,13 @@ def judge(
     ] = True,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="No progress bar and no notes; failures and accuracy are still shown.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of an openai/ judge, e.g. max_cost=5; repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what an openai/ judge would be asked and cost; ask nothing.")
     ] = False,
 ):
     """Judge every pair of a file.
@@ -130,14 +138,19 @@ def judge(
 
     An interrupted run is continued by the same command and repeats no finished verdict; failed items are listed, give
     exit code 3 and are tried again by the same command.
+
+    openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. Without #STRATEGY
+    it is asked with the pairwise prompt of the assignment.
     """
     check_out(out, pairs)
     rows = read_input(pairs)
-    asked = loaded_judge(judge_name, rows)
+    asked = loaded_judge(judge_name, rows, settings)
     orders = shown_orders(asked, order)
     if orders == ("ab",) and rows[0].form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     run = Run(rows, asked, orders, store_path(out) if resume and out != "-" else ":memory:", quiet)
+    if dry_run:
+        return run.foretell()
     results = run.results()
     try:
         write_lines(out, [json.dumps(result) + "\n" for result in results])

@@ -3,6 +3,7 @@
 import sqlite3
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 from judgekit.cli.combining import accuracy_line, combined
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNEXPECTED, Stop, reason, shortened, tell
@@ -14,9 +15,12 @@ from judgekit.store import VerdictStore
 LISTED = 20  # failed items named one by one
 
 
-def loaded_judge(name, rows):
-    """The judge of a name; whatever is wrong with it is bad usage."""
+def loaded_judge(name, rows, settings=None):
+    """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage."""
     label = None
+    if wrong := [text for text in settings or () if not text.partition("=")[1]]:
+        raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
+    given = {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in settings or ())}
     if name.startswith("replay/"):
         raise Stop(
             BAD_INPUT, f"{name} repeats the verdicts published on its own benchmark; it cannot judge other pairs"
@@ -29,9 +33,14 @@ def loaded_judge(name, rows):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
-            return load_judge(name, label=label)
+            return load_judge(name, label=label, settings=given)
     except UnknownJudge as unknown:
         raise Stop(BAD_INPUT, str(unknown)) from None
+    except ValueError as bad:
+        said = str(bad) if name.startswith("openai/") else f"the judge {name} cannot be loaded: {reason(bad)}"
+        raise Stop(BAD_INPUT, said) from None
+    except ModuleNotFoundError as missing:
+        raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
 
@@ -86,6 +95,18 @@ class Run:
         self.verdicts = [verdicts[i : i + size] for i in range(0, len(verdicts), size)]
         given = zip(self.rows, self.verdicts, strict=True)
         return [{"id": row.id, **combined(shown), "judge": self.judge.name} for row, shown in given]
+
+    def foretell(self):
+        """Say what the judge would be asked; returns the exit code."""
+        from judgekit.scoring import waiting_requests
+
+        if not hasattr(self.judge, "forecast"):
+            raise Stop(BAD_INPUT, f"--dry-run: {self.judge.name} asks no server, there is nothing to foretell")
+        path = self.path if Path(self.path).is_file() else ":memory:"  # a dry run leaves no file behind
+        with VerdictStore(path) as store:
+            waiting = waiting_requests(self.judge, [row.pair for row in self.rows], store, self.orders)
+        tell(str(self.judge.forecast(waiting)))
+        return DONE
 
     def ask(self, store, run_judge):
         """The verdicts in every order; an interruption says how many are kept."""

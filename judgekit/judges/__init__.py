@@ -20,7 +20,7 @@ def shipped():
     return [f"encoder/{name}" for name in encoders] + [f"baseline/{rule}" for rule in rules]
 
 
-def load_judge(name, folder=None, label=None):
+def load_judge(name, folder=None, label=None, settings=None):
     """The judge of a name.
 
     Parameters
@@ -31,6 +31,8 @@ def load_judge(name, folder=None, label=None):
         Where a trained judge's files are, when not where the name says.
     label : {"A", "B", "tie"}, optional
         For ``baseline/majority_class``: the label it always gives.
+    settings : dict of str to object, optional
+        For ``openai/<model>``: fields of `judgekit.judges.openai.Settings`.
 
     Returns
     -------
@@ -40,6 +42,8 @@ def load_judge(name, folder=None, label=None):
     ------
     UnknownJudge
         If there is no such judge; the message lists the known ones.
+    judgekit.judges.openai.JudgeUnavailable
+        If an ``openai/`` judge lacks its server or key in the environment, or a setting is wrong.
 
     Examples
     --------
@@ -47,6 +51,8 @@ def load_judge(name, folder=None, label=None):
     'first'
     """
     provider, _, model = name.partition("/")
+    if settings and provider != "openai":
+        raise UnknownJudge(f"{name} takes no settings; openai/<model> does")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class" and label is not None:
@@ -63,7 +69,12 @@ def load_judge(name, folder=None, label=None):
         from judgekit.judges.replay import load_replay
 
         return load_replay(name)
-    raise UnknownJudge(f"no judge is called {name!r}; there are {', '.join(shipped())}, and encoder/<folder>")
+    if provider == "openai":
+        from judgekit.judges.openai import load_openai
+
+        return load_openai(model, settings)
+    known = f"{', '.join(shipped())}, encoder/<folder> and openai/<model>"
+    raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
 def load_encoder(name, model, folder):

@@ -53,6 +53,9 @@ class Request:
 class Judge(Protocol):
     """The protocol every judge follows.
 
+    A judge may also have ``judge_stream(requests)``, which yields replies as they are finished: dictionaries from the
+    place of a request to its reply, every place once. `judgekit.scoring.run_judge` then stores each at once.
+
     Attributes
     ----------
     name : str
@@ -113,6 +116,8 @@ def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) 
         tokens_in=reply.tokens_in,
         tokens_out=reply.tokens_out,
         seconds=reply.seconds,
+        truncated=reply.truncated,
+        calls=reply.calls,
     )
 
 

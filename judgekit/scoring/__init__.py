@@ -2,6 +2,7 @@
 
 from judgekit.scoring.ceilings import ceiling_table
 from judgekit.scoring.comparison import Comparison, compare, compare_all, pairs_judged_by
+from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
 from judgekit.scoring.humans import (
     annotators_against_majority,
     annotators_against_others,
@@ -20,7 +21,7 @@ from judgekit.scoring.protocols import (
     protocols_for,
 )
 from judgekit.scoring.raters import judge_with_itself, judges_together, judges_with_each_other
-from judgekit.scoring.running import JudgeFailure, run_judge
+from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score, score_by
 from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
 
@@ -38,6 +39,7 @@ __all__ = [
     "chance_corrected",
     "compare",
     "compare_all",
+    "conflict_table",
     "forced_verdict",
     "forest_table",
     "judge_with_itself",
@@ -53,6 +55,9 @@ __all__ = [
     "score",
     "score_by",
     "score_table",
+    "scores_from_verdicts",
     "tradeoff_table",
+    "verdicts_from_scores",
     "vote_agreement",
+    "waiting_requests",
 ]

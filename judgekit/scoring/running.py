@@ -1,5 +1,7 @@
 """Run a judge over a set, resumably."""
 
+from contextlib import closing
+
 from judgekit.judges import request_key, request_of, verdict_of
 from judgekit.progress import progress_bar
 from judgekit.records import ORDERS
@@ -30,25 +32,68 @@ def run_judge(judge, pairs, store, orders=ORDERS, progress=True):
 
     Notes
     -----
-    Every batch is durable when it returns: an interrupted run loses at most the batch in flight. Requests are sorted
-    by length, longest first, so that batches waste little padding and the ETA errs on the safe side.
+    Every batch is durable when it returns, and every reply of a judge that streams: an interrupted run loses at most
+    what is in flight. Requests are sorted by length, longest first, so that batches waste little padding and the ETA
+    errs on the safe side.
     """
+    cells, keys, replies, waiting = asked_cells(judge, pairs, store, orders)
+    todo = [request for _, request in waiting]
+    bar = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
+    with bar, closing(finished(judge, todo)) as stream:
+        for answered in stream:
+            fresh = {waiting[place][0]: reply for place, reply in answered.items()}
+            store.put(judge.fingerprint, judge.decoding, fresh)
+            replies.update(fresh)
+            bar.update(len(fresh))
+    return [
+        verdict_of(pair, order, judge.name, replies[key]) for key, (pair, order, _) in zip(keys, cells, strict=True)
+    ]
+
+
+def waiting_requests(judge, pairs, store, orders=ORDERS):
+    """The requests that `run_judge` would put: those without a stored reply, longest first, each once.
+
+    Returns
+    -------
+    list of judgekit.judges.Request
+    """
+    return [request for _, request in asked_cells(judge, pairs, store, orders)[-1]]
+
+
+def asked_cells(judge, pairs, store, orders):
+    """Every (pair, order, request), their keys, the stored replies by key, and the (key, request) that wait."""
     cells = [(pair, order, request_of(pair, order)) for pair in pairs for order in orders]
     keys = [request_key(judge, request) for _, _, request in cells]
     replies = store.get(judge.fingerprint, judge.decoding, keys)
     todo = {key: request for key, (_, _, request) in zip(keys, cells, strict=True) if key not in replies}
-    waiting = sorted(todo, key=lambda key: (-todo[key].length(), key))
-    with progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size) as bar:
-        for start in range(0, len(waiting), judge.batch_size):
-            batch = waiting[start : start + judge.batch_size]
-            answered = judge_batch(judge, [todo[key] for key in batch])
-            fresh = dict(zip(batch, answered, strict=True))
-            store.put(judge.fingerprint, judge.decoding, fresh)
-            replies.update(fresh)
-            bar.update(len(batch))
-    return [
-        verdict_of(pair, order, judge.name, replies[key]) for key, (pair, order, _) in zip(keys, cells, strict=True)
-    ]
+    return cells, keys, replies, sorted(todo.items(), key=lambda item: (-item[1].length(), item[0]))
+
+
+def finished(judge, requests):
+    """Replies as they are finished, each place once: from the judge's own stream, or batch by batch.
+
+    Raises
+    ------
+    JudgeFailure
+        If the judge replies twice to a request, or not at all.
+    """
+    missing = set(range(len(requests)))
+    stream = getattr(judge, "judge_stream", None)
+    with closing(stream(requests) if stream else batches(judge, requests)) as answers:
+        for answered in answers:
+            if not answered.keys() <= missing:
+                raise JudgeFailure(f"{judge.name} replied twice to a request, or to one that was not put")
+            missing -= answered.keys()
+            yield answered
+    if missing:
+        raise JudgeFailure(f"{judge.name} left {len(missing)} of {len(requests)} requests without a reply")
+
+
+def batches(judge, requests):
+    """Replies batch by batch, as `finished` yields them."""
+    for start in range(0, len(requests), judge.batch_size):
+        batch = requests[start : start + judge.batch_size]
+        yield dict(enumerate(judge_batch(judge, batch), start))
 
 
 def judge_batch(judge, requests):

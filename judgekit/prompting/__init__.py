@@ -83,12 +83,21 @@ def outcome_table(evaluators, judges, sets, store):
     pandas.DataFrame
         Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), same (both
         orders say the same), unread (share of the orders that could not be read).
+
+    Raises
+    ------
+    RuntimeError
+        If a live judge failed on some items: a failed call is no wrong verdict. Those that succeeded are stored.
     """
     rows = []
     for name, pairs in sets.items():
         protocol = protocol_of(name)
         for one in evaluators:
-            verdicts = run_judge(judges[one.judge], pairs, store, progress=False)
+            live = one.judge.startswith("openai/")
+            verdicts = run_judge(judges[one.judge], pairs, store, progress=live)
+            if live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
+                many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
+                raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
             said = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
             for pair in pairs:
                 both = [said[pair.item_id, order] for order in ORDERS]

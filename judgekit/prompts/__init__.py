@@ -1,0 +1,17 @@
+"""Prompts: strategies as text files, and their filling with texts that cannot be trusted."""
+
+from judgekit.prompts.demonstrations import Demonstration, draw_demonstrations
+from judgekit.prompts.fitting import PromptTooLong
+from judgekit.prompts.strategy import POLICIES, Prompt, PromptError, Strategy, load_strategy, strategy_names
+
+__all__ = [
+    "POLICIES",
+    "Demonstration",
+    "Prompt",
+    "PromptError",
+    "PromptTooLong",
+    "Strategy",
+    "draw_demonstrations",
+    "load_strategy",
+    "strategy_names",
+]

@@ -1,0 +1,690 @@
+"""openai/ judges: what they ask, what they read, when they stop, and what they never show."""
+
+import asyncio
+import json
+import logging
+import math
+import pickle
+import time
+from collections import Counter
+
+import pytest
+from chat_server import KEY, ChatServer, good_reply, running
+
+from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
+from judgekit.judges.chat import estimated_tokens, retry_after
+from judgekit.judges.generative import letters_turned
+from judgekit.judges.openai import JudgeUnavailable, OpenAIJudge, Settings, settings_of
+from judgekit.judges.pacing import Budget, BudgetSpent, Concurrency, RateLimit
+from judgekit.judges.secrets import Secret
+from judgekit.judges.streaming import streamed
+from judgekit.judges.token_verdict import token_probabilities
+from judgekit.prompts import draw_demonstrations, strategy_names
+from judgekit.records import PreferencePair, Turn
+from judgekit.results import slug
+from judgekit.sample import load_sample
+from judgekit.scoring import run_judge, waiting_requests
+from judgekit.store import VerdictStore
+
+QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3, "structured": "off"}
+REQUEST = Request("Which?", "this is right", "this is wrong")
+TURNED = Request("Which?", "this is wrong", "this is right")
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Starts a server that the environment points at, for the length of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        contexts = []
+
+        def start(*args, **more):
+            context = running(ChatServer(*args, **more))
+            server = context.__enter__()
+            contexts.append(context)
+            patch.setenv("OPENAI_BASE_URL", server.url)
+            patch.setenv("OPENAI_API_KEY", KEY)
+            return server
+
+        yield start
+        for context in contexts:
+            context.__exit__(None, None, None)
+
+
+def judge_of(name="openai/tiny", **settings):
+    return load_judge(name, settings=QUICK | settings)
+
+
+def pairs(n):
+    return [
+        PreferencePair(str(i), "authored", f"Question {i}?", f"right {i}", f"wrong {i}", label="A", reference="It is.")
+        for i in range(n)
+    ]
+
+
+def always(text, **more):
+    return lambda body, _: good_reply(body, text, **more)
+
+
+# ---------------------------------------------------------------- what it asks and reads
+
+
+@pytest.mark.parametrize("policy", ["permissive", "strict"])
+@pytest.mark.parametrize("strategy", [name for name in strategy_names() if name != "demonstrations"])
+def test_every_strategy_judges(serve, strategy, policy):
+    serve()
+    judge = judge_of(strategy=strategy, policy=policy)
+    requests = [request_of(pair, order) for pair in pairs(3) for order in ("ab", "ba")]
+    replies = judge.judge(requests)
+    assert isinstance(judge, Judge)
+    assert [reply.verdict for reply in replies] == ["first", "second"] * 3
+    assert {reply.prompt_version for reply in replies} == {judge.strategy.version}
+    assert all(reply.raw and reply.tokens_in and reply.tokens_out for reply in replies)
+    assert sum(reply.calls for reply in replies) == judge.requests_sent
+
+
+@pytest.mark.parametrize(
+    ("strategy", "calls"),
+    [("pairwise", 6), ("single", 6), ("metrics", 9), ("self_reference", 9), ("swap_synthesis", 6), ("cot", 6)],
+)
+def test_calls_that_serve_both_orders_are_made_once(serve, strategy, calls):
+    server = serve()
+    judge = judge_of(strategy=strategy)
+    requests = [request_of(pair, order) for pair in pairs(3) for order in ("ab", "ba")]
+    replies = judge.judge(requests)
+    assert sum(server.asked.values()) == calls == sum(reply.calls for reply in replies)
+    foreseen = judge.forecast(requests)
+    assert foreseen.calls == calls <= foreseen.most_calls
+    assert foreseen.tokens_in >= sum(reply.tokens_in for reply in replies)
+
+
+def test_disagreeing_orders_are_synthesised(serve):
+    def respond(body, _):
+        if "Two earlier opinions" in body["messages"][0]["content"]:
+            return good_reply(body, "The first opinion holds.\nOutput (b) is better.")
+        return good_reply(body, "I like (a).\nOutput (a) is better.")
+
+    server = serve(respond=respond)
+    (reply,) = judge_of(strategy="swap_synthesis").judge([REQUEST])
+    assert (reply.verdict, reply.calls) == ("second", 3)
+    shown = server.bodies[-1]["messages"][-1]["content"]
+    assert "I like (a).\nOutput (a) is better." in shown and "I like (b).\nOutput (b) is better." in shown
+    assert json.loads(reply.earlier)["exchanged"] == "I like (b).\nOutput (b) is better."
+
+
+def test_letters_are_turned_both_ways():
+    text = "Output (a) beats (B), f(a, b) and (c) (a"
+    assert letters_turned(text) == "Output (b) beats (A), f(a, b) and (c) (a"
+    assert letters_turned(letters_turned(text)) == text
+
+
+def test_marks_of_single_answers_are_kept_and_compared(serve):
+    serve()
+    (reply,) = judge_of(strategy="single").judge([REQUEST])
+    assert (reply.verdict, reply.score_first, reply.score_second, reply.calls) == ("first", 9.0, 3.0, 2)
+    assert json.loads(reply.raw) == {"first": "Rating: [[9]]", "second": "Rating: [[3]]"}
+    equal = Request("Which?", "right", "right!")
+    assert judge_of(strategy="single").judge([equal])[0].verdict == "tie"
+    assert judge_of(strategy="single", policy="strict").judge([equal])[0].status == "ambiguous"
+
+
+def test_a_reply_that_cannot_be_read_is_kept_and_done(serve):
+    server = serve(respond=always("Both are lovely."))
+    judge, store = judge_of(), VerdictStore(":memory:")
+    (verdict,) = run_judge(judge, pairs(1), store, orders=("ab",))
+    assert (verdict.status, verdict.verdict, verdict.raw) == ("unparsed", None, "Both are lovely.")
+    run_judge(judge, pairs(1), store, orders=("ab",))
+    assert sum(server.asked.values()) == 1
+
+
+def test_a_cut_input_is_recorded(serve):
+    serve()
+    pair = PreferencePair("1", "authored", "Q?", "right " * 3000, "wrong", label="A")
+    (verdict,) = run_judge(judge_of(max_characters=6000), [pair], VerdictStore(":memory:"), orders=("ab",))
+    assert verdict.truncated > 10_000 and verdict.status == "ok"
+    (whole,) = run_judge(judge_of(), [pair], VerdictStore(":memory:"), orders=("ab",))
+    assert whole.truncated is None
+    (lost,) = run_judge(judge_of(max_characters=500), [pair], VerdictStore(":memory:"), orders=("ab",))
+    assert lost.status == "error" and lost.raw.startswith("PromptTooLong")
+
+
+def test_two_turns_and_demonstrations_are_sent(serve):
+    server = serve()
+    shown = draw_demonstrations(load_sample("sample_train"), 2)
+    judge = OpenAIJudge("tiny", Settings("demonstrations", structured="off"), shown)
+    pair = PreferencePair("1", "authored", "Q2?", "right", "wrong", turns=(Turn("Q1?", "a1", "b1"),))
+    run_judge(judge, [pair], VerdictStore(":memory:"), orders=("ab",))
+    (body,) = server.bodies
+    assert [m["role"] for m in body["messages"]] == ["system", *["user", "assistant"] * 2, "user"]
+    assert "a1" in body["messages"][-1]["content"]
+    assert body["model"] == "tiny" and body["temperature"] == 0.0 and body["max_tokens"] == 32
+
+
+def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
+    serve()
+    plain = judge_of()
+    others = [
+        judge_of("openai/other"),
+        judge_of("openai/tiny#cot"),
+        judge_of(policy="strict"),
+        judge_of(max_characters=1000),
+        judge_of(temperature=0.5),
+        judge_of(max_tokens=5),
+        judge_of(logprobs=True),
+    ]
+    assert len({(judge.fingerprint, judge.decoding) for judge in [plain, *others]}) == len(others) + 1
+    paced = judge_of(timeout=1.0, attempts=9, concurrency=1, requests_per_minute=10.0, max_total_tokens=5)
+    assert (paced.fingerprint, paced.decoding) == (plain.fingerprint, plain.decoding)
+    serve()
+    assert judge_of().fingerprint != plain.fingerprint, "another server may mean another model"
+
+
+def test_names_say_the_strategy(serve):
+    serve()
+    assert judge_of("openai/org/m-1").name == "openai/org/m-1"
+    judge = judge_of("openai/org/m-1#cot-strict")
+    assert (judge.name, judge.strategy.name, judge.strategy.policy) == ("openai/org/m-1#cot-strict", "cot", "strict")
+    assert slug(judge.name) == "m_1_cot_strict"
+    with pytest.raises(JudgeUnavailable, match="the settings another"):
+        judge_of("openai/m#cot", strategy="rules")
+
+
+# ---------------------------------------------------------------- probabilities and choices
+
+
+def logprobs_of(*tokens):
+    """Log-probabilities as a server gives them: (token, {alternative: probability})."""
+    entries = [
+        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
+        for token, others in tokens
+    ]
+    return {"content": entries}
+
+
+def test_probabilities_are_read_from_the_deciding_token(serve):
+    given = logprobs_of((" B", {" B": 0.5, " A": 0.25, " C": 0.05, "The": 0.2}))
+    serve(respond=always(" B", logprobs=given))
+    (reply,) = judge_of(strategy="letter", logprobs=True).judge([REQUEST])
+    assert reply.verdict == "second"
+    assert (reply.p_first, reply.p_second, reply.p_tie) == pytest.approx((0.3125, 0.625, 0.0625))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tokens", "labels", "expected"),
+    [
+        (
+            "brackets",
+            "Hm [[A]]",
+            [("Hm ", {}), ("[[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})],
+            "fst",
+            (0.75, 0.25, 0),
+        ),
+        (
+            "brackets",
+            "[[A]] [[B]]",
+            [("[[A]]", {"[[A]]": 1.0}), (" [[B", {" [[B": 0.5, " [[C": 0.5}), ("]]", {})],
+            "fst",
+            (0, 0.5, 0.5),
+        ),
+        (
+            "llmbar",
+            "Output (b) is better.",
+            [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})],
+            "fs",
+            (0.1, 0.9),
+        ),
+        ("llmbar", "Output (b) is better.", [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
+        ("letter", "A", [("A", {"Well": 0.9})], "fst", None),
+        ("letter", "A", [("B", {"A": 0.9})], "fst", None),
+        ("letter", "Well", [("Well", {"A": 0.9})], "fst", None),
+        ("letter", "A", [], "fst", None),
+        ("rating", "Rating: [[5]]", [("Rating: [[5]]", {"5": 1.0})], "fst", None),
+    ],
+)
+def test_token_probabilities(name, text, tokens, labels, expected):
+    labels = [{"f": "first", "s": "second", "t": "tie"}[letter] for letter in labels]
+    found = token_probabilities(name, text, logprobs_of(*tokens)["content"], labels)
+    assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
+
+
+@pytest.mark.parametrize("tokens", [[None], [{"token": 3}], [{"token": "A", "top_logprobs": [None, {"token": "A"}]}]])
+def test_misshapen_log_probabilities_are_none(tokens):
+    assert token_probabilities("letter", "A", tokens, ("first", "second")) is None
+
+
+def test_a_server_without_log_probabilities_is_asked_without(serve):
+    def respond(body, _):
+        if "logprobs" in body or "top_logprobs" in body:
+            name = "top_logprobs" if "top_logprobs" in body else "logprobs"
+            return 400, {"error": {"message": f"{name} is not supported by this model"}}
+        return good_reply(body)
+
+    server = serve(respond=respond)
+    judge = judge_of(strategy="letter", logprobs=True, attempts=4)
+    with pytest.warns(UserWarning, match="does not take"):
+        replies = judge.judge([REQUEST, TURNED])
+    assert [(reply.verdict, reply.p_first) for reply in replies] == [("first", None), ("second", None)]
+    assert "logprobs" not in server.bodies[-1]
+
+
+def test_another_name_for_the_longest_completion(serve):
+    def respond(body, _):
+        if "max_tokens" in body:
+            said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'."
+            return 400, {"error": {"message": said, "type": "invalid_request_error"}}
+        return good_reply(body)
+
+    server = serve(respond=respond)
+    with pytest.warns(UserWarning, match="max_tokens"):
+        replies = judge_of().judge([REQUEST] * 1 + [TURNED])
+    assert [reply.verdict for reply in replies] == ["first", "second"]
+    assert server.bodies[-1]["max_completion_tokens"] == 1024
+
+
+def obeys(*names):
+    """A server that holds replies to a choice in some ways, and takes no notice of others."""
+
+    def respond(body, _):
+        trial = body["messages"][0]["content"].startswith("Reply with the single word")
+        choices = body.get("structured_outputs", {}).get("choice")
+        if choices and "choice" in names:
+            return good_reply(body, choices[0] if trial else None)
+        if "response_format" in body and "schema" in names:
+            schema = body["response_format"]["json_schema"]["schema"]
+            said = (
+                schema["properties"]["verdict"]["enum"][0]
+                if trial
+                else good_reply(body)["choices"][0]["message"]["content"]
+            )
+            return good_reply(body, json.dumps({"verdict": said}))
+        return good_reply(body, "apple" if trial else None)
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    ("ways", "trials", "parameter"),
+    [(("choice",), 1, "structured_outputs"), (("schema",), 2, "response_format"), ((), 2, None)],
+)
+def test_choices_are_used_only_where_the_server_obeys(serve, ways, trials, parameter):
+    server = serve(respond=obeys(*ways))
+    replies = judge_of(strategy="vanilla", structured="auto").judge([REQUEST, TURNED, REQUEST])
+    assert [reply.verdict for reply in replies] == ["first", "second", "first"]
+    verdicts = [body for body in server.bodies if body["messages"][0]["role"] == "system"]
+    assert len(server.bodies) - len(verdicts) == trials, "tried once, not for every pair"
+    assert all({"structured_outputs", "response_format"} & set(body) == ({parameter} - {None}) for body in verdicts)
+
+
+def test_a_server_that_refuses_choices_is_asked_without(serve):
+    def respond(body, _):
+        if "structured_outputs" in body or "response_format" in body:
+            return 400, {"error": {"message": "no such thing"}}
+        return good_reply(body)
+
+    serve(respond=respond)
+    assert judge_of(strategy="vanilla", structured="auto").judge([REQUEST])[0].verdict == "first"
+
+
+def test_open_replies_are_never_held_to_a_choice(serve):
+    server = serve(respond=obeys("choice"))
+    judge_of(strategy="cot", structured="auto").judge([REQUEST])
+    assert len(server.bodies) == 1 and "structured_outputs" not in server.bodies[0]
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_a_wait_that_the_server_asks_for_is_kept(serve):
+    server = serve(lambda text, attempt: "429" if attempt == 0 else None, retry_after="0.4")
+    assert judge_of().judge([REQUEST])[0].status == "ok"
+    (first, second) = next(iter(server.times.values()))
+    assert second - first >= 0.4
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "Fri, 31 May 2024 00:00:00 GMT"}, 0),
+        ({"retry-after": "tomorrow"}, 0),
+        ({}, 0),
+    ],
+)
+def test_waits_are_read(headers, seconds):
+    assert retry_after(headers) == seconds
+
+
+def test_a_wait_may_be_a_date():
+    later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 90))
+    assert retry_after({"retry-after": later}) == pytest.approx(90, abs=2)
+
+
+@pytest.mark.parametrize("fault", ["500", "cut", "broken_json", "empty_choices", "wrong_schema", "429"])
+def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, fault):
+    broken = {"now": True}
+    server = serve(lambda text, attempt: fault if "Question 1?" in text and broken["now"] else None)
+    judge, store = judge_of(), VerdictStore(":memory:")
+    verdicts = run_judge(judge, pairs(3), store, orders=("ab",))
+    assert [verdict.status for verdict in verdicts] == ["ok", "error", "ok"]
+    assert verdicts[1].raw.startswith("ChatError: 3 attempts failed") and verdicts[1].verdict is None
+    assert store.count() == 2
+    broken["now"] = False
+    asked = sum(server.asked.values())
+    assert [v.status for v in run_judge(judge, pairs(3), store, orders=("ab",))] == ["ok"] * 3
+    assert sum(server.asked.values()) == asked + 1
+
+
+def test_a_refused_item_is_not_sent_again(serve):
+    server = serve(respond=lambda body, text: (400, {"error": "no"}) if "Question 1?" in text else good_reply(body))
+    verdicts = run_judge(judge_of(), pairs(2), VerdictStore(":memory:"), orders=("ab",))
+    assert [v.status for v in verdicts] == ["ok", "error"] and sum(server.asked.values()) == 2
+    assert "400" in verdicts[1].raw
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, "no"), (403, "no"), (404, "no model"), (302, "there"), (429, "insufficient_quota")]
+)
+def test_where_nothing_can_succeed_the_rest_is_not_asked(serve, status, said):
+    server = serve(respond=lambda body, text: (status, {"error": {"code": said, "message": f"{KEY} {said}"}}))
+    verdicts = run_judge(judge_of(concurrency=2), pairs(40), VerdictStore(":memory:"), orders=("ab",))
+    assert {v.status for v in verdicts} == {"error"} and sum(server.asked.values()) <= 4
+    assert all(str(status) in v.raw and KEY not in v.raw for v in verdicts)
+
+
+def test_a_server_that_is_gone_is_given_up(serve, monkeypatch):
+    server = serve()
+    judge = judge_of(attempts=2, give_up_after=5)
+    monkeypatch.setattr(judge, "base_url", f"http://127.0.0.1:{closed_port()}/v1")
+    started = time.monotonic()
+    replies = judge.judge([REQUEST] * 200)
+    assert {reply.status for reply in replies} == {"error"} and time.monotonic() - started < 20
+    assert any("requests in a row have failed" in reply.raw for reply in replies)
+    assert not server.asked
+
+
+def closed_port():
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_a_server_that_asks_for_hours_is_not_waited_for(serve):
+    serve(lambda text, attempt: "429", retry_after="7200")
+    started = time.monotonic()
+    (reply,) = judge_of().judge([REQUEST])
+    assert reply.status == "error" and "7,200 s" in reply.raw and time.monotonic() - started < 5
+
+
+def test_one_pair_that_cannot_be_asked_about_costs_no_other(serve):
+    serve()
+    requests = [REQUEST, Request("Which?", "right", "wrong", reference="It is."), REQUEST]
+    statuses = [reply.status for reply in judge_of(strategy="reference").judge(requests)]
+    assert statuses == ["error", "ok", "error"]
+
+
+def test_replies_are_stored_one_by_one(serve):
+    server = serve(lambda text, attempt: "hang" if "Question 3?" in text else None, hang=30)
+    judge, store = judge_of(timeout=30.0), VerdictStore(":memory:")
+    seen = []
+    put = store.put
+
+    def watch(*args, **more):
+        put(*args, **more)
+        seen.append(store.count())
+        if store.count() == 5:
+            raise KeyboardInterrupt
+
+    store.put = watch
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_judge(judge, pairs(6), store, orders=("ab",))
+    assert time.monotonic() - started < 10, "what hangs is cancelled"
+    store.put, server.plan = put, lambda text, attempt: None
+    assert {v.status for v in run_judge(judge, pairs(6), store, orders=("ab",))} == {"ok"}
+    assert Counter(server.asked.values()) == {1: 5, 2: 1}
+
+
+def test_a_stream_that_is_closed_stops_its_work():
+    reached = []
+
+    async def work(put):
+        try:
+            for n in range(1000):
+                put(n)
+                await asyncio.sleep(0.01)
+        finally:
+            reached.append("end")
+
+    stream = streamed(work)
+    assert next(stream)[0] == 0
+    stream.close()
+    assert reached == ["end"]
+
+
+def test_a_stream_passes_on_what_was_raised():
+    async def work(put):
+        put(1)
+        raise ZeroDivisionError("here")
+
+    stream = streamed(work)
+    assert next(stream) == [1]
+    with pytest.raises(ZeroDivisionError, match="here"):
+        next(stream)
+
+
+# ---------------------------------------------------------------- pace and budget
+
+
+def test_concurrency_halves_once_for_a_burst_and_grows_slowly():
+    async def play():
+        pace = Concurrency(16, 20)
+        async with pace.slot() as token, pace.slot() as other:
+            pace.overloaded(token)
+            pace.overloaded(other)
+        assert (pace.limit, pace.lowest, pace.halvings) == (8, 8, 1)
+        for _ in range(8):
+            pace.succeeded()
+        assert 8.8 < pace.limit < 9
+        for _ in range(1000):
+            pace.succeeded()
+        assert pace.limit == 20
+        for _ in range(20):
+            async with pace.slot() as token:
+                pace.overloaded(token)
+        assert pace.limit == pace.lowest == 1
+
+    asyncio.run(play())
+
+
+def test_no_more_run_at_once_than_allowed(serve):
+    server = serve(delay=0.01)
+    judge_of(concurrency=3, most=3).judge([request_of(pair, "ab") for pair in pairs(30)])
+    assert server.most_at_once <= 3
+
+
+@pytest.mark.parametrize(("start", "most"), [(0, 4), (5, 4)])
+def test_impossible_concurrency_is_refused(serve, start, most):
+    serve()
+    with pytest.raises(JudgeUnavailable, match="concurrency"):
+        judge_of(concurrency=start, most=most)
+
+
+def test_no_window_holds_more_than_the_rate():
+    async def play():
+        limit, times = RateLimit(5, window=0.2), []
+
+        async def one():
+            await limit.take(1)
+            times.append(time.monotonic())
+
+        await asyncio.gather(*(one() for _ in range(17)))
+        return sorted(times)
+
+    times = asyncio.run(play())
+    assert all(later - earlier >= 0.2 for earlier, later in zip(times, times[5:], strict=False))
+    assert times[-1] - times[0] < 2
+
+
+def test_a_request_above_the_rate_waits_for_an_empty_window():
+    async def play():
+        limit = RateLimit(10, window=0.1)
+        await limit.take(1)
+        started = time.monotonic()
+        entry = await limit.take(50)
+        assert time.monotonic() - started >= 0.1
+        limit.settle(entry, 2)
+        started = time.monotonic()
+        await limit.take(8)
+        assert time.monotonic() - started < 0.05
+
+    asyncio.run(play())
+
+
+def test_a_budget_is_never_exceeded(serve):
+    server = serve()
+    judge = judge_of(max_total_tokens=20_000, max_tokens=1000)
+    verdicts = run_judge(judge, pairs(200), VerdictStore(":memory:"), orders=("ab",))
+    counted = Counter(v.status for v in verdicts)
+    assert counted["ok"] > 5 and counted["error"] > 5
+    used = judge.budget.tokens_in + judge.budget.tokens_out
+    worst = judge.forecast([request_of(pairs(1)[0], "ab")])
+    assert 20_000 - worst.tokens_in - worst.most_tokens_out < used <= 20_000, "spent to the last request, no further"
+    assert judge.budget.in_flight == 0
+    assert all("budget" in v.raw for v in verdicts if v.status == "error")
+    assert sum(server.asked.values()) == counted["ok"]
+
+
+def test_costs_are_counted_in_the_declared_prices(serve):
+    server = serve()
+    judge = judge_of(max_cost=1.0, price_in=2.0, price_out=10.0)
+    judge.judge([REQUEST, TURNED])
+    used = [good_reply(body)["usage"] for body in server.bodies]
+    cost = sum(u["prompt_tokens"] * 2 + u["completion_tokens"] * 10 for u in used) / 1e6
+    assert judge.budget.cost(judge.budget.tokens_in, judge.budget.tokens_out) == pytest.approx(cost)
+    with pytest.raises(BudgetSpent):
+        Budget(0.001, None, 2.0, 10.0).reserve(1, 100)
+
+
+def test_a_cost_needs_prices(serve):
+    serve()
+    with pytest.raises(JudgeUnavailable, match="price_in"):
+        judge_of(max_cost=1.0)
+
+
+def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
+    server = serve()
+    judge, store = judge_of(price_in=1.0, price_out=2.0, max_tokens=100), VerdictStore(":memory:")
+    run_judge(judge, pairs(4), store, orders=("ab",))
+    sent = sum(server.asked.values())
+    foreseen = judge.forecast(waiting_requests(judge, pairs(10), store, orders=("ab",)))
+    assert sum(server.asked.values()) == sent
+    assert (foreseen.requests, foreseen.calls, foreseen.most_tokens_out, foreseen.impossible) == (6, 6, 600, 0)
+    assert foreseen.most_cost == pytest.approx((foreseen.tokens_in + 2 * 600) / 1e6)
+    assert "6 verdicts: 6 calls" in str(foreseen)
+    bare = judge_of(strategy="reference").forecast([REQUEST])
+    assert (bare.impossible, bare.calls, bare.most_cost) == (1, 0, None)
+
+
+@pytest.mark.parametrize("text", ["Hello there, how are you?", "你好，今天天气怎么样？", "", "x" * 1000])
+def test_tokens_are_estimated_rather_too_many(text):
+    estimate = estimated_tokens([{"content": text}])
+    assert len(text) / 4 < estimate <= len(text.encode()) + 8
+
+
+# ---------------------------------------------------------------- environment and secrets
+
+
+@pytest.mark.parametrize("missing", ["OPENAI_BASE_URL", "OPENAI_API_KEY"])
+def test_a_missing_variable_is_named(monkeypatch, missing):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv(missing, " ")
+    with pytest.raises(JudgeUnavailable, match=f"{missing} is not set"):
+        load_judge("openai/tiny")
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "ftp://x/v1", "http://", "http://me:secret@host/v1", "http://h/v1?k=1"]
+)
+def test_a_wrong_address_is_told_without_showing_it(monkeypatch, url):
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(JudgeUnavailable, match="OPENAI_BASE_URL must be") as told:
+        load_judge("openai/tiny")
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("key", ["sk-a b", "sk-a\nb", "sk-…"])
+def test_a_key_that_is_none_is_not_shown(monkeypatch, key):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(JudgeUnavailable, match="OPENAI_API_KEY holds") as told:
+        load_judge("openai/tiny")
+    assert key not in str(told.value)
+
+
+def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    server = serve(lambda text, attempt: "500", respond=lambda body, text: good_reply(body, f"[[A]] {KEY}"))
+    judge = judge_of()
+    (failed,) = judge.judge([REQUEST])
+    server.plan = lambda text, attempt: None
+    (fine,) = judge.judge([REQUEST])
+    assert failed.status == "error" and "[key]" in failed.raw and fine.raw == "[[A]] [key]"
+    shown = [repr(judge), str(vars(judge)), repr(judge.pace), judge.name, judge.decoding, failed.raw, caplog.text]
+    assert KEY not in "".join([*shown, *capfd.readouterr()])
+    assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in server.headers)
+    with pytest.raises(TypeError, match="not written down"):
+        pickle.dumps(judge)
+
+
+def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
+    serve(respond=lambda body, text: good_reply(body, "EMPTY sk-learn_is_a_library\n[[A]]"))
+    completion = "EMPTY sk-learn_is_a_library\n[[A]]"
+    (reply,) = judge_of().judge([REQUEST])
+    assert (reply.raw, reply.status) == (completion, "ok")
+    assert Secret("EMPTY").redacted("EMPTY") == "EMPTY"
+    assert Secret("0123456789").redacted(completion, alike=False) == completion
+
+
+def test_what_looks_like_a_key_is_taken_out_too():
+    said = "Incorrect API key provided: sk-proj-abcd1234****wxyz. hf_ABCDEFGHIJKL"
+    assert Secret("other").redacted(said) == "Incorrect API key provided: [key] [key]"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"colour": "red"}, "no setting is called 'colour'"),
+        ({"timeout": "soon"}, "not of type float"),
+        ({"attempts": "2.5"}, "not of type int"),
+        ({"attempts": "0"}, "above 0"),
+        ({"logprobs": "perhaps"}, "not of type bool"),
+        ({"structured": "yes"}, "'auto' or 'off'"),
+    ],
+)
+def test_wrong_settings_are_told(given, message):
+    with pytest.raises(JudgeUnavailable, match=message):
+        settings_of(given)
+
+
+def test_settings_may_come_as_text():
+    given = {"timeout": "2.5", "max_tokens": "7", "logprobs": "true", "strategy": "cot", "max_cost": "0.5"}
+    settings = settings_of(given)
+    assert (settings.timeout, settings.max_tokens, settings.logprobs, settings.max_cost) == (2.5, 7, True, 0.5)
+
+
+def test_only_judges_that_have_settings_take_some():
+    with pytest.raises(UnknownJudge, match="takes no settings"):
+        load_judge("baseline/longer", settings={"timeout": 1})
+
+
+@pytest.mark.parametrize("name", ["openai/", "openai/#cot", "openai/m#nonesuch", "openai/m#demonstrations"])
+def test_wrong_names_are_told(serve, name):
+    serve()
+    with pytest.raises(JudgeUnavailable):
+        load_judge(name)

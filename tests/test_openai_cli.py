@@ -1,0 +1,110 @@
+"""`judgekit judge --judge openai/...` against a real local server: exit codes, resuming, a dry run."""
+
+import json
+import os
+
+import pytest
+from chat_server import KEY, ChatServer, running
+
+from judgekit.cli import main
+
+QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with running(ChatServer()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield server
+
+
+@pytest.fixture
+def judged(tmp_path, capsys):
+    """Judge four pairs with some arguments: exit code, rows or None, standard error."""
+    rows = [
+        {
+            "id": str(n),
+            "question": f"Question {n}?",
+            "response_a": f"right {n}",
+            "response_b": f"wrong {n}",
+            "label": "A",
+        }
+        for n in range(4)
+    ]
+    path, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def run(*arguments, judge="openai/tiny"):
+        out.unlink(missing_ok=True)
+        code = main(["judge", str(path), "--out", str(out), "--judge", judge, *QUICK, *arguments])
+        said = capsys.readouterr().err
+        assert KEY not in said and "Traceback" not in said
+        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
+
+    run.folder = tmp_path
+    return run
+
+
+@pytest.mark.parametrize("judge", ["openai/tiny", "openai/tiny#vanilla-strict", "openai/tiny#single"])
+def test_a_file_is_judged(server, judged, judge):
+    code, rows, said = judged(judge=judge)
+    assert code == 0 and "accuracy 100.0%" in said
+    assert [(row["verdict"], row["status"], row["judge"]) for row in rows] == [("A", "ok", judge)] * 4
+    assert sorted(os.listdir(judged.folder)) == ["pairs.jsonl", "verdicts.jsonl"]
+
+
+def test_failed_items_give_code_3_and_are_tried_again(server, judged):
+    server.plan = lambda text, attempt: "500" if "Question 2?" in text else None
+    code, rows, said = judged()
+    assert code == 3 and [row["status"] for row in rows] == ["ok", "ok", "error", "ok"]
+    assert "id '2'" in said and "the server says 500" in said
+    server.plan = lambda text, attempt: None
+    asked = sum(server.asked.values())
+    code, rows, _ = judged()
+    assert code == 0 and {row["status"] for row in rows} == {"ok"}
+    assert sum(server.asked.values()) == asked + 2, "only the failed pair, in both orders"
+
+
+@pytest.mark.parametrize("missing", ["OPENAI_BASE_URL", "OPENAI_API_KEY"])
+def test_a_missing_variable_is_bad_usage(server, judged, monkeypatch, missing):
+    monkeypatch.delenv(missing)
+    code, rows, said = judged()
+    assert (code, rows) == (2, None) and missing in said and said.count("\n") == 1
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "judge", "wanted"),
+    [
+        (["--set", "colour=red"], "openai/tiny", "colour"),
+        (["--set", "timeout"], "openai/tiny", "NAME=VALUE"),
+        (["--set", "max_cost=1"], "openai/tiny", "price_in"),
+        ([], "openai/tiny#nonesuch", "nonesuch"),
+        ([], "openai/", "name of a model"),
+        ([], "baseline/longer", "takes no settings"),
+    ],
+)
+def test_bad_usage(server, judged, arguments, judge, wanted):
+    code, rows, said = judged(*arguments, judge=judge)
+    assert (code, rows) == (2, None) and wanted in said and said.count("\n") == 1
+    assert not server.asked
+
+
+def test_a_refused_key_is_told_and_nothing_is_lost(server, judged, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-0123456789")
+    code, rows, said = judged("--set", "concurrency=1")
+    assert code == 3 and {row["status"] for row in rows} == {"error"}
+    assert "401" in said and "sk-another" not in said and sum(server.asked.values()) == 1
+
+
+def test_a_dry_run_asks_nothing_and_writes_nothing(server, judged):
+    code, rows, said = judged("--dry-run", "--set", "price_in=1", "--set", "price_out=2")
+    assert (code, rows) == (0, None) and "8 verdicts: 8 calls" in said and "at these prices" in said
+    assert not server.asked and os.listdir(judged.folder) == ["pairs.jsonl"]
+
+
+def test_a_dry_run_of_a_judge_that_asks_nobody_is_bad_usage(judged, tmp_path, capsys):
+    pairs = tmp_path / "pairs.jsonl"
+    code = main(["judge", str(pairs), "--out", str(tmp_path / "o.jsonl"), "--judge", "baseline/longer", "--dry-run"])
+    assert code == 2 and "nothing to foretell" in capsys.readouterr().err
