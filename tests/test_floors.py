@@ -36,6 +36,7 @@ FLOORS = [
         "audit",
         "selection",
         "compare",
+        "standing",
         "prompting",
         "labelling",
         "bulk",

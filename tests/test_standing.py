@@ -1,0 +1,28 @@
+"""judgekit.standing: published judges on two axes."""
+
+import numpy as np
+import pytest
+
+from judgekit.intervals import proportion_interval
+from judgekit.standing import published_standing
+
+QUALITY = {"pandalm": "accuracy", "autoj": "agreement"}
+SIZES = {"pandalm": 999, "autoj": 1392, "llmbar_neighbor": 134, "llmbar_manual": 46}
+
+
+def test_published_judges_stand_where_their_figures_say():
+    table = published_standing(QUALITY, ["llmbar_neighbor", "llmbar_manual"], SIZES).set_index("judge")
+    row = table.loc["PandaLM-7B, published"]
+    assert row["x"] == pytest.approx((0.6757 + 0.400) / 2, abs=1e-3)
+    assert row["y"] == pytest.approx((0.165 * 134 + 0.261 * 46) / 180, abs=1e-3)
+    assert (table["x_low"] < table["x"]).all() and (table["y"] < table["y_high"]).all()
+    assert "Prometheus-7B, published" not in table.index  # it has no figure on PandaLM
+
+
+def test_wilsons_interval_covers():
+    rng = np.random.default_rng(0)
+    hits = rng.binomial(80, 0.15, 4000)
+    ends = np.array([proportion_interval(k / 80, 80) for k in hits])
+    covered = ((ends[:, 0] <= 0.15) & (ends[:, 1] >= 0.15)).mean()
+    assert 0.93 < covered < 0.97
+    assert proportion_interval(0.0, 10)[0] == pytest.approx(0, abs=1e-12)
