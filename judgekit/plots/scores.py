@@ -86,7 +86,7 @@ def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=Tr
     return axes.flat[0] if axes.size == 1 else axes
 
 
-def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chance=None, width=COLUMN):
+def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chance=None, width=COLUMN, height=None):
     """Two scores of each judge against each other, with the intervals of both and the judges' names.
 
     Parameters
@@ -95,9 +95,11 @@ def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chanc
         Columns ``judge, x, x_low, x_high, y, y_low, y_high``; optional ``label`` (default: the judge).
     chance : pair of float, optional
         Dashed lines at chance for x and y.
+    height : float, optional
+        Inches (default: a little less than the width).
     """
     table = required(table, "judge", "x", "x_low", "x_high", "y", "y_low", "y_high")
-    ax = axes_of(ax, width, 0.86 * width)
+    ax = axes_of(ax, width, height or 0.86 * width)
     points, bars = [], []
     for (_, row), x_error, y_error in zip(
         table.iterrows(),
