@@ -31,11 +31,11 @@ REQUESTS = st.builds(Request, question=TEXT, first=TEXT, second=TEXT)
 TINY = RelevanceRecipe(
     r=4,
     layers=1,
-    steps=3,
-    questions_per_step=6,
+    steps=4,
+    questions_per_step=16,
     group=2,
-    eval_every=3,
-    lr=3e-3,
+    eval_every=4,
+    lr=1e-3,
     bf16=False,
 )
 SWAP_PROOF = ("longer", "shorter", "features", "encoder")
@@ -45,7 +45,7 @@ LONG = "Paris is the capital of France, as everybody knows. " * 2000  # a hundre
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Stand-ins for the trained judges: both fitted on sample pairs, so that no part is zero."""
-    train, validation = load_sample("sample_train"), load_sample("sample_validation")[:12]
+    train, validation = load_sample("sample_train"), load_sample("sample_validation")[:30]
     folder = tmp_path_factory.mktemp("judges")
     save_features(fit_features(feature_table(train)), folder / "features")
     shares = {"sample_train": 1.0}

@@ -577,7 +577,7 @@ def study(made, tmp_path_factory):
 
 
 def test_every_level_changes_something():
-    base = Level(TINY)
+    base = Level(RelevanceRecipe())
     levels = levels_of(base, FACTORS)
     assert len(levels) == 1 + sum(map(len, FACTORS.values())) and levels[BASE, BASE] == base
     assert all(level != base for key, level in levels.items() if key != (BASE, BASE))
