@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 
 from judgekit import paths, results
-from judgekit.results import Excerpt, Number, save_figure, save_results, save_table, slug, unique_slugs
+from judgekit.results import (
+    Excerpt,
+    Number,
+    load_data,
+    save_data,
+    save_figure,
+    save_results,
+    save_table,
+    slug,
+    unique_slugs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +213,13 @@ def test_unchanged_figure_is_an_unchanged_file():
         return path.read_bytes(), path.with_suffix(".png").read_bytes()
 
     assert draw() == draw()
+
+
+def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
+    frame = pd.DataFrame({"item_id": ["1", "2"], "split": ["train", "validation"]})
+    contents = []
+    for process in (7, 4242):
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
+        contents.append(save_data("test", "some_split", frame).read_bytes())
+    assert contents[0] == contents[1]
+    assert load_data("test", "some_split").astype(str).equals(frame)
