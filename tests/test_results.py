@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 
 from judgekit import paths, results
-from judgekit.results import Excerpt, Number, Stacked, save_figure, save_results, save_table, slug, unique_slugs
+from judgekit.results import (
+    Excerpt,
+    Number,
+    load_data,
+    save_data,
+    save_figure,
+    save_results,
+    save_table,
+    slug,
+    unique_slugs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -170,20 +180,6 @@ def test_table_of_excerpts_and_sections():
     assert r"\cutmark" in tex and r"x y\|z" in path.with_suffix(".md").read_text()
 
 
-def test_two_lines_in_a_cell():
-    rows = [{"judge": "x_1", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
-    path = save_table("sample", "stacked", rows, stacked=True)
-    tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
-    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
-    assert (
-        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
-        and r"\begin{tabular}{@{}lrr@{}}" in tex
-    )
-    assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
-    one_line = save_table("sample", "beside", rows[:1]).read_text()
-    assert r"\ensuremath{-}25.0 (\ensuremath{-}50.0 to 10.0)" in one_line
-
-
 def test_ties_as_printed_are_all_bold():
     rows = [{"v": Number(0.50001, spec=".1%")}, {"v": Number(0.50002, spec=".1%")}, {"v": Number(0.4, spec=".1%")}]
     assert save_table("sample", "t", rows, best={"v": "max"}).read_text().count("textbf") == 2
@@ -217,3 +213,13 @@ def test_unchanged_figure_is_an_unchanged_file():
         return path.read_bytes(), path.with_suffix(".png").read_bytes()
 
     assert draw() == draw()
+
+
+def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
+    frame = pd.DataFrame({"item_id": ["1", "2"], "split": ["train", "validation"]})
+    contents = []
+    for process in (7, 4242):
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
+        contents.append(save_data("test", "some_split", frame).read_bytes())
+    assert contents[0] == contents[1]
+    assert load_data("test", "some_split").astype(str).equals(frame)

@@ -1,5 +1,7 @@
 """Tables keyed by item id that a notebook leaves for later notebooks."""
 
+import gzip
+
 import pandas as pd
 
 from judgekit import paths
@@ -19,11 +21,12 @@ def save_data(run, name, frame):
     Returns
     -------
     pathlib.Path
-        No date is written into the file: an unchanged table is an unchanged file.
+        Neither a date nor the temporary file's name is written into it: an unchanged table is an unchanged file.
     """
     path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
     with replaced(path) as temporary:
-        frame.to_csv(temporary, index=False, compression={"method": "gzip", "mtime": 0, "compresslevel": 9})
+        text = frame.to_csv(index=False, lineterminator="\n")
+        temporary.write_bytes(gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0))
     return path
 
 
