@@ -12,6 +12,7 @@ from judgekit import paths, results
 from judgekit.results import (
     Excerpt,
     Number,
+    Stacked,
     load_data,
     save_data,
     save_figure,
@@ -178,6 +179,20 @@ def test_table_of_excerpts_and_sections():
     tex = path.read_text()
     assert tex.count(r"\multicolumn{2}{@{}l}{\textit{") == 2 and "{@{}p{5cm}r@{}}" in tex and "1,000" in tex
     assert r"\cutmark" in tex and r"x y\|z" in path.with_suffix(".md").read_text()
+
+
+def test_two_lines_in_a_cell():
+    rows = [{"judge": "x_1", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
+    path = save_table("sample", "stacked", rows, stacked=True)
+    tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
+    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
+    assert (
+        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
+        and r"\begin{tabular}{@{}lrr@{}}" in tex
+    )
+    assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
+    one_line = save_table("sample", "beside", rows[:1]).read_text()
+    assert r"\ensuremath{-}25.0 (\ensuremath{-}50.0 to 10.0)" in one_line
 
 
 def test_ties_as_printed_are_all_bold():
