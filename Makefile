@@ -62,7 +62,7 @@ readme: $(READY) ## write the tables of the README anew from the laptop results
 ship: $(READY) ## make the judges of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
 	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
-	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,training.json} judgekit/pretrained/minilm/
+	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,training.json} judgekit/pretrained/minilm/
 	@$(BIN)/python -m judgekit.readme
 
 latex:

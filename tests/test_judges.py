@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from judgekit.davidson import outcome_probabilities
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
 from judgekit.judges.encoder import EncoderJudge, token_batches
+from judgekit.judges.encoder_model import TextEncoder, native_bf16
 from judgekit.judges.features import FeaturesJudge, reply_of
 from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Turn, Verdict
@@ -22,6 +24,7 @@ from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES
 from judgekit.training.encoder import save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
+from judgekit.training.material import make_material
 from judgekit.training.recipe import RelevanceRecipe
 
 STEADY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -48,10 +51,10 @@ def folders(tmp_path_factory):
     train, validation = load_sample("sample_train"), load_sample("sample_validation")[:30]
     folder = tmp_path_factory.mktemp("judges")
     save_features(fit_features(feature_table(train)), folder / "features")
-    shares = {"sample_train": 1.0}
-    report = train_encoder(TINY, train, shares, {"v": validation}, folder / "tiny", progress=False)
+    material = make_material(train, {"sample_train": 1.0}, {"v": validation}, TextEncoder())
+    report = train_encoder(TINY, material, folder / "tiny", progress=False)
     assert report["relevance"]["best_step"] == TINY.steps
-    save_encoder(TINY, report["quality"], report["fitted"][0.25], folder / "tiny")  # whatever the choice was
+    save_encoder(TINY, report["reader"], report["fitted"][0.25], folder / "tiny")  # whatever the choice was
     return {"features": folder / "features", "encoder": folder / "tiny"}
 
 
@@ -264,9 +267,8 @@ def test_the_same_text_twice_is_a_tie_whatever_the_rounding(judges, text):
 
 
 def test_equal_scores_tie_even_where_ties_are_improbable():
-    assert reply_of(0.0, -50.0).verdict == "tie"
-    assert reply_of(1e-4, -50.0).verdict == "first"
-    assert reply_of(1.0, 5.0).verdict == "tie"
+    for difference, log_nu, verdict in ((0.0, -50.0, "tie"), (1e-4, -50.0, "first"), (1.0, 5.0, "tie")):
+        assert reply_of(outcome_probabilities(difference, log_nu)).verdict == verdict
 
 
 @pytest.mark.parametrize("key", ["features", "pair_features"])
@@ -307,6 +309,11 @@ def odd_requests():
     return [*odd, Request(LONG, "Yes.", "No."), Request("", "a", "b"), Request("And then?", "a", "b", turns=turns)]
 
 
+def exact(folder, **options):
+    """The judge in single precision, in which its replies depend on nothing but the request."""
+    return EncoderJudge(folder, bf16=False, **options)
+
+
 def numbers_of(replies):
     return np.array([(r.p_first, r.p_second, r.p_tie, r.score_first, r.score_second) for r in replies])
 
@@ -314,7 +321,7 @@ def numbers_of(replies):
 @pytest.fixture(scope="module")
 def expected(folders):
     requests = [*odd_requests(), *requests_of(8)]
-    return requests, EncoderJudge(folders["encoder"]).judge(requests)
+    return requests, exact(folders["encoder"]).judge(requests)
 
 
 def same(replies, expected):
@@ -323,7 +330,7 @@ def same(replies, expected):
 
 
 def test_the_stand_in_is_a_trained_judge(folders, expected):
-    judge = EncoderJudge(folders["encoder"])
+    judge = exact(folders["encoder"])
     assert judge.config["gate"] and all(np.abs(part).sum() > 0 for part in judge.surface.parts.values())
     adapter = load_file(folders["encoder"] / "adapter" / "adapter_model.safetensors")
     assert adapter and all(tensor.abs().sum() > 0 for tensor in adapter.values())
@@ -337,13 +344,13 @@ def test_the_stand_in_is_a_trained_judge(folders, expected):
 @pytest.mark.parametrize("batch_tokens", [1, 300, 100_000])
 def test_verdicts_do_not_depend_on_the_batch(folders, expected, batch_tokens):
     requests, replies = expected
-    same(EncoderJudge(folders["encoder"], batch_tokens=batch_tokens).judge(requests), replies)
+    same(exact(folders["encoder"], batch_tokens=batch_tokens).judge(requests), replies)
 
 
 def test_verdicts_do_not_depend_on_the_order_of_rows(folders, expected):
     requests, replies = expected
-    same(EncoderJudge(folders["encoder"]).judge(requests[::-1])[::-1], replies)
-    alone = EncoderJudge(folders["encoder"])
+    same(exact(folders["encoder"]).judge(requests[::-1])[::-1], replies)
+    alone = exact(folders["encoder"])
     same([alone.judge([request])[0] for request in requests[:9]], replies[:9])
 
 
@@ -353,7 +360,7 @@ def test_verdicts_do_not_depend_on_the_number_of_threads(folders, expected):
     try:
         for n_threads in {1, 2, before}:
             torch.set_num_threads(n_threads)
-            same(EncoderJudge(folders["encoder"]).judge(requests), replies)
+            same(exact(folders["encoder"]).judge(requests), replies)
     finally:
         torch.set_num_threads(before)
 
@@ -361,21 +368,31 @@ def test_verdicts_do_not_depend_on_the_number_of_threads(folders, expected):
 def test_the_cache_changes_nothing_and_is_bounded(folders, expected, monkeypatch):
     monkeypatch.setattr("judgekit.judges.encoder.CACHE_SIZE", 10)
     requests, replies = expected
-    judge = EncoderJudge(folders["encoder"])
+    judge = exact(folders["encoder"])
     for _ in range(2):
         same(judge.judge(requests), replies)
         assert len(judge.cache) <= 10
 
 
+def test_a_faster_format_gives_the_same_verdicts(folders):
+    if not native_bf16():
+        pytest.skip("this processor has no bfloat16 of its own, so judges never use it here")
+    requests = requests_of(200)
+    fast, slow = (EncoderJudge(folders["encoder"], bf16=bf16) for bf16 in (True, False))
+    verdicts = [[reply.verdict for reply in judge.judge(requests)] for judge in (fast, slow)]
+    assert np.mean([a == b for a, b in zip(*verdicts, strict=True)]) >= 0.99
+    assert fast.fingerprint != slow.fingerprint and EncoderJudge(folders["encoder"]).bf16
+
+
 def test_tokens_are_counted_up_to_the_limits(folders):
-    judge = EncoderJudge(folders["encoder"])
+    judge = exact(folders["encoder"])
     short, long = judge.judge([Request("Hi?", "Hello.", "Hello."), Request(LONG, LONG, "Hello.")])
     assert short.tokens_in == 4 + 4 + 4  # two words or marks and two frames each
     assert long.tokens_in == TINY.max_question_tokens + TINY.max_response_tokens + 4
 
 
 def test_the_ends_of_a_long_response_are_read(folders):
-    judge = EncoderJudge(folders["encoder"])
+    judge = exact(folders["encoder"])
     filler = "word " * 5000
     ends = [judge.encoder.token_ids(text, 64) for text in ("start " + filler, filler + "finish", filler)]
     assert all(len(ids) == 64 for ids in ends)

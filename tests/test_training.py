@@ -10,30 +10,26 @@ import pytest
 import torch
 
 from judgekit.davidson import outcome_probabilities
+from judgekit.gate import PARAPHRASE
+from judgekit.judges import request_of
+from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.encoder_model import TextEncoder
 from judgekit.judges.features import FeaturesJudge
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES
 from judgekit.training import relevance as training_relevance
-from judgekit.training.bank import (
-    PARAPHRASE,
-    AnswerBank,
-    draw_questions,
-    make_bank,
-    meant_for,
-    misleading_pairs,
-    share_of,
-)
-from judgekit.training.encoder import bank_of, parts_of, train_encoder
+from judgekit.training.bank import AnswerBank, Embedder, draw_questions, make_bank, meant_for, share_of
+from judgekit.training.constructed import BESIDE, BROKEN, KINDS, constructed_pairs, demands_between
+from judgekit.training.encoder import reader_of, save_encoder, train_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
-from judgekit.training.gate import OPEN, GateTable, choose_share, compare_gates, fit_gate
+from judgekit.training.gate import ALWAYS_OPEN, choose_share, compare_gates, fit_gate, fit_relevance
 from judgekit.training.losses import contrastive_loss, davidson_loss
+from judgekit.training.material import Material, make_material, parts_of
 from judgekit.training.mixture import (
     BASE,
     FACTORS,
     Level,
-    Material,
     learnt_from,
     levels_of,
     questions_of,
@@ -41,7 +37,8 @@ from judgekit.training.mixture import (
     study_table,
 )
 from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, train_relevance
+from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, load_encoder, train_relevance
+from judgekit.training.tables import PairTable
 from judgekit.training.targets import (
     mixture_table,
     select_split,
@@ -82,19 +79,19 @@ class Interrupted(Exception):
 
 @pytest.fixture(scope="module")
 def made():
-    """A bank of sample pairs, and its parts."""
-    return bank_of(TRAIN, VALIDATION, (), (), TextEncoder())
+    """The material of sample pairs."""
+    return make_material(TRAIN, SHARES | {"truncated": 0.1}, VALIDATION, TextEncoder())
 
 
 def train(folder, made, recipe=TINY, **changes):
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     given = {"train": parts["train"], "validation": parts["validation"]} | changes
     return train_relevance(recipe, bank, folder=folder, progress=False, **given)
 
 
 def interrupt(folder, made, at_step, recipe=TINY):
     """A run that ends with an exception before the given step."""
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     trainer = RelevanceTrainer(recipe, bank, parts["train"], parts["validation"], folder)
     train_step = trainer.train_step
 
@@ -139,7 +136,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path)
 @pytest.mark.parametrize("change", [{"lr": 1e-3}, {"seed": 1}, None], ids=["learning rate", "seed", "data"])
 def test_a_checkpoint_of_another_run_is_not_continued(made, tmp_path, change):
     interrupt(tmp_path, made, at_step=3)
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     questions = parts["train"] if change else parts["train"][:-1]
     other = RelevanceTrainer(replace(TINY, **(change or {})), bank, questions, parts["validation"], tmp_path)
     other.resume()
@@ -158,7 +155,7 @@ def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
 
 
 def test_what_is_trained_is_small_and_moves(finished, made, tmp_path):
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     trainer = RelevanceTrainer(TINY, bank, parts["train"], parts["validation"], tmp_path)
     before = {name: value.detach().clone() for name, value in trainer.trainable().items()}
     frozen = {n: p.detach().clone() for n, p in trainer.encoder.model.named_parameters() if not p.requires_grad}
@@ -189,7 +186,7 @@ def test_the_kept_state_is_the_best(finished):
 
 
 def test_training_and_validation_share_no_question(made, tmp_path):
-    _bank, parts = made
+    parts = made.parts
     with pytest.raises(ValueError, match="1 validation questions are also training questions"):
         train(tmp_path, made, train=np.append(parts["train"], parts["validation"][0]))
     with pytest.raises(ValueError, match="at least two"):
@@ -197,7 +194,7 @@ def test_training_and_validation_share_no_question(made, tmp_path):
 
 
 def test_every_text_is_part_of_the_identity(made):
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     base = identity_of(TINY, bank, parts["train"], parts["validation"])
     changed = replace(bank, responses=[["other"], *bank.responses[1:]])
     everything = np.arange(len(bank.questions))
@@ -230,7 +227,7 @@ def test_all_responses_are_meant_for_their_question():
 
 
 def test_neighbours_are_close_but_no_paraphrases(made):
-    bank, _ = made
+    bank = made.bank
     cosines = bank.vectors @ bank.vectors.T
     assert sum(map(len, bank.near)) > 0
     for i, near in enumerate(bank.near):
@@ -239,7 +236,7 @@ def test_neighbours_are_close_but_no_paraphrases(made):
 
 
 def test_parts_are_cut_by_the_question_alone(made):
-    bank, parts = made
+    bank, parts = made.bank, made.parts
     joined = np.concatenate(list(parts.values()))
     assert sorted(joined) == list(range(len(bank.questions))) and len(parts["calibration"]) > 0
     assert {bank.questions[i] for i in parts["validation"]} == {p.asked for p in VALIDATION["v"]}
@@ -265,17 +262,6 @@ def test_rare_sources_are_drawn_more_often_than_their_size():
     assert first.count(4) / 3000 == pytest.approx(expected, abs=0.03)
 
 
-def test_misleading_pairs_are_longer_and_off_topic():
-    bank = replace(tiny_bank(), responses=[["r0"], ["r1", "a longer answer to question one"], ["zwei"], ["r3"], ["r4"]])
-    pairs = misleading_pairs(bank, np.arange(5), np.random.default_rng(0), per_question=40)
-    assert pairs and {p.question for p in pairs} == {"q0"}  # other neighbours are not longer, or there are none
-    for p in pairs:
-        own, other = (p.response_a, p.response_b) if p.label == "A" else (p.response_b, p.response_a)
-        i = bank.questions.index(p.question)
-        assert own in bank.responses[i] and other not in bank.responses[i] and len(other) > 1.15 * len(own)
-    assert 0.2 < np.mean([p.label == "A" for p in pairs]) < 0.8
-
-
 def test_made_banks_hold_what_was_found():
     found = {"Why?": ("s", ["because"]), "How?": ("t", ["so", "thus"])}
     bank = make_bank(found, TextEncoder())
@@ -287,13 +273,117 @@ def test_made_banks_hold_what_was_found():
     assert np.linalg.norm(bank.vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
+# ---------------------------------------------------------------- constructed pairs
+
+
+@pytest.fixture(scope="module")
+def wordy():
+    """A bank of three close questions and a far one, with responses long enough to break."""
+    texts = [
+        [
+            f"Answer {i}.{j} says {'something quite specific ' * (3 + 4 * j)}about subject {i}. It ends here."
+            for j in (0, 1)
+        ]
+        for i in range(4)
+    ]
+    near = [np.array([1, 2]), np.array([0, 2]), np.array([0, 1]), np.array([], int)]
+    return AnswerBank([f"What is subject {i}?" for i in range(4)], texts, ["s"] * 4, np.eye(4, dtype=np.float32), near)
+
+
+def sides(made):
+    """The better and the worse response of a constructed pair."""
+    return (made.response_a, made.response_b) if made.label == "A" else (made.response_b, made.response_a)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constructed_pairs_are_seeded_and_stand_in_either_order(wordy, kind):
+    pairs = constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40)
+    assert pairs == constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40)
+    assert len({p.item_id for p in pairs}) == len(pairs) > 20
+    assert 0.3 < np.mean([p.label == "A" for p in pairs]) < 0.7
+    for p in pairs:
+        own, other = sides(p)
+        assert own in wordy.responses[wordy.questions.index(p.cluster_id)] and own != other
+        assert (p.benchmark, p.label_kind) == (kind, "objective")
+    assert {p.cluster_id for p in constructed_pairs(kind, wordy, np.array([0, 1]), 0)} <= set(wordy.questions[:2])
+
+
+def test_an_unknown_kind_is_refused(wordy):
+    with pytest.raises(KeyError, match="no kind 'wrong'; there are neighbours"):
+        constructed_pairs("wrong", wordy, np.arange(4), 0)
+
+
+def test_what_is_beside_the_question_answers_another_one(wordy):
+    for kind in BESIDE:
+        for p in constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40):
+            i = wordy.questions.index(p.question)
+            own, other = sides(p)
+            (j,) = [j for j, texts in enumerate(wordy.responses) if other in texts]
+            assert (j in wordy.near[i]) == (kind != "eloquent") and j != i
+            assert kind == "exchanged" or len(other) > 1.15 * len(own)
+
+
+def test_exchanged_responses_are_right_as_often_as_wrong(wordy):
+    pairs = constructed_pairs("exchanged", wordy, np.arange(4), 0, per_question=20)
+    better, worse = zip(*map(sides, pairs), strict=True)
+    assert sorted(better) == sorted(worse)
+
+
+def test_broken_responses_are_the_right_ones_broken(wordy):
+    for kind in BROKEN:
+        for p in constructed_pairs(kind, wordy, np.arange(4), 0, per_question=20):
+            own, other = sides(p)
+            if kind == "truncated":
+                assert own.startswith(other) and len(other) < 0.8 * len(own)
+            if kind == "repeated":
+                assert own.split(".")[0] in other and len(other) > 1.15 * len(own)
+            if kind == "echoed":
+                assert p.question in other
+            if kind == "shuffled":
+                assert sorted(own.split(" ")) == sorted(other.split(" "))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "demand"),
+    [
+        ("one two", "one two three four five six", "Use at most 4 words."),
+        ("one two three four five six", "one two", "Use more than 4 words."),
+        ("1. one\n2. two", "one and two", "Answer with a numbered list."),
+        ("one and two", "1. one\n2. two", "Do not answer with a list."),
+        ("in two days", "in 2 days", "Do not use any digits."),
+        ("say hello", "say goodbye", 'Use the word "hello".'),
+        ("say hello", "say goodbye", 'Do not use the word "goodbye".'),
+    ],
+)
+def test_a_demand_is_met_by_the_first_alone(first, second, demand):
+    assert demand in demands_between(first, second, np.random.default_rng(0))
+    assert demand not in demands_between(second, first, np.random.default_rng(0))
+
+
+def test_constructed_pairs_of_training_are_about_training_questions(made):
+    asked = {p.asked for p in made.train if p.benchmark == "truncated"}
+    held_out = {made.bank.questions[i] for i in made.parts["validation"]}
+    assert asked and not asked & held_out
+    assert {p.cluster_id for p in made.constructed("validation")} <= held_out
+    assert [p for p in made.train if p.benchmark == "sample_train"] == TRAIN
+
+
 # ---------------------------------------------------------------- the gate
+
+READ = {"weight": [10.0, 0.0, 0.0], "bias": -5.0}
 
 
 def table_of(cosines, target, outcomes=(0.45, 0.45, 0.1)):
-    n = len(cosines)
-    return GateTable(
-        np.tile(outcomes, (n, 1)), np.array(cosines), np.eye(3)[target], np.ones(n, bool), [str(i) for i in range(n)]
+    n, cosines = len(cosines), np.array(cosines)
+    a, b = (np.repeat(cosines[:, [i]], 3, axis=1) for i in (0, 1))
+    return PairTable(
+        outcomes=np.tile(outcomes, (n, 1)),
+        inputs_a=a,
+        inputs_b=b,
+        likeness=cosines[:, 2],
+        target=np.eye(3)[target],
+        tied=np.ones(n, bool),
+        clusters=[str(i) for i in range(n)],
     )
 
 
@@ -302,23 +392,42 @@ def drawn():
     """Ordinary pairs, both on topic and of one subject, and misleading ones, where cosines tell."""
     rng = np.random.default_rng(0)
     on = rng.normal(0.7, 0.1, (400, 2))
-    ordinary = table_of(np.column_stack([on, rng.normal(0.8, 0.1, 400)]), rng.integers(0, 2, 400))
+    ordinary = table_of(np.column_stack([on, rng.normal(0.8, 0.1, 400)]), rng.choice(3, 400, p=[0.45, 0.45, 0.1]))
     off = np.column_stack([rng.normal(0.7, 0.1, 400), rng.normal(0.3, 0.1, 400), rng.normal(0.3, 0.1, 400)])
     return ordinary, table_of(off, np.zeros(400, int), (0.1, 0.8, 0.1))
 
 
+def judge_of(ordinary, misleading, share):
+    """A fitted gate with its relevance part."""
+    return {"relevance": READ, "gate": fit_gate(ordinary, misleading, share, READ)}
+
+
 def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
     ordinary, misleading = drawn
-    parts = fit_gate(ordinary, misleading, 0.1)
-    assert misleading.hits(OPEN).mean() == 0 and misleading.hits(parts).mean() > 0.9
-    moved = np.abs(ordinary.probabilities(parts) - ordinary.probabilities(OPEN)).max(1)
+    judge = judge_of(ordinary, misleading, 0.1)
+    assert misleading.hits(ALWAYS_OPEN).mean() == 0 and misleading.hits(judge).mean() > 0.9
+    moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_OPEN)).max(1)
     assert np.median(moved) < 0.05
-    assert parts["slope"] > 0 and parts["weight"][2] < 0
+    assert judge["gate"]["slope"] > 0 and judge["gate"]["weight"][2] < 0
+
+
+def test_relevance_is_the_log_odds_of_being_meant(drawn):
+    rng = np.random.default_rng(1)
+    cosines = np.column_stack([rng.normal(0.7, 0.2, 4000), rng.normal(0.4, 0.2, 4000), np.zeros(4000)])
+    misleading = table_of(cosines, np.zeros(4000, int))
+    found = fit_relevance(misleading, l2=0, inputs=("cosine",))
+    # Two normal distributions of one variance: slope = gap / variance, zero half-way between the means.
+    assert found["weight"] == pytest.approx([0.3 / 0.04, 0, 0], rel=0.1)
+    assert -found["bias"] / found["weight"][0] == pytest.approx(0.55, abs=0.02)
+    mirrored = replace(
+        misleading, inputs_a=misleading.inputs_b, inputs_b=misleading.inputs_a, target=misleading.target[:, [1, 0, 2]]
+    )
+    assert fit_relevance(mirrored, l2=0, inputs=("cosine",))["weight"] == pytest.approx(found["weight"], rel=1e-3)
 
 
 def test_a_greater_share_makes_a_stronger_gate(drawn):
-    biases = [fit_gate(*drawn, share)["bias"] for share in (0.02, 0.1, 0.4)]
-    hits = [drawn[1].hits(fit_gate(*drawn, share)).mean() for share in (0.001, 0.1)]
+    biases = [judge_of(*drawn, share)["gate"]["bias"] for share in (0.02, 0.1, 0.4)]
+    hits = [drawn[1].hits(judge_of(*drawn, share)).mean() for share in (0.001, 0.1)]
     assert hits[0] <= hits[1] and len(set(biases)) == 3
 
 
@@ -327,25 +436,49 @@ def test_the_gate_does_not_know_which_response_is_a(drawn):
         return replace(
             table,
             outcomes=table.outcomes[:, [1, 0, 2]],
-            cosines=table.cosines[:, [1, 0, 2]],
+            inputs_a=table.inputs_b,
+            inputs_b=table.inputs_a,
             target=table.target[:, [1, 0, 2]],
         )
 
-    parts, other = fit_gate(*drawn, 0.1), fit_gate(*map(mirrored, drawn), 0.1)
-    assert other["slope"] == pytest.approx(parts["slope"], rel=1e-3)
+    parts, other = fit_gate(*drawn, 0.1, READ), fit_gate(*map(mirrored, drawn), 0.1, READ)
+    assert other["slope"] == pytest.approx(parts["slope"], rel=1e-2)
     assert other["weight"] == pytest.approx(parts["weight"], rel=1e-2, abs=1e-2)
+
+
+def test_an_input_that_is_not_used_weighs_nothing(drawn):
+    parts = fit_gate(*drawn, 0.1, READ, inputs=("lower_relevance", "relevance_gap"))
+    assert parts["weight"][2] == 0 and parts["weight"][0] != 0
+    assert fit_relevance(drawn[1], inputs=("lead",))["weight"][0] == 0
 
 
 def test_gates_are_compared_on_ordinary_and_misleading_pairs(drawn):
     ordinary, misleading = drawn
     right = replace(ordinary, outcomes=np.where(ordinary.target > 0, 0.9, 0.05))
-    good, reckless = fit_gate(right, misleading, 0.1), {"weight": [0, 0, 0], "bias": 9.0, "slope": 30.0}
+    reckless = {"relevance": READ, "gate": {"weight": [0, 0, 0], "bias": 9.0, "slope": 3.0}}
+    good = judge_of(right, misleading, 0.1)
     table = compare_gates({0.1: good, 0.9: reckless}, {"ordinary": right}, misleading, n_boot=200)
     assert table["share"].tolist() == [0.0, 0.1, 0.9]
     assert table["ordinary"].tolist()[0] == 1 and table["ordinary"].tolist()[2] < 0.6
     assert table["misleading"].tolist()[0] == 0 and table["misleading"].tolist()[2] > 0.9
     assert table["error"].tolist()[0] == 0 and table["error"].tolist()[2] == pytest.approx(0.025, abs=0.005)
     assert choose_share(table) in (0.0, 0.1)
+
+
+def test_tables_say_what_the_judge_says(finished, made):
+    """The arrays that the gate is fitted on are those that the finished judge computes for itself."""
+    folder, _ = finished
+    quality = fit_features(made.features)
+    embedder = Embedder(load_encoder(TINY, folder))
+    reader = reader_of(made, TINY, quality, embedder)
+    parts = {"relevance": READ, "gate": {"weight": [-0.3, 0.2, -1.0], "bias": 0.5, "slope": 0.7}}
+    save_encoder(TINY, reader, parts, folder)
+    pairs = VALIDATION["v"]
+    replies = EncoderJudge(folder, bf16=False).judge([request_of(p, "ab") for p in pairs])
+    table = replace(reader.table(pairs), tied=np.ones(len(pairs), bool))
+    told = np.array([(r.p_first, r.p_second, r.p_tie) for r in replies])
+    assert told == pytest.approx(table.probabilities(parts), abs=1e-3)  # weights and other questions are stored rounded
+    assert np.abs(told - table.outcomes).max() > 0.05
 
 
 def test_the_choice_is_the_strongest_gate_within_one_standard_error():
@@ -358,8 +491,9 @@ def test_the_choice_is_the_strongest_gate_within_one_standard_error():
     assert choose_share(table.assign(error=0.0)) == 0.1
 
 
-def test_a_trained_judge_is_plain_files_without_a_machine_in_them(tmp_path, tmp_path_factory):
-    report = train_encoder(replace(TINY, steps=1), TRAIN, SHARES, VALIDATION, tmp_path / "judge", progress=False)
+def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path, tmp_path_factory):
+    report = train_encoder(replace(TINY, steps=1), made, tmp_path / "judge", progress=False)
+    assert set(report["tables"]) == {"v", *KINDS}
     assert report["share"] in report["gates"]["share"].tolist()
     files = [path for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".json", ".safetensors"}
@@ -370,12 +504,12 @@ def test_a_trained_judge_is_plain_files_without_a_machine_in_them(tmp_path, tmp_
             assert place.encode() not in content, f"{path.name} holds {place}"
 
 
-def test_a_validation_prompt_may_not_be_a_training_prompt(tmp_path):
+def test_a_validation_prompt_may_not_be_a_training_prompt():
     shared = {"v": [*VALIDATION["v"], replace(TRAIN[3], item_id="other", response_a="new")]}
     with pytest.raises(ValueError, match="also a training prompt"):
-        train_encoder(TINY, TRAIN, SHARES, shared, tmp_path)
+        make_material(TRAIN, SHARES, shared, None)
     with pytest.raises(ValueError, match="validation set v is empty"):
-        train_encoder(TINY, TRAIN, SHARES, {"v": []}, tmp_path)
+        make_material(TRAIN, SHARES, {"v": []}, None)
 
 
 # ---------------------------------------------------------------- the mixture
@@ -570,7 +704,7 @@ def test_a_saved_fit_is_the_judge(tmp_path):
 @pytest.fixture(scope="module")
 def study(made, tmp_path_factory):
     """A study of two factors with one seed; its levels, material and folder, and what it found."""
-    material = Material(TRAIN, SHARES, VALIDATION, *made)
+    material = made
     levels = levels_of(Level(replace(TINY, steps=1)), ["gate_strength", "negatives"])
     folder = tmp_path_factory.mktemp("study")
     return levels, material, folder, run_study(levels, material, [0], folder)
@@ -587,15 +721,18 @@ def test_every_level_changes_something():
 
 def test_levels_choose_their_data(made):
     mixed = [replace(TRAIN[0], benchmark="other", label_kind="human"), replace(TRAIN[1], label="tie"), *TRAIN[2:]]
-    material = Material(mixed, SHARES | {"other": 1.0}, VALIDATION, *made)
+    material = Material(mixed, made.shares | {"other": 1.0}, VALIDATION, made.bank, made.parts)
     base = Level(TINY)
     assert learnt_from(base, material) == list(range(len(mixed)))
     assert learnt_from(base.changed(sources=("other",)), material) == [0]
     assert learnt_from(base.changed(label_kinds=("human",)), material)[0] == 0
     assert 1 not in learnt_from(base.changed(ties=False), material)
+    broken = [i for i, p in enumerate(made.train) if p.benchmark == "truncated"]
+    assert broken and set(broken) <= set(learnt_from(base.changed(sources=("other",)), made))
+    assert not set(broken) & set(learnt_from(base.changed(broken=False), made))
     third = {mixed[i].asked for i in learnt_from(base.changed(pairs_share=1 / 3), material)}
     assert 0 < len(third) < len({p.asked for p in mixed})
-    everything = set(made[1]["train"].tolist())
+    everything = set(made.parts["train"].tolist())
     assert set(questions_of(base, material).tolist()) == everything
     assert set(questions_of(base.changed(questions_share=0.5), material).tolist()) < everything
 

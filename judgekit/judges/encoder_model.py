@@ -47,6 +47,12 @@ def special_tokens(tokenizer):
     return framed[:start], framed[start + len(plain) :]
 
 
+def native_bf16():
+    """Whether the processor multiplies bfloat16 matrices itself; elsewhere that format is slower than float32."""
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
+
+
 class TextEncoder:
     """Tokenizer and encoder: texts in, mean-pooled embeddings out.
 
@@ -117,3 +123,10 @@ class TextEncoder:
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1).clamp_min(1)
+
+    @torch.inference_mode()
+    def unit_vectors(self, id_lists, bf16=False):
+        """Embeddings of unit length as an array, shape (n, width), in float32 whatever was computed in."""
+        with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
+            vectors = self.embed(id_lists)
+        return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()

@@ -10,7 +10,7 @@ from judgekit.judges.base import fingerprint_of
 from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
 
-ROUNDING = 1e-5  # scores this close are equal: single-precision sums differ by less from row to row of a batch
+ROUNDING = 1e-5  # probabilities this close are equal: single-precision sums differ by less from row to row of a batch
 CLIP = 4.0  # standard deviations; one freak response must not decide by its freakishness
 
 
@@ -19,22 +19,40 @@ def standardise(values, mean, scale):
     return np.clip((values - mean) / scale, -CLIP, CLIP)
 
 
-def reply_of(difference, log_nu, score_first=None, score_second=None):
-    """The reply under Davidson's model: the most probable outcome.
+def scores_of(parts, first, second, pair):
+    """Scores of the first and of the second responses, and the log tie parameters.
+
+    Parameters
+    ----------
+    parts : dict of str to array
+        Means, scales and weights, as `judgekit.training.features.fit_features` finds them.
+    first, second : array, shape (..., len(FEATURES))
+    pair : array, shape (..., len(PAIR_FEATURES))
+
+    Returns
+    -------
+    score_first, score_second, log_nu : array, shape (...)
+    """
+    scores = [standardise(side, parts["mean"], parts["scale"]) @ parts["weight"] for side in (first, second)]
+    log_nu = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
+    return *scores, log_nu
+
+
+def reply_of(outcomes, score_first=None, score_second=None):
+    """The reply that probabilities of first, second and tie give: the most probable outcome.
 
     Raises
     ------
     ValueError
-        If a score is not a number: the weights of the judge are damaged.
+        If a probability is not a number: the weights of the judge are damaged.
     """
-    if not (np.isfinite(difference) and np.isfinite(log_nu)):
-        raise ValueError(f"scores that are no numbers (difference {difference}, log nu {log_nu}): damaged weights?")
-    p_first, p_second, p_tie = (float(p) for p in outcome_probabilities(difference, log_nu))
-    if p_tie >= max(p_first, p_second) or abs(difference) <= ROUNDING:
+    if not np.isfinite(outcomes).all():
+        raise ValueError(f"probabilities that are no numbers ({outcomes}): damaged weights?")
+    first, second, tie = (float(p) for p in outcomes)
+    verdict = "first" if first > second else "second"
+    if tie >= max(first, second) or abs(first - second) <= ROUNDING:
         verdict = "tie"
-    else:
-        verdict = "first" if p_first > p_second else "second"
-    return Reply(verdict, p_first, p_second, p_tie, score_first, score_second)
+    return Reply(verdict, first, second, tie, score_first, score_second)
 
 
 class SurfaceModel:
@@ -61,12 +79,8 @@ class SurfaceModel:
 
     def compare(self, request):
         """Scores of the two responses shown, and the log tie parameter: (first, second, log nu)."""
-        parts = self.parts
         sides = [surface_features(request.asked, text) for text in (request.first, request.second)]
-        first, second = (float(standardise(side, parts["mean"], parts["scale"]) @ parts["weight"]) for side in sides)
-        pair = pair_features(request.first, request.second, *sides)
-        tie = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
-        return first, second, float(tie)
+        return tuple(map(float, scores_of(self.parts, *sides, pair_features(request.first, request.second, *sides))))
 
 
 class FeaturesJudge:
@@ -101,4 +115,4 @@ class FeaturesJudge:
     def reply(self, request):
         """One comparison."""
         first, second, log_nu = self.model.compare(request)
-        return reply_of(first - second, log_nu, first, second)
+        return reply_of(outcome_probabilities(first - second, log_nu), first, second)

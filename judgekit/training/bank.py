@@ -4,12 +4,9 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from judgekit.cleaning import normalise
-from judgekit.records import PreferencePair
-
-PARAPHRASE = 0.88  # cosine from which a question counts as another wording: its response may be right for both
+from judgekit.gate import PARAPHRASE
 
 
 @dataclass(frozen=True)
@@ -79,12 +76,10 @@ def embed_texts(encoder, texts, limit, budget=8192, bf16=False):
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     vectors = np.zeros((len(ids), encoder.width), np.float32)
     start = 0
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
-        while start < len(order):
-            rows = order[start : start + max(1, budget // len(ids[order[start]]))]
-            embedded = encoder.embed([ids[i] for i in rows]).float()
-            vectors[rows] = torch.nn.functional.normalize(embedded, dim=-1).numpy()
-            start += len(rows)
+    while start < len(order):
+        rows = order[start : start + max(1, budget // len(ids[order[start]]))]
+        vectors[rows] = encoder.unit_vectors([ids[i] for i in rows], bf16)
+        start += len(rows)
     return vectors
 
 
@@ -174,50 +169,3 @@ def draw_questions(bank, usable, rng, n, group):
         for i in [int(seed), *close[: group - 1]][: n - len(chosen)]:
             chosen[i] = None
     return list(chosen)
-
-
-def misleading_pairs(bank, usable, rng, per_question=2, longer=1.15, name="neighbours"):
-    """Pairs in which the wrong response is longer and answers a similar question, as in LLMBar's Neighbor set.
-
-    Parameters
-    ----------
-    bank : AnswerBank
-        Distractors come from all of it.
-    usable : array of int
-        Questions that are asked.
-    rng : numpy.random.Generator
-    per_question : int
-        Pairs drawn per question at most.
-    longer : float
-        The distractor has at least this many times as many characters as the question's own response.
-    name : str
-        Name of the set.
-
-    Returns
-    -------
-    list of PreferencePair
-        In either order with equal chances; the label is known by construction.
-    """
-    pairs = []
-    for i in usable:
-        question = bank.questions[i]
-        distractors = [text for j in bank.near[i] for text in bank.responses[j]]
-        for turn in range(per_question):
-            own = bank.responses[i][rng.integers(len(bank.responses[i]))]
-            usable_ones = [text for text in distractors if len(text) > longer * len(own)]
-            if not usable_ones:
-                continue
-            pair = PreferencePair(
-                item_id=f"{bank.sources[i]}/{share_of(question):.8f}/{turn}",
-                benchmark=name,
-                question=question,
-                response_a=own,
-                response_b=usable_ones[rng.integers(len(usable_ones))],
-                subset=bank.sources[i],
-                cluster_id=question,
-                label="A",
-                label_kind="objective",
-                source=name,
-            )
-            pairs.append(pair if rng.integers(2) else pair.swapped())
-    return pairs

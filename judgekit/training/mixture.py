@@ -3,27 +3,39 @@
 import json
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from judgekit.gate import GATE_FEATURES
+from judgekit.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
 from judgekit.results import Number
-from judgekit.training.bank import Embedder, misleading_pairs, share_of
-from judgekit.training.features import feature_table, fit_features
+from judgekit.training.bank import Embedder, share_of
+from judgekit.training.constructed import BESIDE, BROKEN, KINDS
+from judgekit.training.encoder import fit_gates, reader_of
+from judgekit.training.features import fit_features
 from judgekit.training.files import write_json
-from judgekit.training.gate import OPEN, fit_gate, gate_table
+from judgekit.training.gate import ALWAYS_OPEN
 from judgekit.training.recipe import RelevanceRecipe
 from judgekit.training.relevance import load_encoder, train_relevance
-from judgekit.training.targets import source_weights, sources_with_ties
+from judgekit.training.targets import source_weights
 
+GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 # Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
 FACTORS = {
     "gate_strength": {"open": {"share": 0.0}, "0_02": {"share": 0.02}, "0_25": {"share": 0.25}},
-    "gate_inputs": {"cosines_only": {"inputs": GATE_FEATURES[:2]}},
-    "sources": {"alpaca_eval_only": {"sources": ("alpaca_eval",)}, "human_only": {"label_kinds": ("human",)}},
+    "gate_inputs": {
+        "no_likeness": {"inputs": RELEVANCE_INPUTS + GATE_FEATURES[:2]},
+        "no_lead": {"inputs": RELEVANCE_INPUTS[:1] + GATE_FEATURES},
+    },
+    "misleading": {"neighbours_only": {"beside": ("neighbours",)}},
+    "broken": {"none": {"broken": False}},
+    "sources": {
+        "alpaca_eval_only": {"sources": ("alpaca_eval",)},
+        "human_only": {"label_kinds": ("human",)},
+        "not_objective": {"label_kinds": ("human", "gpt-4", "model")},
+    },
     "pairs": {"tenth": {"pairs_share": 0.1}, "third": {"pairs_share": 1 / 3}},
     "ties": {"none": {"ties": False}},
     "penalty": {"weak": {"l2": 0.001}, "strong": {"l2": 0.1}},
@@ -37,6 +49,7 @@ FACTORS = {
     "cut": {"none": {"cut_share": 0.0}},
 }
 BASE = "base"
+CONSTRUCTED = {"misleading": BESIDE, "broken": BROKEN}  # set of constructed validation pairs -> its kinds
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,11 @@ class Level:
     share : float
         Of misleading pairs, for the gate; 0 leaves it open.
     inputs : tuple of str
-        What the gate sees.
+        What relevance and the gate see.
+    beside : tuple of str
+        Kinds of misleading pairs that the gate is fitted on.
+    broken : bool
+        Whether the preference part learns from broken responses.
     sources, label_kinds : tuple of str or None
         Corpora, or kinds of label, that the preference part learns from (None: all).
     pairs_share, questions_share : float
@@ -66,7 +83,9 @@ class Level:
 
     recipe: RelevanceRecipe
     share: float = 0.1
-    inputs: tuple = GATE_FEATURES
+    inputs: tuple = GATE_INPUTS
+    beside: tuple = tuple(BESIDE)
+    broken: bool = True
     sources: tuple | None = None
     label_kinds: tuple | None = None
     pairs_share: float = 1.0
@@ -88,32 +107,6 @@ class Level:
         return replace(self, recipe=replace(self.recipe, **recipe), **own)
 
 
-@dataclass(frozen=True)
-class Material:
-    """The data of a study.
-
-    Attributes
-    ----------
-    train : list of PreferencePair
-    shares : dict of str to float
-    validation : dict of str to list of PreferencePair
-    bank : AnswerBank
-    parts : dict of str to array of int
-        Of the bank's questions, as `judgekit.training.encoder.bank_of` gives them.
-    """
-
-    train: list
-    shares: dict
-    validation: dict
-    bank: object
-    parts: dict
-
-    @cached_property
-    def features(self):
-        """Surface features of the training pairs."""
-        return feature_table(self.train)
-
-
 def levels_of(base, factors):
     """The settings of a study: (factor, level) to `Level`, the base first.
 
@@ -132,14 +125,18 @@ def levels_of(base, factors):
 
 def learnt_from(level, material):
     """Indices of the training pairs that a level's preference part learns from."""
-    return [
-        i
-        for i, pair in enumerate(material.train)
-        if (level.sources is None or pair.benchmark in level.sources)
-        and (level.label_kinds is None or pair.label_kind in level.label_kinds)
-        and (level.ties or pair.label != "tie")
-        and share_of(pair.asked, "pairs") < level.pairs_share
-    ]
+
+    def wanted(pair):
+        if pair.benchmark in KINDS:
+            return level.broken
+        return (
+            (level.sources is None or pair.benchmark in level.sources)
+            and (level.label_kinds is None or pair.label_kind in level.label_kinds)
+            and (level.ties or pair.label != "tie")
+            and share_of(pair.asked, "pairs") < level.pairs_share
+        )
+
+    return [i for i, pair in enumerate(material.train) if wanted(pair)]
 
 
 def questions_of(level, material):
@@ -155,7 +152,12 @@ def questions_of(level, material):
     return np.array(chosen, int)
 
 
-def run_level(level, material, folder, embedder=None, n_misleading=200):
+def embedder_of(recipe, folder):
+    """The embedder with a folder's finished encoder."""
+    return Embedder(load_encoder(recipe, folder), recipe.bf16)
+
+
+def run_level(level, material, folder, embedders=embedder_of, n_constructed=200):
     """Train one setting and judge the validation sets with it.
 
     Parameters
@@ -165,18 +167,19 @@ def run_level(level, material, folder, embedder=None, n_misleading=200):
     material : Material
     folder : path
         Where the encoder goes; one that is there is not trained again.
-    embedder : Embedder, optional
-        With the folder's encoder, where it was used before.
-    n_misleading : int
-        Questions from which misleading pairs are built, in the calibration and in the validation part.
+    embedders : callable
+        `embedder_of`, or something that remembers what that gave.
+    n_constructed : int
+        Ordinary pairs, and questions from which constructed pairs are built, for the gate; questions per kind in
+        validation.
 
     Returns
     -------
     dict
-        ``hits``: set to list of 0 and 1 (in the order of the pairs, ``misleading`` last); ``clusters``: set to prompts;
-        ``seconds``: of training; and ``embedder``.
+        ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``:
+        set to prompts; ``seconds``: of training.
     """
-    recipe, bank, parts = level.recipe, material.bank, material.parts
+    recipe, parts = level.recipe, material.parts
     chosen = learnt_from(level, material)
     weight = source_weights([material.train[i] for i in chosen], material.shares)
     looks = material.features.of(chosen)
@@ -185,35 +188,22 @@ def run_level(level, material, folder, embedder=None, n_misleading=200):
     seconds = time.perf_counter() - started
     if recipe.r:
         training = train_relevance(
-            recipe, bank, questions_of(level, material), parts["validation"], folder, progress=False
+            recipe, material.bank, questions_of(level, material), parts["validation"], folder, progress=False
         )
         seconds += training["seconds"]
-    embedder = embedder or Embedder(load_encoder(recipe, folder), recipe.bf16)
     reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
-    held_out = [pair for pairs in material.validation.values() for pair in pairs]
-    tied = sources_with_ties(material.train) | sources_with_ties(held_out)
-
-    def table(pairs):
-        return gate_table(pairs, quality, embedder, reading, tied)
-
-    def misleading(part, seed):
-        usable = np.random.default_rng(0).permutation(parts[part])[:n_misleading]
-        return table(misleading_pairs(bank, np.sort(usable), np.random.default_rng(seed)))
-
-    gate = OPEN
+    reader = reader_of(material, reading, quality, embedders(recipe, folder))
+    judge = ALWAYS_OPEN
     if level.share:
-        calibration = {bank.questions[i] for i in parts["calibration"]}
-        natural = [pair for pair in material.train if pair.asked in calibration]
-        natural = sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:n_misleading]
-        weight = source_weights(natural, material.shares)
-        gate = fit_gate(
-            table(natural), misleading("calibration", [recipe.seed, 1]), level.share, weight, inputs=level.inputs
-        )
-    tables = {name: table(pairs) for name, pairs in material.validation.items()}
-    tables["misleading"] = misleading("validation", 2)
-    hits = {name: one.hits(gate).astype(int).tolist() for name, one in tables.items()}
-    clusters = {name: one.clusters for name, one in tables.items()}
-    return {"hits": hits, "clusters": clusters, "seconds": seconds, "embedder": embedder}
+        gates = fit_gates(material, reader, [level.share], recipe.seed, level.beside, n_constructed, level.inputs)
+        judge = gates[level.share]
+    held_out = dict(material.validation)
+    for name, kinds in CONSTRUCTED.items():
+        held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
+    tables = {name: reader.table(pairs) for name, pairs in held_out.items()}
+    hits = {name: table.hits(judge).astype(int).tolist() for name, table in tables.items()}
+    clusters = {name: table.clusters for name, table in tables.items()}
+    return {"hits": hits, "clusters": clusters, "seconds": seconds}
 
 
 def run_study(levels, material, seeds, folder, progress=None):
@@ -237,25 +227,25 @@ def run_study(levels, material, seeds, folder, progress=None):
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [(factor, name, seed) for seed in seeds for factor, name in levels]
-    found, last, embedder = {}, None, None
-    for factor, name, seed in progress(runs) if progress else runs:
-        level = levels[factor, name].changed(seed=seed)
-        stem = f"{factor}-{name}-{seed}"
+    embedders = lru_cache(maxsize=1)(embedder_of)
+    runs = []
+    for seed in seeds:
+        own = levels[BASE, BASE].changed(seed=seed).encoder
+        for factor, name in levels:
+            level = levels[factor, name].changed(seed=seed)
+            stem = f"{factor}-{name}-{seed}"
+            runs.append(((factor, name, seed), level, stem, f"{BASE}-{seed}" if level.encoder == own else stem))
+    runs.sort(key=lambda run: run[-1])  # those of one encoder one after another
+    found = {}
+    for key, level, stem, encoder in progress(runs) if progress else runs:
         path = folder / f"{stem}.json"
         identity = json.loads(json.dumps([repr(level), material_key(material)]))
-        if path.is_file():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["identity"] == identity:
-                found[factor, name, seed] = kept
-                continue
-        shared = level.encoder == levels[BASE, BASE].changed(seed=seed).encoder
-        where = folder / (f"{BASE}-{seed}" if shared else stem)
-        result = run_level(level, material, where, embedder if where == last else None)
-        last, embedder = where, result.pop("embedder")
-        write_json(path, {"identity": identity, **result})
-        found[factor, name, seed] = result
-    return found
+        result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if result.get("identity") != identity:
+            result = {"identity": identity, **run_level(level, material, folder / encoder, embedders)}
+            write_json(path, result)
+        found[key] = result
+    return {key: found[key] for key in sorted(found, key=lambda key: (key[2], list(levels).index(key[:2])))}
 
 
 def material_key(material):
@@ -277,16 +267,16 @@ def study_table(found, n_boot=2000, seed=0):
     Returns
     -------
     pandas.DataFrame
-        One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``: the
-        misleading pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits averaged
-        over seeds, prompts resampled), seconds (mean).
+        One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``:
+        the constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits
+        averaged over seeds, prompts resampled), seconds (mean).
     """
     import pandas as pd
 
     rows = []
     seeds = sorted({number for *_, number in found})
     first = next(iter(found.values()))
-    ordinary = [name for name in first["hits"] if name != "misleading"]
+    ordinary = [name for name in first["hits"] if name not in CONSTRUCTED]
     averaged = {}
     for factor, level in dict.fromkeys(key[:2] for key in found):
         runs = [found[factor, level, number] for number in seeds]

@@ -17,10 +17,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from judgekit.gate import PARAPHRASE
 from judgekit.judges.encoder_model import TextEncoder, quiet_peft
 from judgekit.progress import progress_bar
 from judgekit.results import git_state
-from judgekit.training.bank import PARAPHRASE, draw_questions
+from judgekit.training.bank import draw_questions
 from judgekit.training.files import forget_location, store_half, write_json
 from judgekit.training.losses import contrastive_loss
 

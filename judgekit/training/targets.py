@@ -1,7 +1,5 @@
 """Preference pairs as training targets."""
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -143,13 +141,3 @@ def check_disjoint(train, validation):
         for pair in pairs:
             if pair.asked in asked:
                 raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")
-
-
-def data_hash(train, shares, validation):
-    """SHA-256 over every text and label that training and validation see."""
-    digest = hashlib.sha256(json.dumps(shares, sort_keys=True).encode())
-    for pairs in (train, *(validation[name] for name in sorted(validation))):
-        for p in pairs:
-            row = [p.benchmark, p.item_id, p.asked, p.response_a, p.response_b, target_of(p)]
-            digest.update(json.dumps(row).encode())
-    return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""Pairs whose better response is known by construction, from questions with the responses that were meant for them.
+
+What a judge that only looks gets wrong, and what a broken response looks like. Each kind is a set of its own, so that a
+mixture can weigh it and validation can show it. A kind is a function of the bank, a question's index and a random
+generator; it gives (index of the question asked, better response, worse response[, question in other words]).
+"""
+
+import re
+
+import numpy as np
+
+from judgekit.records import PreferencePair
+from judgekit.surface import NUMBERED, STOP_WORDS, words_of
+from judgekit.training.bank import share_of
+
+SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
+LONGER = 1.15  # a misleading response has at least this many times the characters of the right one
+
+
+def pair_of(kind, bank, i, number, better, worse, question=None):
+    """One pair of a kind about question ``i`` of the bank; A is the better one."""
+    asked = bank.questions[i]
+    return PreferencePair(
+        item_id=f"{kind}/{bank.sources[i]}/{share_of(asked):.8f}/{number}",
+        benchmark=kind,
+        question=question or asked,
+        response_a=better,
+        response_b=worse,
+        subset=bank.sources[i],
+        cluster_id=asked,
+        label="A",
+        label_kind="objective",
+        source=kind,
+    )
+
+
+def chosen(texts, rng):
+    """One of some texts."""
+    return texts[rng.integers(len(texts))]
+
+
+# ------------------------------------------------------------ beside the question
+
+
+def neighbours(bank, i, rng):
+    """The wrong response is longer and answers a similar question, as in LLMBar's Neighbor set."""
+    own = chosen(bank.responses[i], rng)
+    longer = [text for j in bank.near[i] for text in bank.responses[j] if len(text) > LONGER * len(own)]
+    return [(i, own, chosen(longer, rng))] if longer else []
+
+
+def exchanged(bank, i, rng):
+    """Two similar questions, each response right for one and wrong for the other, so that style says nothing."""
+    if not len(bank.near[i]):
+        return []
+    other = int(chosen(bank.near[i], rng))
+    first, second = chosen(bank.responses[i], rng), chosen(bank.responses[other], rng)
+    return [(i, first, second), (other, second, first)]
+
+
+def eloquent(bank, i, rng, tries=40):
+    """The wrong response is the longest of many that were written for other subjects."""
+    own, close = chosen(bank.responses[i], rng), {i, *map(int, bank.near[i])}
+    drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
+    worse = max((chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
+    return [(i, own, worse)] if len(worse) > LONGER * len(own) else []
+
+
+# ------------------------------------------------------------ broken
+
+
+def truncated(bank, i, rng):
+    """The wrong response is the right one, cut in the middle of a sentence."""
+    own = chosen(bank.responses[i], rng)
+    words = own.split(" ")
+    keep = int(len(words) * rng.uniform(0.25, 0.75))
+    return [(i, own, " ".join(words[:keep]))] if keep >= 5 else []
+
+
+def repeated(bank, i, rng):
+    """The wrong response says its first part again and again, and is longer."""
+    own = chosen(bank.responses[i], rng)
+    parts = SENTENCE.split(own)
+    start = " ".join(parts[: max(1, len(parts) // 3)])
+    times = int(LONGER * len(own) / max(len(start), 1)) + 2
+    return [(i, own, " ".join([start] * times))] if len(own.split()) >= 5 and times <= 40 else []
+
+
+def echoed(bank, i, rng):
+    """The wrong response gives the question back, as long as the right response is."""
+    own, question = chosen(bank.responses[i], rng), bank.questions[i]
+    frames = ("{}", "You asked: {}", "That is an interesting question: {}", "The question is this. {}")
+    times = max(1, min(20, round(len(own) / len(question))))
+    return [(i, own, "\n".join(chosen(frames, rng).replace("{}", question) for _ in range(times)))]
+
+
+def shuffled(bank, i, rng):
+    """The wrong response has a third of its words in places where they do not belong."""
+    own = chosen(bank.responses[i], rng)
+    words = own.split(" ")
+    if len(words) < 12:
+        return []
+    moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
+    worse = list(words)
+    for place, source in zip(moved, rng.permutation(moved), strict=True):
+        worse[place] = words[source]
+    worse = " ".join(worse)
+    return [(i, own, worse)] if worse != own else []
+
+
+# ------------------------------------------------------------ an instruction more
+
+
+def demands_between(first, second, rng):
+    """Demands that the first text meets and the second does not.
+
+    Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
+    response is good or bad in itself.
+    """
+    found = []
+    n_first, n_second = len(words_of(first)), len(words_of(second))
+    if min(n_first, n_second) > 0 and not 0.8 < n_first / n_second < 1.25:
+        limit = round((n_first + n_second) / 2)
+        found.append(f"Use at most {limit} words." if n_first < n_second else f"Use more than {limit} words.")
+    lists = [bool(NUMBERED.search(text)) for text in (first, second)]
+    if lists[0] != lists[1]:
+        found.append("Answer with a numbered list." if lists[0] else "Do not answer with a list.")
+    digits = [any(map(str.isdigit, text)) for text in (first, second)]
+    if digits[1] and not digits[0]:
+        found.append("Do not use any digits.")
+    kinds = [{word for word in words_of(text) if len(word) > 4} - STOP_WORDS for text in (first, second)]
+    if only := sorted(kinds[0] - kinds[1]):
+        found.append(f'Use the word "{chosen(only, rng)}".')
+    if only := sorted(kinds[1] - kinds[0]):
+        found.append(f'Do not use the word "{chosen(only, rng)}".')
+    return found
+
+
+def demanding(bank, i, rng):
+    """Two responses to the question; a demand is added to it that one of them happens to meet."""
+    if len(bank.responses[i]) < 2:
+        return []
+    first, second = (bank.responses[i][j] for j in rng.choice(len(bank.responses[i]), size=2, replace=False))
+    found = demands_between(first, second, rng)
+    if not found:
+        return []
+    return [(i, first, second, f"{bank.questions[i]}\n\n{chosen(found, rng)}")]
+
+
+BESIDE = {"neighbours": neighbours, "exchanged": exchanged, "eloquent": eloquent}
+BROKEN = {"truncated": truncated, "repeated": repeated, "echoed": echoed, "shuffled": shuffled}
+KINDS = BESIDE | BROKEN | {"demanding": demanding}
+
+
+def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None):
+    """Pairs of one kind about some questions.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    bank : AnswerBank
+        Misleading responses come from all of it.
+    usable : array of int
+        Questions that are asked.
+    seed : int or sequence of int
+    per_question : int
+        Draws per question; a draw that gives nothing (no longer neighbour, too short to cut) is left out.
+    limit : int, optional
+        At most this many questions, the same ones each time.
+
+    Returns
+    -------
+    list of PreferencePair
+        In either order with equal chances; the label is known by construction. ``exchanged`` pairs come in twos: each
+        response is right in one and wrong in the other.
+
+    Raises
+    ------
+    KeyError
+        If there is no such kind; the message lists those there are.
+    """
+    if kind not in KINDS:
+        raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")
+    allowed = set(map(int, usable))
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for i in map(int, np.sort(np.random.default_rng(0).permutation(usable)[:limit])):
+        for number in range(per_question):
+            drawn = KINDS[kind](bank, i, rng)
+            if all(asked in allowed for asked, *_ in drawn):
+                made = [pair_of(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
+                pairs += [pair if rng.integers(2) else pair.swapped() for pair in made]
+    return pairs
