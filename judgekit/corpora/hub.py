@@ -15,7 +15,7 @@ import math
 from judgekit.corpora.dialogues import chat_of, dialogue_key, split_dialogue
 from judgekit.corpora.hub_rows import HubCorpus, corpus_provenance, read_corpus_rows
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sources import text_key
 
 SETS = {
@@ -83,11 +83,6 @@ def hub_provenance(name):
     return corpus_provenance(SETS[name])
 
 
-def sided(preference):
-    """A label from a number that is positive where A is better."""
-    return "tie" if preference == 0 else "A" if preference > 0 else "B"
-
-
 def sigmoid(x):
     """The logistic function."""
     return 1 / (1 + math.exp(-x))
@@ -109,8 +104,8 @@ def helpsteer3_pair(row):
         subset=row.text("domain"),
         cluster_id=dialogue_key(messages),
         turns=turns,
-        label=sided(strength),
-        votes={str(number): sided(-score) for number, score in enumerate(scores)},
+        label=label_of_gap(strength),
+        votes={str(number): label_of_gap(-score) for number, score in enumerate(scores)},
         soft_label=0.5 + STRENGTH * strength,
         label_kind="human",
         source=row.where,
@@ -146,7 +141,7 @@ def chat_pair(row, name, **fields):
 def ultrafeedback_pair(row):
     """One pair of UltraFeedback; equal scores are a tie, and the gap of two scores gives the soft label."""
     gap = row.number_of("score_chosen") - row.number_of("score_rejected")
-    fields = {"label": sided(gap), "soft_label": sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
+    fields = {"label": label_of_gap(gap), "soft_label": sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
     return chat_pair(row, "ultrafeedback", **fields)
 
 
@@ -208,7 +203,7 @@ def judgelm_pair(row):
         cluster_id=text_key(row.text("question_body")),
         model_a=row.text("answer1_model_id"),
         model_b=row.text("answer2_model_id"),
-        label=sided(first - second),
+        label=label_of_gap(first - second),
         soft_label=sigmoid(SCORE_SLOPE * (first - second)),
         label_kind="gpt-4",
         source=row.where,

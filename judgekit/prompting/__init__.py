@@ -104,7 +104,7 @@ def outcome_table(evaluators, judges, sets, store):
                 read = [read_verdict(verdict, protocol) for verdict in both]
                 rows.append(
                     (
-                        *(name, one.model, one.method, pair.item_id, pair.cluster_id or pair.item_id),
+                        *(name, one.model, one.method, pair.item_id, pair.cluster),
                         sum(label == pair.label for label in read) / 2,
                         float(both[0].status == both[1].status == "ok" and both[0].verdict == both[1].verdict),
                         sum(verdict.status != "ok" for verdict in both) / 2,
