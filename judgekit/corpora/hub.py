@@ -12,7 +12,7 @@ answer1_body, answer1_model_id, score).
 
 import math
 
-from judgekit.corpora.dialogues import chat_of, dialogue_key, split_dialogue
+from judgekit.corpora.dialogues import chat_of, dialogue_fields
 from judgekit.corpora.hub_rows import HubCorpus, corpus_provenance, read_corpus_rows
 from judgekit.corpora.sides import place
 from judgekit.records import PreferencePair, label_of_gap
@@ -90,20 +90,16 @@ def sigmoid(x):
 
 def helpsteer3_pair(row):
     """One pair of HelpSteer3: people's single preferences are the votes, and the overall one gives the strength."""
-    messages = chat_of(row, "context", "user")
-    turns, question = split_dialogue(messages)
     strength = -checked_strength(row, row.whole("overall_preference"), "overall_preference")
     single = row.checked_list("individual_preference", dict, "preferences")
     scores = [checked_strength(row, vote.get("score"), "individual_preference") for vote in single]
     return PreferencePair(
         item_id=str(row.number),
         benchmark="helpsteer3",
-        question=question,
+        **dialogue_fields(chat_of(row, "context", "user")),
         response_a=row.text("response1"),
         response_b=row.text("response2"),
         subset=row.text("domain"),
-        cluster_id=dialogue_key(messages),
-        turns=turns,
         label=label_of_gap(strength),
         votes={str(number): label_of_gap(-score) for number, score in enumerate(scores)},
         soft_label=0.5 + STRENGTH * strength,
@@ -124,15 +120,12 @@ def chat_pair(row, name, **fields):
     chosen, rejected = (chat_of(row, field, "assistant") for field in ("chosen", "rejected"))
     if chosen[:-1] != rejected[:-1]:
         return None
-    turns, question = split_dialogue(chosen[:-1])
     return PreferencePair(
         item_id=str(row.number),
         benchmark=name,
-        question=question,
+        **dialogue_fields(chosen[:-1]),
         response_a=chosen[-1][1],
         response_b=rejected[-1][1],
-        cluster_id=dialogue_key(chosen[:-1]),
-        turns=turns,
         source=row.where,
         **fields,
     )
@@ -175,8 +168,7 @@ def shp_pair(row):
 def pandalm_pair(row):
     """One pair of PandaLM's training data, labelled by gpt-3.5-turbo."""
     given, said = row.inner("inputs"), row.inner("outputs")
-    extra = given.text("input")
-    question = given.text("instruction") + (f"\n\n{extra}" if extra.strip() else "")
+    question = given.joined("instruction", "input")
     return PreferencePair(
         item_id=str(row.number),
         benchmark="pandalm_train",
