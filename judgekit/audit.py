@@ -20,7 +20,7 @@ def describe_set(name, pairs):
         how many items are labelled ``A``, ``B``, ``tie`` or have ``no label``.
     """
     labels = [pair.label for pair in pairs]
-    row = {"set": name, "items": len(pairs), "prompts": len({pair.cluster_id or pair.item_id for pair in pairs})}
+    row = {"set": name, "items": len(pairs), "prompts": len({pair.cluster for pair in pairs})}
     row["votes"] = sum(len(pair.votes) for pair in pairs)
     return row | {label: labels.count(label) for label in LABELS} | {"no label": labels.count(None)}
 

@@ -12,6 +12,7 @@ from judgekit.corpora import (
     load_corpus_with_report,
     preferred_responses,
 )
+from judgekit.records import with_counts
 from judgekit.sample import SAMPLE_SETS, load_sample
 from judgekit.sources import source_hashes
 
@@ -45,9 +46,7 @@ def load_set(name):
 def load_set_with_report(name):
     """The pairs of a set, and counts of what was repaired, skipped or is odd (dict of str to int)."""
     if name in SAMPLE_SETS:
-        pairs = load_sample(name)
-        empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
-        return pairs, {"items": len(pairs), "empty_responses": empty}
+        return with_counts(load_sample(name), {})
     if name in BENCHMARKS or name in UNLABELLED:
         return load_benchmark_with_report(name)
     if name in CORPORA or name in HUB_CORPORA:

@@ -161,32 +161,12 @@ def weighted_bootstrap(statistic, clusters, n_boot=10_000, seed=0, level=LEVEL):
     return float(value), *percentile_interval(np.concatenate(statistics), level)
 
 
-def paired_bootstrap(sums_a, sums_b, statistic, n_boot=10_000, seed=0, level=LEVEL):
-    """Difference of a statistic between two judges on the same clusters: value, low, high, two-sided p.
-
-    Parameters
-    ----------
-    sums_a, sums_b : array, shape (n_clusters, ...)
-        The two judges' sums over the same clusters in the same order.
-
-    Returns
-    -------
-    difference, low, high, p_value : float
-        ``p_value`` is twice the smaller share of resamples on one side of zero, with one added to both counts so
-        that it is never 0, and at most 1.
-    """
-    sums_a, sums_b = np.asarray(sums_a, float), np.asarray(sums_b, float)
-    if sums_a.shape != sums_b.shape:
-        raise ValueError(f"the judges were scored on different items: {sums_a.shape} and {sums_b.shape}")
-    # The same seed draws the same clusters for both, which is what pairs them.
-    differences = statistic(resampled_sums(sums_a, n_boot, seed)) - statistic(resampled_sums(sums_b, n_boot, seed))
-    low, high = percentile_interval(differences, level)
-    difference = float(statistic(sums_a.sum(0)) - statistic(sums_b.sum(0)))
-    return difference, low, high, two_sided_p(differences)
-
-
 def two_sided_p(differences):
-    """P-value of a difference from its bootstrap resamples: see `paired_bootstrap`."""
+    """P-value of a difference from its bootstrap resamples.
+
+    Twice the smaller share of resamples on one side of zero, with one added to both counts so that it is never 0,
+    and at most 1.
+    """
     differences = np.asarray(differences, float)
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
     return float(min(1.0, 2 * (tail + 1) / (len(differences) + 1)))

@@ -58,15 +58,3 @@ def detectable_difference(sums, power=POWER, level=LEVEL):
     0.282
     """
     return float(ndtri(1 - level / 2) + ndtri(power)) * paired_standard_error(sums)
-
-
-def items_needed(sums, difference, power=POWER, level=LEVEL):
-    """How many items like these would show a difference of the given size.
-
-    Examples
-    --------
-    >>> items_needed([[1, 1], [-1, 1]] * 50, 0.1)
-    793
-    """
-    n_items = np.asarray(sums, float)[:, 1].sum()
-    return int(np.ceil(n_items * (detectable_difference(sums, power, level) / difference) ** 2))

@@ -1,7 +1,7 @@
 """The records that every part exchanges: preference pairs, single responses and verdicts."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 
 LABELS = ("A", "B", "tie")
 ORDERS = ("ab", "ba")
@@ -19,8 +19,32 @@ class Turn:
     response_b: str
 
 
+class Item:
+    """What pairs and single responses have in common."""
+
+    __slots__ = ()
+
+    @property
+    def where(self):
+        """Words for an error message: the set, the item and the row it came from."""
+        return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
+
+    @property
+    def cluster(self):
+        """What uncertainty is clustered by: the prompt, or the item alone where the set names no prompts."""
+        return self.cluster_id or self.item_id
+
+    def check_fields(self, *texts):
+        """Refuse fields that must be text and are not, and an unknown ``label_kind``."""
+        for name in texts:
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{self.where}: {name} is {type(getattr(self, name)).__name__}, not text")
+        if self.label_kind and self.label_kind not in LABEL_KINDS:
+            raise ValueError(f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}")
+
+
 @dataclass(frozen=True, slots=True)
-class PreferencePair:
+class PreferencePair(Item):
     """A question with two responses, and what people (or the construction) say about them.
 
     Attributes
@@ -71,23 +95,19 @@ class PreferencePair:
     source: str = ""
 
     def __post_init__(self):
-        for name in ("item_id", "benchmark", "question", "response_a", "response_b", "subset", "cluster_id"):
-            if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{self.where}: {name} is {type(getattr(self, name)).__name__}, not text")
+        self.check_fields("item_id", "benchmark", "question", "response_a", "response_b", "subset", "cluster_id")
         if not self.item_id:
             raise ValueError(f"{self.where}: item_id is empty")
         for label in (self.label, *self.votes.values()):
             if label is not None and label not in LABELS:
                 raise ValueError(f"{self.where}: label {label!r} is not one of A, B, tie")
-        if self.label_kind and self.label_kind not in LABEL_KINDS:
-            raise ValueError(f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}")
         if self.soft_label is not None and not 0 <= self.soft_label <= 1:
             raise ValueError(f"{self.where}: soft_label {self.soft_label} is not in [0, 1]")
 
     @property
-    def where(self):
-        """Words for an error message: the set, the item and the row it came from."""
-        return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
+    def responses(self):
+        """Both responses, A first."""
+        return self.response_a, self.response_b
 
     @property
     def asked(self):
@@ -96,8 +116,8 @@ class PreferencePair:
 
     def swapped(self):
         """The same pair with A and B exchanged everywhere: responses, models, label, votes, earlier turns."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values.update(
+        return replace(
+            self,
             response_a=self.response_b,
             response_b=self.response_a,
             model_a=self.model_b,
@@ -107,11 +127,10 @@ class PreferencePair:
             soft_label=None if self.soft_label is None else 1 - self.soft_label,
             turns=tuple(Turn(turn.question, turn.response_b, turn.response_a) for turn in self.turns),
         )
-        return PreferencePair(**values)
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(Item):
     """One response to a question, for judges that rate single responses and for training what answers what.
 
     Attributes
@@ -150,16 +169,12 @@ class Response:
     label_kind: str = ""
 
     def __post_init__(self):
-        for name in ("item_id", "question", "response"):
-            if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{self.where}: {name} is {type(getattr(self, name)).__name__}, not text")
-        if self.label_kind and self.label_kind not in LABEL_KINDS:
-            raise ValueError(f"{self.where}: label_kind {self.label_kind!r} is not one of {', '.join(LABEL_KINDS)}")
+        self.check_fields("item_id", "question", "response")
 
     @property
-    def where(self):
-        """Words for an error message: the set, the item and the row it came from."""
-        return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
+    def responses(self):
+        """The response, as `PreferencePair.responses` gives two."""
+        return (self.response,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +253,26 @@ def majority_label(votes, default=None):
     return counts[0][0]
 
 
+def label_of_gap(gap, margin=0):
+    """The label that says how two quantities compare.
+
+    Parameters
+    ----------
+    gap : float
+        By how much A is better.
+    margin : float, at least 0
+        Gaps that are no wider are a tie.
+
+    Examples
+    --------
+    >>> label_of_gap(0.5), label_of_gap(-0.5), label_of_gap(0.5, margin=1)
+    ('A', 'B', 'tie')
+    """
+    return "tie" if abs(gap) <= margin else "A" if gap > 0 else "B"
+
+
 def unique_items(pairs):
-    """The pairs as a list, after checking that no item_id occurs twice.
+    """The items as a list, after checking that no item_id occurs twice.
 
     Raises
     ------
@@ -252,6 +285,31 @@ def unique_items(pairs):
             raise ValueError(f"{pair.where}: item_id also stands at {seen[pair.item_id].where}")
         seen[pair.item_id] = pair
     return list(seen.values())
+
+
+def with_counts(items, report):
+    """The items of a set, checked to be unique, with the counts that every set reports and those of its own.
+
+    Parameters
+    ----------
+    items : iterable of PreferencePair or of Response
+    report : dict of str to int
+        What its loader skipped or repaired.
+
+    Returns
+    -------
+    items : list
+    report : dict of str to int
+        ``items`` and ``empty_responses`` (items with at least one empty response) before the given counts.
+
+    Raises
+    ------
+    ValueError
+        If two items share an id.
+    """
+    items = unique_items(items)
+    empty = sum(not all(text.strip() for text in item.responses) for item in items)
+    return items, {"items": len(items), "empty_responses": empty, **report}
 
 
 def to_rows(records):

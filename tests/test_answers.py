@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.corpora import ANSWERS, answer_hashes, cobbler, load_answers, load_answers_with_report, rated, worked
+from judgekit.corpora import ANSWERS, answer_hashes, cobbler, load_answers_with_report, rated, worked
 from judgekit.corpora.preferred import preferred_responses
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sources import DataError, Row, find_source
@@ -154,7 +154,7 @@ def test_a_response_says_what_is_wrong_with_it():
 
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="halueval"):
-        load_answers("halu")
+        load_answers_with_report("halu")
 
 
 # --- the real files
@@ -193,10 +193,13 @@ def test_golden_counts(name):
 
 @pytest.mark.realdata
 def test_golden_scores():
-    scores = {name: [response.score for response in load_answers(name)] for name in ("autoj_single", "halueval")}
+    scores = {
+        name: [response.score for response in load_answers_with_report(name)[0]]
+        for name in ("autoj_single", "halueval")
+    }
     assert set(scores["autoj_single"]) <= {n / 2 for n in range(2, 21)}
     assert Counter(scores["halueval"]) == {1: 3692, 0: 815}
-    assert Counter(response.score for response in load_answers("kto_en")) == {1: 150, 0: 150}
+    assert Counter(response.score for response in load_answers_with_report("kto_en")[0]) == {1: 150, 0: 150}
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -9,13 +9,12 @@ from judgekit.judges import load_judge
 from judgekit.prompting import (
     Evaluator,
     call_table,
-    cost_of,
     effect_table,
     mean_effect_table,
     outcome_table,
-    set_of,
     stored_evaluators,
 )
+from judgekit.prompting.calls import cost_of, set_of
 from judgekit.scoring import compare, run_judge, score
 from judgekit.store import VerdictStore
 

@@ -23,7 +23,6 @@ from judgekit.scoring import (
     protocol_of,
     protocols_for,
     score,
-    score_by,
 )
 from judgekit.scoring.gold import paper5_labels, references_of
 from judgekit.scoring.protocols import joined_verdict
@@ -393,11 +392,10 @@ def test_auto_j_in_every_order():
 @pytest.mark.realdata
 def test_auto_j_code_group():
     verdicts, pairs = stored("auto-j-13b", "autoj")
-    groups = score_by(verdicts, pairs, "autoj", lambda pair: autoj.GROUP_OF_SCENARIO[pair.subset], **QUICK)
-    assert len(groups) == 8
-    code = groups["code"]
+    chosen = [pair for pair in pairs if autoj.GROUP_OF_SCENARIO[pair.subset] == "code"]
+    code = score(verdicts, chosen, "autoj", **QUICK)
     assert [round(100 * code[name].value, 2) for name in ("agreement", "consistency")] == [47.5, 75.83]
-    assert sum(scores["agreement"].n for scores in groups.values()) == 1392
+    assert (code["agreement"].n, len(pairs)) == (120, 1392)
 
 
 @pytest.mark.realdata

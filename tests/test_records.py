@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from judgekit.records import (
     LABELS,
     PreferencePair,
+    Response,
     Turn,
     Verdict,
     majority_label,
     to_rows,
     unique_items,
+    with_counts,
 )
 
 STEADY = settings(deadline=None)
@@ -120,6 +122,19 @@ def test_a_repeated_item_is_refused_with_both_rows():
     with pytest.raises(ValueError, match=r"\(two\).*\(one\)"):
         unique_items(pairs)
     assert unique_items(iter(pairs[:2])) == pairs[:2]
+
+
+def test_every_set_reports_its_items_and_empty_responses():
+    items = [pair(response_b=" "), pair(item_id="2"), pair(item_id="3", response_a="", response_b="")]
+    assert with_counts(iter(items), {"skipped": 4}) == (items, {"items": 3, "empty_responses": 2, "skipped": 4})
+    single = [Response("1", "Q?", "\n"), Response("2", "Q?", "a")]
+    assert with_counts(single, {})[1] == {"items": 2, "empty_responses": 1}
+    with pytest.raises(ValueError, match="also stands"):
+        with_counts([*items, items[0]], {})
+
+
+def test_an_item_without_a_prompt_is_a_cluster_of_its_own():
+    assert [pair().cluster, pair(cluster_id="q").cluster] == ["1", "q"]
 
 
 def test_rows_are_plain_dictionaries():

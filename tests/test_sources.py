@@ -367,6 +367,18 @@ def test_malformed_files_are_named(text, file, words):
         parse_rows(text, file)
 
 
+def test_rows_within_an_object(authored_mirror):
+    content = b'{"rows": [{"a": "x"}, {"a": "y"}], "more": 1}'
+    authored_mirror("within.json", content)
+    rows = read_rows(pinned("within.json", content), within="rows")
+    assert [(row.text("a"), row.where) for row in rows] == [
+        ("x", "authored/within.json:0"),
+        ("y", "authored/within.json:1"),
+    ]
+    with pytest.raises(DataError, match="field 'more' is int, not a list"):
+        read_rows(pinned("within.json", content), within="more")
+
+
 def test_text_that_is_not_utf_8(authored_mirror):
     authored_mirror("latin.json", b'["\xe9"]')
     with pytest.raises(DataError, match=r"latin\.json: is not UTF-8"):

@@ -6,8 +6,7 @@ Every loader returns the pairs in the file's own order, sides as published, and 
 from functools import partial
 
 from judgekit.benchmarks import autoj, judgebench, llmbar, mtbench, mtbench_repro, pandalm
-from judgekit.records import unique_items
-from judgekit.sources import source_hashes
+from judgekit.sources import load_named, source_hashes
 
 # Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
 BENCHMARKS = {
@@ -54,13 +53,7 @@ def load_benchmark_with_report(name):
         Always ``items`` and ``empty_responses`` (pairs with at least one empty response); the rest depends on the
         set.
     """
-    loaders = BENCHMARKS | UNLABELLED
-    if name not in loaders:
-        raise KeyError(f"no benchmark {name!r}; there are {', '.join(loaders)}")
-    pairs, report = loaders[name]()
-    pairs = unique_items(pairs)
-    empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
-    return pairs, {"items": len(pairs), "empty_responses": empty, **report}
+    return load_named("benchmark", BENCHMARKS | UNLABELLED, name)
 
 
 def benchmark_hashes(name):

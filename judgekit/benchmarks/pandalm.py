@@ -46,7 +46,7 @@ def pair_from_row(row):
     models = row.text("cmp_key").split("_")
     if len(models) != 2:
         raise row.error("cmp_key", f"is {row.get('cmp_key')!r}, not two models joined by '_'")
-    question = question_text(row.text("instruction"), row.text("input"))
+    question = row.joined("instruction", "input")
     votes = {annotator: row.code(annotator, LABEL_CODES) for annotator in ANNOTATORS}
     return PreferencePair(
         item_id=str(row.whole("idx")),
@@ -63,11 +63,6 @@ def pair_from_row(row):
         label_kind="human",
         source=row.where,
     )
-
-
-def question_text(instruction, text):
-    """The instruction, then a blank line and the input when there is one."""
-    return f"{instruction}\n\n{text}" if text.strip() else instruction
 
 
 def response_text(row, field):

@@ -40,8 +40,3 @@ def sift(items, reason_of):
         else:
             dropped.append(drop(item, *found))
     return kept, dropped
-
-
-def responses_of(item):
-    """The responses of an item: two of a pair, one of a rated response."""
-    return (item.response_a, item.response_b) if hasattr(item, "response_a") else (item.response,)

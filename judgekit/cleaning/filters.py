@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 
-from judgekit.cleaning.dropping import drop, responses_of, sift
+from judgekit.cleaning.dropping import drop, sift
 from judgekit.cleaning.languages import language_of
 from judgekit.cleaning.texts import normalise
 
@@ -21,7 +21,7 @@ def drop_degenerate(items):
 
 def degenerate_reason(item):
     """Why an item says nothing, or None."""
-    responses = [response.strip() for response in responses_of(item)]
+    responses = [response.strip() for response in item.responses]
     if not item.question.strip() and not item.turns:
         return "empty question"
     if not any(responses):
@@ -39,7 +39,7 @@ def drop_long(items, max_chars=20_000):
     """Drop items of which a text is longer than ``max_chars`` characters."""
 
     def too_long(item):
-        longest = max(map(len, (item.question, *responses_of(item))))
+        longest = max(map(len, (item.question, *item.responses)))
         return ("too long", f"{longest} characters") if longest > max_chars else None
 
     return sift(items, too_long)
@@ -53,7 +53,7 @@ def drop_short(items, min_chars=1):
     """
 
     def too_short(item):
-        longest = max(len(response.strip()) for response in responses_of(item))
+        longest = max(len(response.strip()) for response in item.responses)
         return ("too short", f"{longest} characters") if longest < min_chars else None
 
     return sift(items, too_short)
@@ -72,7 +72,7 @@ def drop_languages(items, languages):
     share = 700  # characters of each text, so that a long question does not hide the responses
 
     def foreign(item):
-        language = language_of("\n".join(text[:share] for text in (item.question, *responses_of(item))))
+        language = language_of("\n".join(text[:share] for text in (item.question, *item.responses)))
         return ("language", language) if language and language not in languages else None
 
     return sift(items, foreign if languages else lambda item: None)

@@ -3,14 +3,14 @@
 import hashlib
 from collections import defaultdict
 
-from judgekit.cleaning.dropping import drop, responses_of, sift
+from judgekit.cleaning.dropping import drop, sift
 from judgekit.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
 
 
 def texts_of(item):
     """Normalised question with its earlier turns, and the responses in an order that orientation does not change."""
     asked = " ".join([*(turn.question for turn in item.turns), item.question])
-    return [normalise(asked), *sorted(map(normalise, responses_of(item)))]
+    return [normalise(asked), *sorted(map(normalise, item.responses))]
 
 
 def content_key(item):
@@ -20,7 +20,7 @@ def content_key(item):
 
 def oriented_label(item):
     """The label of a pair with its responses in alphabetical order; None for a single response."""
-    responses = responses_of(item)
+    responses = item.responses
     if len(responses) == 1:
         return None
     straight = normalise(responses[0]) <= normalise(responses[1])

@@ -4,7 +4,7 @@ Which response of a pair is A is drawn by a hash of the item id, so that the lab
 Whether a prompt also stands in a test set is for `judgekit.cleaning` to find.
 """
 
-from judgekit.corpora.answers import ANSWERS, answer_hashes, load_answers, load_answers_with_report
+from judgekit.corpora.answers import ANSWERS, answer_hashes, load_answers_with_report
 from judgekit.corpora.pairs import CORPORA, HUB_CORPORA, corpus_hashes, load_corpus, load_corpus_with_report
 from judgekit.corpora.preferred import preferred_responses
 
@@ -14,7 +14,6 @@ __all__ = [
     "HUB_CORPORA",
     "answer_hashes",
     "corpus_hashes",
-    "load_answers",
     "load_answers_with_report",
     "load_corpus",
     "load_corpus_with_report",

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from judgekit.corpora import alpaca_eval
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sources import Row, read_rows, text_key
 
 # Parts of AlpacaEval whose prompts are test prompts (Self-Instruct: PandaLM; Vicuna: FairEval). They make no pairs,
@@ -169,7 +169,7 @@ def pair_of(first, second, soft):
         cluster_id=text_key(instruction),
         model_a=first.row.text("generator_2"),
         model_b=second.row.text("generator_2"),
-        label="tie" if soft == 0.5 else "A" if soft > 0.5 else "B",
+        label=label_of_gap(soft - 0.5),
         soft_label=soft,
         label_kind="gpt-4",
         source=first.row.where,

@@ -9,8 +9,7 @@ from functools import partial
 from judgekit.corpora import cobbler, rated, worked
 from judgekit.corpora.pairs import corpus_hashes, load_corpus
 from judgekit.corpora.preferred import preferred_responses
-from judgekit.records import unique_items
-from judgekit.sources import source_hashes
+from judgekit.sources import load_named, source_hashes
 
 
 def load_preferred(name):
@@ -39,8 +38,8 @@ ANSWERS = {
 }
 
 
-def load_answers(name):
-    """The single responses of a source.
+def load_answers_with_report(name):
+    """The single responses of a source, and counts of what was skipped or is odd.
 
     Parameters
     ----------
@@ -49,8 +48,10 @@ def load_answers(name):
 
     Returns
     -------
-    list of Response
+    responses : list of Response
         Item ids are unique.
+    report : dict of str to int
+        Always ``items`` and ``empty_responses``; ``skipped_...`` for what was left out.
 
     Raises
     ------
@@ -59,24 +60,7 @@ def load_answers(name):
     DataError
         If a file cannot be had, or a row is malformed (names file, row and field).
     """
-    return load_answers_with_report(name)[0]
-
-
-def load_answers_with_report(name):
-    """The single responses of a source, and counts of what was skipped or is odd.
-
-    Returns
-    -------
-    responses : list of Response
-    report : dict of str to int
-        Always ``items`` and ``empty_responses``; ``skipped_...`` for what was left out.
-    """
-    if name not in ANSWERS:
-        raise KeyError(f"no answers {name!r}; there are {', '.join(ANSWERS)}")
-    responses, report = ANSWERS[name]()
-    responses = unique_items(responses)
-    empty = sum(not response.response.strip() for response in responses)
-    return responses, {"items": len(responses), "empty_responses": empty, **report}
+    return load_named("answers", ANSWERS, name)
 
 
 def answer_hashes(name):

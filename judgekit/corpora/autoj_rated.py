@@ -5,7 +5,7 @@ from itertools import combinations
 
 from judgekit.corpora import rated
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 
 FILES = (rated.FILES["autoj_single"],)
 
@@ -43,7 +43,6 @@ def pairs_of_responses(responses):
 
 def pair_of(first, second):
     """One pair, in the order of the file."""
-    gap = first.score - second.score
     return PreferencePair(
         item_id=f"{first.item_id}-{second.item_id}",
         benchmark="autoj_rated",
@@ -51,7 +50,7 @@ def pair_of(first, second):
         response_a=first.response,
         response_b=second.response,
         cluster_id=first.cluster_id,
-        label="tie" if gap == 0 else "A" if gap > 0 else "B",
+        label=label_of_gap(first.score - second.score),
         label_kind="gpt-4",
         source=first.source,
     )

@@ -1,7 +1,7 @@
 """500 pairs of the Chatbot Arena with a person's vote (no ties), and three models' probabilities on them."""
 
 from judgekit.corpora.sides import keeps_sides, place
-from judgekit.records import PreferencePair, Verdict
+from judgekit.records import PreferencePair, Verdict, label_of_gap
 from judgekit.sources import read_rows, text_key
 
 JUDGES = {
@@ -75,5 +75,5 @@ def verdict_from_row(row, judge):
     item_id = str(row.number)
     sides = chances if keeps_sides("chatbot_arena", item_id) else chances[::-1]
     p_a, p_b = (chance / sum(chances) for chance in sides)
-    verdict = "tie" if p_a == p_b else "A" if p_a > p_b else "B"
-    return Verdict(item_id=item_id, judge=judge, order="ab", verdict=verdict, p_a=p_a, p_b=p_b, p_tie=0.0)
+    said = label_of_gap(p_a - p_b)
+    return Verdict(item_id=item_id, judge=judge, order="ab", verdict=said, p_a=p_a, p_b=p_b, p_tie=0.0)

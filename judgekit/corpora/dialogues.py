@@ -43,14 +43,37 @@ def chat_of(row, field, last):
     """
     said = [Row(message, row.file, row.number) for message in row.checked_list(field, dict, "messages")]
     messages = [(message.text("role"), message.text("content")) for message in said]
-    if len(messages) > 1 and messages[0][0] == "system":
-        (_, system), (speaker, question), *rest = messages
-        messages = [(speaker, f"{system}\n\n{question}" if system.strip() else question), *rest]
-    messages = merge_speakers(messages)
+    messages = merge_speakers(without_system(messages))
     expected = (["user", "assistant"] * len(messages))[: len(messages)]
     if not messages or [speaker for speaker, _ in messages] != expected or messages[-1][0] != last:
         raise row.error(field, f"does not alternate between user and assistant, from the user to the {last}")
     return messages
+
+
+def without_system(messages):
+    """The messages with a system message, where they begin with one, put before the first question.
+
+    Examples
+    --------
+    >>> without_system([("system", "Be brief."), ("user", "Hi.")])
+    [('user', 'Be brief.\\n\\nHi.')]
+    """
+    if len(messages) < 2 or messages[0][0] != "system":
+        return messages
+    (_, system), (speaker, question), *rest = messages
+    return [(speaker, f"{system}\n\n{question}" if system.strip() else question), *rest]
+
+
+def dialogue_fields(messages):
+    """What a record of a dialogue asks: the fields ``turns``, ``question`` and ``cluster_id``.
+
+    Parameters
+    ----------
+    messages : list of (str, str)
+        As for `split_dialogue`.
+    """
+    turns, question = split_dialogue(messages)
+    return {"turns": turns, "question": question, "cluster_id": dialogue_key(messages)}
 
 
 def split_dialogue(messages):

@@ -2,7 +2,7 @@
 
 import re
 
-from judgekit.corpora.dialogues import dialogue_key, merge_speakers, split_dialogue
+from judgekit.corpora.dialogues import dialogue_fields, merge_speakers
 from judgekit.corpora.sides import place
 from judgekit.records import PreferencePair
 from judgekit.sources import read_rows
@@ -51,15 +51,12 @@ def pair_from_dialogue(row, dialogue, chosen, rejected):
     messages = merge_speakers(list(zip(parts[1::2], (text.strip() for text in parts[2::2]), strict=True)))
     if parts[0].strip() or not messages or messages[0][0] != "Human" or messages[-1][0] != "Human":
         raise row.error("chosen", "is no dialogue that begins and ends with the person's message")
-    turns, question = split_dialogue(messages)
     return PreferencePair(
         item_id=str(row.number),
         benchmark="hh_harmless",
-        question=question,
+        **dialogue_fields(messages),
         response_a=chosen,
         response_b=rejected,
-        cluster_id=dialogue_key(messages),
-        turns=turns,
         label="A",
         label_kind="human",
         source=row.where,

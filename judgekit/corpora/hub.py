@@ -12,10 +12,10 @@ answer1_body, answer1_model_id, score).
 
 import math
 
-from judgekit.corpora.dialogues import chat_of, dialogue_key, split_dialogue
+from judgekit.corpora.dialogues import chat_of, dialogue_fields
 from judgekit.corpora.hub_rows import HubCorpus, corpus_provenance, read_corpus_rows
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sources import text_key
 
 SETS = {
@@ -83,11 +83,6 @@ def hub_provenance(name):
     return corpus_provenance(SETS[name])
 
 
-def sided(preference):
-    """A label from a number that is positive where A is better."""
-    return "tie" if preference == 0 else "A" if preference > 0 else "B"
-
-
 def sigmoid(x):
     """The logistic function."""
     return 1 / (1 + math.exp(-x))
@@ -95,22 +90,18 @@ def sigmoid(x):
 
 def helpsteer3_pair(row):
     """One pair of HelpSteer3: people's single preferences are the votes, and the overall one gives the strength."""
-    messages = chat_of(row, "context", "user")
-    turns, question = split_dialogue(messages)
     strength = -checked_strength(row, row.whole("overall_preference"), "overall_preference")
     single = row.checked_list("individual_preference", dict, "preferences")
     scores = [checked_strength(row, vote.get("score"), "individual_preference") for vote in single]
     return PreferencePair(
         item_id=str(row.number),
         benchmark="helpsteer3",
-        question=question,
+        **dialogue_fields(chat_of(row, "context", "user")),
         response_a=row.text("response1"),
         response_b=row.text("response2"),
         subset=row.text("domain"),
-        cluster_id=dialogue_key(messages),
-        turns=turns,
-        label=sided(strength),
-        votes={str(number): sided(-score) for number, score in enumerate(scores)},
+        label=label_of_gap(strength),
+        votes={str(number): label_of_gap(-score) for number, score in enumerate(scores)},
         soft_label=0.5 + STRENGTH * strength,
         label_kind="human",
         source=row.where,
@@ -129,15 +120,12 @@ def chat_pair(row, name, **fields):
     chosen, rejected = (chat_of(row, field, "assistant") for field in ("chosen", "rejected"))
     if chosen[:-1] != rejected[:-1]:
         return None
-    turns, question = split_dialogue(chosen[:-1])
     return PreferencePair(
         item_id=str(row.number),
         benchmark=name,
-        question=question,
+        **dialogue_fields(chosen[:-1]),
         response_a=chosen[-1][1],
         response_b=rejected[-1][1],
-        cluster_id=dialogue_key(chosen[:-1]),
-        turns=turns,
         source=row.where,
         **fields,
     )
@@ -146,7 +134,7 @@ def chat_pair(row, name, **fields):
 def ultrafeedback_pair(row):
     """One pair of UltraFeedback; equal scores are a tie, and the gap of two scores gives the soft label."""
     gap = row.number_of("score_chosen") - row.number_of("score_rejected")
-    fields = {"label": sided(gap), "soft_label": sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
+    fields = {"label": label_of_gap(gap), "soft_label": sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
     return chat_pair(row, "ultrafeedback", **fields)
 
 
@@ -180,8 +168,7 @@ def shp_pair(row):
 def pandalm_pair(row):
     """One pair of PandaLM's training data, labelled by gpt-3.5-turbo."""
     given, said = row.inner("inputs"), row.inner("outputs")
-    extra = given.text("input")
-    question = given.text("instruction") + (f"\n\n{extra}" if extra.strip() else "")
+    question = given.joined("instruction", "input")
     return PreferencePair(
         item_id=str(row.number),
         benchmark="pandalm_train",
@@ -208,7 +195,7 @@ def judgelm_pair(row):
         cluster_id=text_key(row.text("question_body")),
         model_a=row.text("answer1_model_id"),
         model_b=row.text("answer2_model_id"),
-        label=sided(first - second),
+        label=label_of_gap(first - second),
         soft_label=sigmoid(SCORE_SLOPE * (first - second)),
         label_kind="gpt-4",
         source=row.where,

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from judgekit.corpora.dialogues import dialogue_key, split_dialogue
+from judgekit.corpora.dialogues import dialogue_fields, without_system
 from judgekit.corpora.sides import place
 from judgekit.records import PreferencePair
 from judgekit.sources import read_rows
@@ -32,16 +32,12 @@ def dpo_pairs(rows, name):
 
 def dpo_pair(row, name):
     """One pair with the chosen response as A."""
-    messages = conversation(row)
-    turns, question = split_dialogue(messages)
     return PreferencePair(
         item_id=str(row.number),
         benchmark=name,
-        question=question,
+        **dialogue_fields(conversation(row)),
         response_a=row.inner("chosen").text("value"),
         response_b=row.inner("rejected").text("value"),
-        cluster_id=dialogue_key(messages),
-        turns=turns,
         label="A",
         label_kind="model",
         source=row.where,
@@ -55,9 +51,7 @@ def conversation(row):
     ]
     if any(not isinstance(text, str) for _, text in messages):
         raise row.error("conversations", "holds a message without text")
-    if len(messages) > 1 and messages[0][0] == "system":
-        (_, system), (speaker, question), *rest = messages
-        messages = [(speaker, f"{system}\n\n{question}" if system.strip() else question), *rest]
+    messages = without_system(messages)
     expected = ["human", "gpt"] * (len(messages) // 2) + ["human"]
     if [speaker for speaker, _ in messages] != expected:
         raise row.error("conversations", "does not alternate between human and gpt, from human to human")
@@ -97,17 +91,13 @@ def oasst_pair(row, item_id, better, worse):
         if len(exchange) != 2 or not all(isinstance(text, str) for text in exchange):
             raise row.error("history", "holds an exchange that is not a question and an answer")
         messages += zip(("human", "gpt"), exchange, strict=True)
-    text = row.text("input")
-    messages.append(("human", row.text("instruction") + (f"\n\n{text}" if text.strip() else "")))
-    turns, question = split_dialogue(messages)
+    messages.append(("human", row.joined("instruction", "input")))
     return PreferencePair(
         item_id=item_id,
         benchmark="oasst_zh",
-        question=question,
+        **dialogue_fields(messages),
         response_a=better,
         response_b=worse,
-        cluster_id=dialogue_key(messages),
-        turns=turns,
         label="A",
         label_kind="human",
         source=row.where,

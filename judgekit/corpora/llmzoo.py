@@ -7,7 +7,7 @@ drops them all. The pairs are here for those who do not test on these.
 from itertools import combinations
 
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sources import read_rows, source_names, text_key
 
 
@@ -42,7 +42,6 @@ def pairs_of_review(row):
     ranks = row.checked_list("order", int, "ranks", n=len(answers))
     comparison, _, aspect, _ = row.file.split("/")[-4:]
     for first, second in combinations(range(len(answers)), 2):
-        better = "tie" if ranks[first] == ranks[second] else "A" if ranks[first] < ranks[second] else "B"
         yield PreferencePair(
             item_id=f"{comparison}/{row.text('lang')}/{aspect}/{row.number}:{first}-{second}",
             benchmark="llmzoo",
@@ -53,7 +52,7 @@ def pairs_of_review(row):
             cluster_id=text_key(shown.text("question")),
             model_a=models[first],
             model_b=models[second],
-            label=better,
+            label=label_of_gap(ranks[second] - ranks[first]),
             label_kind="model",
             source=row.where,
         )

@@ -1,6 +1,6 @@
 """MedicalGPT's Chinese sample: 500 conversations with a chosen and a rejected response."""
 
-from judgekit.corpora.dialogues import dialogue_key, split_dialogue
+from judgekit.corpora.dialogues import dialogue_fields
 from judgekit.corpora.llamafactory import conversation
 from judgekit.corpora.sides import place
 from judgekit.records import PreferencePair
@@ -27,16 +27,12 @@ def pairs_from_rows(rows):
 
 def pair_from_row(row):
     """One pair with the chosen response as A."""
-    messages = conversation(row)
-    turns, question = split_dialogue(messages)
     return PreferencePair(
         item_id=str(row.number),
         benchmark="medicalgpt",
-        question=question,
+        **dialogue_fields(conversation(row)),
         response_a=row.text("chosen"),
         response_b=row.text("rejected"),
-        cluster_id=dialogue_key(messages),
-        turns=turns,
         label="A",
         label_kind="model",
         source=row.where,

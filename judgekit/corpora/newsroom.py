@@ -10,8 +10,7 @@ from statistics import fmean
 from judgekit.corpora.sides import place
 from judgekit.corpora.summ_pairwise import TASK
 from judgekit.records import PreferencePair
-from judgekit.sources import Row, read_document, text_key
-from judgekit.sources.rows import parse_json
+from judgekit.sources import read_rows, text_key
 
 FILES = ("judge_bench_dmg/newsroom/newsroom.json",)
 ASPECTS = ("Informativeness", "Relevance", "Fluency", "Coherence")
@@ -22,9 +21,7 @@ MARGIN = 1 / 12
 
 def load():
     """The pairs, and a report."""
-    document = Row(parse_json(read_document(FILES[0]), FILES[0]), FILES[0], 0)
-    instances = document.checked_list("instances", dict, "instances")
-    return pairs_from_rows([Row(instance, FILES[0], number) for number, instance in enumerate(instances)])
+    return pairs_from_rows(read_rows(FILES[0], within="instances"))
 
 
 def pairs_from_rows(rows):

@@ -19,8 +19,7 @@ from judgekit.corpora import (
     summ_pairwise,
     vicuna_blog,
 )
-from judgekit.records import unique_items
-from judgekit.sources import source_hashes
+from judgekit.sources import load_named, source_hashes
 
 # Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
 CORPORA = {
@@ -79,13 +78,7 @@ def load_corpus_with_report(name):
         Always ``items`` and ``empty_responses`` (pairs with at least one empty response); ``skipped_...`` for
         what was left out.
     """
-    loaders = CORPORA | HUB_CORPORA
-    if name not in loaders:
-        raise KeyError(f"no corpus {name!r}; there are {', '.join(loaders)}")
-    pairs, report = loaders[name]()
-    pairs = unique_items(pairs)
-    empty = sum(not pair.response_a.strip() or not pair.response_b.strip() for pair in pairs)
-    return pairs, {"items": len(pairs), "empty_responses": empty, **report}
+    return load_named("corpus", CORPORA | HUB_CORPORA, name)
 
 
 def corpus_hashes(name):

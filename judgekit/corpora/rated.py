@@ -2,11 +2,10 @@
 
 import re
 
-from judgekit.corpora.dialogues import chat_of, dialogue_key, split_dialogue
+from judgekit.corpora.dialogues import chat_of, dialogue_fields
 from judgekit.corpora.single import response_of
 from judgekit.records import Response
-from judgekit.sources import Row, read_document, read_rows
-from judgekit.sources.rows import parse_json
+from judgekit.sources import read_rows
 
 FILES = {
     "autoj_single": "autoj/training/single_traindata.jsonl",
@@ -91,10 +90,7 @@ def shepherd_responses(rows):
 
 def load_medical_safety():
     """Chatbots' responses to medical queries, less those that people found to answer nothing, and a report."""
-    name = FILES["medical_safety"]
-    document = Row(parse_json(read_document(name), name), name, 0)
-    instances = document.checked_list("instances", dict, "instances")
-    return medical_responses([Row(instance, name, number) for number, instance in enumerate(instances)])
+    return medical_responses(read_rows(FILES["medical_safety"], within="instances"))
 
 
 def medical_responses(rows):
@@ -137,15 +133,12 @@ def kto_responses(rows):
 def kto_response(row):
     """One response with the turns before it."""
     spoken = chat_of(row, "messages", "assistant")
-    turns, question = split_dialogue(spoken[:-1])
     return Response(
         item_id=str(row.number),
-        question=question,
+        **dialogue_fields(spoken[:-1]),
         response=spoken[-1][1],
         score=float(row.code("label", {True: 1, False: 0})),
         source=row.where,
         benchmark="kto_en",
-        cluster_id=dialogue_key(spoken[:-1]),
-        turns=turns,
         label_kind="model",
     )

@@ -4,7 +4,7 @@ The questions are the Vicuna-80 test questions: cleaning against the test sets d
 """
 
 from judgekit.corpora.sides import place
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sources import read_rows, source_names
 
 QUESTION_FILE = "vicuna_blog_eval/question.jsonl"
@@ -66,7 +66,7 @@ def pair_from_review(row, questions, answers):
         cluster_id=str(question.whole("question_id")),
         model_a=first.text("model_id"),
         model_b=second.text("model_id"),
-        label="tie" if score_1 == score_2 else "A" if score_1 > score_2 else "B",
+        label=label_of_gap(score_1 - score_2),
         label_kind="gpt-4",
         source=row.where,
     )

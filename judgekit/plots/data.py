@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from judgekit.plots.style import COLUMN, GREY, LABELS, LIGHT, axes_of, required, row_positions, short
+from judgekit.plots.style import BLUE, COLUMN, GREY, LABELS, LIGHT, RED, axes_of, required, row_positions, short
 
 
 def plot_waterfall(table, *, ax=None, unit="pairs", width=COLUMN):
@@ -26,7 +26,7 @@ def plot_waterfall(table, *, ax=None, unit="pairs", width=COLUMN):
     for i, (y, count) in enumerate(zip(positions, counts, strict=True)):
         total = i in (0, len(counts) - 1)
         start = 0 if total else left - count
-        ax.barh(y, count, left=start, height=0.68, color="#0072B2" if total else "#D55E00")
+        ax.barh(y, count, left=start, height=0.68, color=BLUE if total else RED)
         text = f"{count:,}" if total else f"−{count:,}"
         inside = total and count > 0.3 * counts[0]
         x = count if total else start
@@ -113,13 +113,13 @@ def plot_training_curve(table, *, ax=None, ylabel="loss", smooth=None, width=COL
         ax.plot(
             validation["step"],
             validation["validation"],
-            color="#0072B2",
+            color=BLUE,
             marker=marker,
             ms=2.5,
             label="validation",
         )
         lowest = validation.loc[validation["validation"].idxmin()]
-        ax.plot(lowest["step"], lowest["validation"], "o", ms=6, mfc="none", mec="#D55E00", label="lowest")
+        ax.plot(lowest["step"], lowest["validation"], "o", ms=6, mfc="none", mec=RED, label="lowest")
     values = pd.concat([middle, validation["validation"]])
     ax.set_ylim(*_padded(values.min(), values.quantile(0.995) if len(values) > 200 else values.max()))
     ax.set_xlim(left=0)

@@ -9,25 +9,26 @@ import numpy as np
 from matplotlib import font_manager
 
 COLUMN, TEXT = 3.4, 7.0
-GREY, LIGHT = "#6b6b6b", "#d9d9d9"
+GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
 # Okabe and Ito's colours, which colour-blind readers can tell apart; grey for judges that do not read the responses.
+BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
 JUDGES = {
-    "minilm": ("#0072B2", "o"),
-    "features": ("#E69F00", "s"),
-    "pandalm_7b": ("#D55E00", "D"),
+    "minilm": (BLUE, "o"),
+    "features": (ORANGE, "s"),
+    "pandalm_7b": (RED, "D"),
     "auto_j_13b": ("#009E73", "^"),
     "gpt_3_5": ("#CC79A7", "v"),
     "gpt_4": ("#8A2D6B", "P"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
-    "first": ("#6b6b6b", "H"),
-    "second": ("#6b6b6b", "p"),
+    "first": (GREY, "H"),
+    "second": (GREY, "p"),
     "random": ("#9a9a9a", "X"),
     "majority_class": ("#3d3d3d", "*"),
 }
 OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
-LABELS = {"A": "#0072B2", "B": "#E69F00", "tie": "#b8b8b8"}
+LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
 # Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
 CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "PingFang SC")
 CJK_FAMILIES += ("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "AR PL SungtiL GB")

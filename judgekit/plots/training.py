@@ -1,6 +1,6 @@
 """Pictures of training choices."""
 
-from judgekit.plots.style import COLUMN, TEXT, axes_of, required
+from judgekit.plots.style import BLUE, COLUMN, DARK, PALE, RED, TEXT, axes_of, required
 
 
 def plot_gates(table, chosen, *, ax=None, width=COLUMN):
@@ -17,14 +17,12 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
 
     table = required(table, "share", "mean", "error", "misleading").sort_values("share")
     ax = axes_of(ax, width, 2.3)
-    ax.plot(table["mean"], table["misleading"], color="#999999", lw=0.8, zorder=1)
-    ax.errorbar(
-        table["mean"], table["misleading"], xerr=table["error"], fmt="o", ms=3.5, color="#0072B2", elinewidth=0.6
-    )
+    ax.plot(table["mean"], table["misleading"], color=PALE, lw=0.8, zorder=1)
+    ax.errorbar(table["mean"], table["misleading"], xerr=table["error"], fmt="o", ms=3.5, color=BLUE, elinewidth=0.6)
     here = table[table["share"] == chosen]
-    ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec="#D55E00")
+    ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec=RED)
     best = table.loc[table["mean"].idxmax()]
-    ax.axvline(best["mean"] - best["error"], color="#D55E00", lw=0.6, ls=":")
+    ax.axvline(best["mean"] - best["error"], color=RED, lw=0.6, ls=":")
     for row in table.itertuples():
         name = "open" if row.share == 0 else f"{row.share:g}"
         ax.annotate(name, (row.mean, row.misleading), xytext=(7, 2), textcoords="offset points", fontsize=6.5)
@@ -54,10 +52,10 @@ def plot_study(table, *, width=TEXT):
         for row, setting in enumerate(settings):
             gap = found[setting]
             clear = gap.low > 0 or gap.high < 0
-            color = "#0072B2" if clear else "#999999"
+            color = BLUE if clear else PALE
             panel.plot([gap.low, gap.high], [row, row], color=color, lw=0.9)
             panel.plot(gap.value, row, "o", ms=3, color=color)
-        panel.axvline(0, color="#444444", lw=0.6)
+        panel.axvline(0, color=DARK, lw=0.6)
         panel.set(title=f"{name} pairs", xlabel="difference from the base")
         panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     names = [f"{factor}: {level}".replace("_", " ") for factor, level in settings]
@@ -82,7 +80,7 @@ def plot_learning(table, factors, *, width=TEXT):
     table = required(table, "factor", "level", "set", "mean", "sd")
     figure, panels = plt.subplots(1, len(factors), figsize=(width, 2.1), layout="constrained", squeeze=False)
     for panel, (factor, words) in zip(panels[0], factors.items(), strict=True):
-        for name, color in (("ordinary", "#0072B2"), ("misleading", "#D55E00")):
+        for name, color in (("ordinary", BLUE), ("misleading", RED)):
             rows = table[table["set"] == name].set_index(["factor", "level"])
             points = [rows.loc[key] for key in ((factor, "tenth"), (factor, "third"), ("base", "base"))]
             means, spreads = ([float(point[part]) for point in points] for part in ("mean", "sd"))

@@ -7,7 +7,7 @@ import pandas as pd
 from judgekit.catalogue import load_set, questions_of_tests
 from judgekit.judges import load_judge, request_key, request_of
 from judgekit.judges.openai import OpenAIJudge, settings_of
-from judgekit.prompting import Evaluator
+from judgekit.prompting.evaluators import Evaluator
 from judgekit.prompts import draw_demonstrations
 from judgekit.records import ORDERS
 from judgekit.results import slug

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, label_of_gap
 from judgekit.sample.annotators import cast_votes
 from judgekit.sample.assistants import dodge, respond, two_assistants
 from judgekit.sample.distractors import DISTRACTORS
@@ -118,7 +118,7 @@ def _failure(rng, writer, problem):
 def _record(rng, split, n, draft, label):
     """The record of a draft whose better response stands on the side of the label."""
     (model_a, a), (model_b, b) = (draft.better, draft.worse) if label != "B" else (draft.worse, draft.better)
-    longer = "tie" if len(a) == len(b) else "A" if len(a) > len(b) else "B"
+    longer = label_of_gap(len(a) - len(b))
     return PreferencePair(
         item_id=draft.item_id,
         benchmark=split,

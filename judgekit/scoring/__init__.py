@@ -22,7 +22,7 @@ from judgekit.scoring.protocols import (
 )
 from judgekit.scoring.raters import judge_with_itself, judges_together, judges_with_each_other
 from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
-from judgekit.scoring.scores import N_BOOT, score, score_by
+from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
 
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
     "protocols_for",
     "run_judge",
     "score",
-    "score_by",
     "score_table",
     "scores_from_verdicts",
     "tradeoff_table",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from judgekit.records import SWAPPED
+from judgekit.records import SWAPPED, label_of_gap
 
 CREDIT = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
 
@@ -43,7 +43,7 @@ def derived(verdict, margin):
     if verdict.score_a is None or verdict.score_b is None:
         return replace(bare, verdict=None, status="unparsed")
     gap = verdict.score_a - verdict.score_b
-    return replace(bare, verdict="tie" if abs(gap) <= margin else "A" if gap > 0 else "B", status="ok")
+    return replace(bare, verdict=label_of_gap(gap, margin), status="ok")
 
 
 def scores_from_verdicts(verdicts, pairs):
@@ -69,8 +69,8 @@ def scores_from_verdicts(verdicts, pairs):
     for verdict in verdicts:
         pair = by_id[verdict.item_id]
         if verdict.status == "ok":
-            for response, credit in zip((pair.response_a, pair.response_b), CREDIT[verdict.verdict], strict=True):
-                credits.setdefault((pair.cluster_id or pair.item_id, response), []).append(credit)
+            for response, credit in zip(pair.responses, CREDIT[verdict.verdict], strict=True):
+                credits.setdefault((pair.cluster, response), []).append(credit)
     rows = [(*key, sum(values) / len(values), len(values)) for key, values in credits.items()]
     return pd.DataFrame(rows, columns=["cluster", "response", "score", "n"])
 

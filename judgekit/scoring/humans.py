@@ -10,7 +10,7 @@ from judgekit.intervals import cluster_bootstrap, cluster_sums
 from judgekit.records import LABELS, SWAPPED, majority_label
 from judgekit.results import Number
 from judgekit.scoring.gold import chosen_votes
-from judgekit.scoring.scores import N_BOOT
+from judgekit.scoring.scores import N_BOOT, share_of
 
 
 def annotators_of(pairs):
@@ -45,11 +45,11 @@ def annotators_against_majority(pairs, n_boot=N_BOOT, seed=0):
         Annotator to share. Items without a majority are left out.
     """
     pairs = [pair for pair in pairs if pair.label is not None]
-    clusters = [pair.cluster_id or pair.item_id for pair in pairs]
+    clusters = [pair.cluster for pair in pairs]
     found = {}
     for name in annotators_of(pairs):
         right = [[pair.votes[name] == pair.label, 1] for pair in pairs]
-        found[name] = bounded(cluster_sums(right, clusters), quotient, len(pairs), n_boot, seed, ".1%")
+        found[name] = bounded(cluster_sums(right, clusters), share_of, len(pairs), n_boot, seed, ".1%")
     return found
 
 
@@ -78,10 +78,10 @@ def annotators_against_others(pairs, n_boot=N_BOOT, seed=0):
             others = majority_label({who: label for who, label in pair.votes.items() if who != name})
             if others is not None:
                 rows.append([pair.votes[name] == others, 1])
-                clusters.append(pair.cluster_id or pair.item_id)
+                clusters.append(pair.cluster)
         if not rows:
             raise ValueError(f"the annotators beside {name} never have a majority")
-        found[name] = bounded(cluster_sums(rows, clusters), quotient, len(rows), n_boot, seed, ".1%")
+        found[name] = bounded(cluster_sums(rows, clusters), share_of, len(rows), n_boot, seed, ".1%")
     return found
 
 
@@ -93,7 +93,7 @@ def annotators_with_each_other(pairs, n_boot=N_BOOT, seed=0):
     dict of (str, str) to dict
         Two annotators to ``{"agreement": Number, "kappa": Number}``.
     """
-    clusters = [pair.cluster_id or pair.item_id for pair in pairs]
+    clusters = [pair.cluster for pair in pairs]
     found = {}
     for first, second in combinations(annotators_of(pairs), 2):
         codes = [metrics.label_codes([pair.votes[name] for pair in pairs]) for name in (first, second)]
@@ -116,7 +116,7 @@ def chance_corrected(pairs, n_boot=N_BOOT, seed=0):
     voted = [pair for pair in pairs if pair.votes]
     if not voted:
         raise ValueError("no pair has votes")
-    clusters = [pair.cluster_id or pair.item_id for pair in voted]
+    clusters = [pair.cluster for pair in voted]
     widest = max(len(pair.votes) for pair in voted)
     ratings = [[*metrics.label_codes(pair.votes.values()), *[-1] * (widest - len(pair.votes))] for pair in voted]
     counts = rating_counts(ratings, len(LABELS))
@@ -164,7 +164,7 @@ def vote_agreement(pairs, turn=None, voters="experts", ties=True, n_boot=N_BOOT,
                 agree.append([one == other, 1])
     if not agree:
         raise ValueError("no two votes on the same comparison")
-    return bounded(cluster_sums(agree, clusters), quotient, len(agree), n_boot, seed, ".1%")
+    return bounded(cluster_sums(agree, clusters), share_of, len(agree), n_boot, seed, ".1%")
 
 
 def votes_by_matchup(pairs, turn=None, voters="all"):
@@ -178,14 +178,9 @@ def votes_by_matchup(pairs, turn=None, voters="all"):
             raise ValueError(f"{pair.where}: the models are not named")
         turned = pair.model_a > pair.model_b
         votes = chosen_votes(pair, voters).values()
-        key = (pair.cluster_id or pair.item_id, *sorted((pair.model_a, pair.model_b)), n_turn)
+        key = (pair.cluster, *sorted((pair.model_a, pair.model_b)), n_turn)
         found.setdefault(key, []).extend(SWAPPED[vote] if turned else vote for vote in votes)
     return found
-
-
-def quotient(sums):
-    """First column over second."""
-    return metrics.ratio(sums[..., 0], sums[..., 1])
 
 
 def bounded(sums, statistic, n, n_boot, seed, spec):

@@ -66,7 +66,7 @@ def judged_row(pair, ab, ba, protocol):
     read = {"ab": read_verdict(ab, protocol), "ba": read_verdict(ba, protocol) if ba is not None else None}
     return {
         "item_id": pair.item_id,
-        "cluster": pair.cluster_id or pair.item_id,
+        "cluster": pair.cluster,
         **read,
         "said": said_under(protocol, **read, has_ba=ba is not None),
         "raw_ab": ab.verdict,

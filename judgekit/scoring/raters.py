@@ -8,9 +8,9 @@ from judgekit import metrics
 from judgekit.agreement import MISSING, coincidences, krippendorff_alpha, rating_counts
 from judgekit.intervals import cluster_sums
 from judgekit.records import LABELS, ORDERS
-from judgekit.scoring.humans import bounded, quotient
+from judgekit.scoring.humans import bounded
 from judgekit.scoring.protocols import joined_verdict
-from judgekit.scoring.scores import N_BOOT
+from judgekit.scoring.scores import N_BOOT, share_of
 
 
 def verdicts_by_order(verdicts, pairs):
@@ -49,7 +49,7 @@ def final_verdicts(verdicts, pairs):
 
 def clusters_of(pairs):
     """The prompt of every pair."""
-    return np.array([pair.cluster_id or pair.item_id for pair in pairs])
+    return np.array([pair.cluster for pair in pairs])
 
 
 def judge_with_itself(verdicts, pairs, n_boot=N_BOOT, seed=0):
@@ -95,7 +95,7 @@ def total(rows):
 
 def share(rows, clusters, n_boot, seed):
     """A share as a `Number`, from (hits, n) of every pair."""
-    return bounded(cluster_sums(rows, clusters), quotient, total(rows), n_boot, seed, ".1%")
+    return bounded(cluster_sums(rows, clusters), share_of, total(rows), n_boot, seed, ".1%")
 
 
 def judges_with_each_other(judges, pairs, n_boot=N_BOOT, seed=0):

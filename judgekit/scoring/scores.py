@@ -83,27 +83,6 @@ def score(verdicts, pairs, benchmark, protocol=None, n_boot=N_BOOT, seed=0):
     return scores
 
 
-def score_by(verdicts, pairs, benchmark, group_of, protocol=None, n_boot=N_BOOT, seed=0):
-    """`score` of each part of a set.
-
-    Parameters
-    ----------
-    verdicts, pairs, benchmark, protocol, n_boot, seed
-        As for `score`.
-    group_of : callable
-        Maps a pair to the name of its part, e.g. ``lambda pair: pair.subset``.
-
-    Returns
-    -------
-    dict of str to dict of str to Number
-        In the order of the names. Prompts are resampled within the part.
-    """
-    protocol, parts = protocol_of(benchmark, protocol), {}
-    for pair in pairs:
-        parts.setdefault(group_of(pair), []).append(pair)
-    return {name: score(verdicts, parts[name], benchmark, protocol, n_boot, seed) for name in sorted(parts)}
-
-
 def share_of(sums):
     """First column over second, in [0, 1]."""
     return metrics.ratio(sums[..., 0], sums[..., 1])

@@ -8,6 +8,7 @@ from judgekit.sources.errors import DataError
 from judgekit.sources.fetching import fetch, fetch_all, open_source, read_bytes
 from judgekit.sources.hub import HUB_SETS, HubSet, HubSplit, read_hub_rows
 from judgekit.sources.keys import heads, text_key
+from judgekit.sources.loading import load_named
 from judgekit.sources.registry import Source, find_source, source_hashes, source_names, sources, upstream_url
 from judgekit.sources.rows import Row, read_document, read_rows
 
@@ -22,6 +23,7 @@ __all__ = [
     "fetch_all",
     "find_source",
     "heads",
+    "load_named",
     "open_source",
     "read_bytes",
     "read_document",

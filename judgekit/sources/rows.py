@@ -57,6 +57,11 @@ class Row:
         """A text."""
         return self.of_type(field, str, "text")
 
+    def joined(self, first, second):
+        """Two texts with a blank line between them; the first alone where the second is blank."""
+        before, after = self.text(first), self.text(second)
+        return f"{before}\n\n{after}" if after.strip() else before
+
     def whole(self, field):
         """A whole number."""
         return self.of_type(field, int, "a whole number")
@@ -133,8 +138,14 @@ def read_document(name):
         raise DataError(f"{source.name}: is not UTF-8 text ({error})") from error
 
 
-def read_rows(name):
+def read_rows(name, within=None):
     """The rows of a registered JSON or JSON-lines file.
+
+    Parameters
+    ----------
+    name : str
+    within : str, optional
+        Field that holds the rows, where the file is one JSON object.
 
     Returns
     -------
@@ -146,4 +157,9 @@ def read_rows(name):
         If the file cannot be had, or a row does not parse.
     """
     source = find_source(name)
-    return parse_rows(read_document(source), source.name)
+    text = read_document(source)
+    if within is None:
+        return parse_rows(text, source.name)
+    document = Row(parse_json(text, source.name), source.name, 0)
+    records = document.checked_list(within, dict, within)
+    return [Row(record, source.name, number) for number, record in enumerate(records)]

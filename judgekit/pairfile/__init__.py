@@ -1,0 +1,10 @@
+"""Users' own preference pairs, read from JSON lines or CSV.
+
+Whatever is wrong with a file is told in one sentence that names the file, the line and the field. Nothing in a text is
+ever interpreted: it is read, judged and forgotten.
+"""
+
+from judgekit.pairfile.places import PairFileError
+from judgekit.pairfile.rows import PairRow, read_pair_rows, read_pairs
+
+__all__ = ["PairFileError", "PairRow", "read_pair_rows", "read_pairs"]
