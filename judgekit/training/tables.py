@@ -112,5 +112,5 @@ class Reader:
             likeness=(sides[0] * sides[1]).sum(-1).astype(float),
             target=features.target,
             tied=features.tied,
-            clusters=[pair.cluster_id or pair.item_id for pair in pairs],
+            clusters=[pair.cluster for pair in pairs],
         )

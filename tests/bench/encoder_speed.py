@@ -1,8 +1,9 @@
 """How fast the shipped encoder judge is beside a cross-encoder of the same size, on the same pairs, in one run.
 
 The cross-encoder is `sentence_transformers.CrossEncoder` on the same MiniLM weights, reading each response with its
-question. The two take turns, so that whatever else the machine does falls on both; the ratio is that of the medians.
-Writes ``bench.*`` to the run's results.
+question. The judge computes in the format it chooses on this processor, and again in single precision. All take turns,
+so that whatever else the machine does falls on all; a ratio is that of the medians. Writes ``bench.*`` to the run's
+results.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import torch
 
 from judgekit.catalogue import load_set, set_hashes
 from judgekit.judges import load_judge, request_of
+from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.encoder_model import base_location
+from judgekit.paths import PRETRAINED
 from judgekit.results import Number, save_results
 
 ROUNDS = 5
@@ -36,29 +39,28 @@ def seconds_of(work):
     return time.perf_counter() - started
 
 
-def measure(pairs, judge, cross):
-    """Seconds of both in turn, ``ROUNDS`` times, after one turn that does not count."""
-    requests = [request_of(pair, "ab") for pair in pairs]
+def judged(judge, requests):
+    """Verdicts of all requests, from an empty cache."""
+    judge.cache.clear()
+    batches = [requests[start : start + judge.batch_size] for start in range(0, len(requests), judge.batch_size)]
+    return [reply.verdict for batch in batches for reply in judge.judge(batch)]
+
+
+def measure(requests, judges, cross):
+    """Seconds of each in turn, ``ROUNDS`` times, after one turn that does not count; the cross-encoder last."""
     texts = [(request.asked, text) for request in requests for text in (request.first, request.second)]
-
-    def ours():
-        judge.cache.clear()
-        for start in range(0, len(requests), judge.batch_size):
-            judge.judge(requests[start : start + judge.batch_size])
-
-    def theirs():
-        cross.predict(texts, batch_size=32, show_progress_bar=False)
-
-    ours()
-    return [(seconds_of(ours), seconds_of(theirs)) for _ in range(ROUNDS)]
+    turns = [lambda judge=judge: judged(judge, requests) for judge in judges]
+    turns.append(lambda: cross.predict(texts, batch_size=32, show_progress_bar=False))
+    for turn in turns:
+        turn()
+    return [[seconds_of(turn) for turn in turns] for _ in range(ROUNDS)]
 
 
-def ratio_of(rounds):
+def ratio_of(ours, theirs):
     """How many times faster ours is: ratio of the medians, and the smallest and largest ratio of one round."""
-    ours, theirs = zip(*rounds, strict=True)
-    each = [b / a for a, b in rounds]
+    each = [b / a for a, b in zip(ours, theirs, strict=True)]
     value = statistics.median(theirs) / statistics.median(ours)
-    return Number(value, min(each), max(each), n=len(rounds), spec=".2f")
+    return Number(value, min(each), max(each), n=len(each), spec=".2f")
 
 
 def main():
@@ -67,17 +69,23 @@ def main():
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--pairs", type=int, default=400, help="pairs per set at most")
     chosen = arguments.parse_args()
-    judge = load_judge("encoder/minilm")
+    judge, exact = load_judge("encoder/minilm"), EncoderJudge(PRETRAINED / "minilm", bf16=False)
     cross = cross_encoder(judge.config["max_question_tokens"] + judge.config["max_response_tokens"])
-    numbers = {}
+    numbers, equal = {}, []
     for name in SETS:
-        pairs = load_set(name)[: chosen.pairs]
-        rounds = measure(pairs, judge, cross)
-        key = "bench.encoder_vs_sentence_transformers" + ("" if name == SETS[0] else f".{name}")
-        numbers[f"{key}.ratio"] = ratio_of(rounds)
-        ours = float(np.median([a for a, _ in rounds]))
-        numbers[f"{key}.pairs_per_second"] = Number(len(pairs) / ours, n=len(pairs), spec=".0f")
-        print(f"{name}: {numbers[f'{key}.ratio']} times as fast, {len(pairs) / ours:.0f} pairs a second")
+        pairs = load_set(name)
+        requests = [request_of(pair, "ab") for pair in pairs]
+        equal += [a == b for a, b in zip(judged(judge, requests), judged(exact, requests), strict=True)]
+        ours, single, theirs = zip(*measure(requests[: chosen.pairs], [judge, exact], cross), strict=True)
+        part = "" if name == SETS[0] else f".{name}"
+        numbers[f"bench.encoder_vs_sentence_transformers{part}.ratio"] = ratio_of(ours, theirs)
+        numbers[f"bench.encoder_fp32_vs_sentence_transformers{part}.ratio"] = ratio_of(single, theirs)
+        count = len(requests[: chosen.pairs])
+        speed = Number(count / statistics.median(ours), n=count, spec=".0f")
+        numbers[f"bench.encoder_vs_sentence_transformers{part}.pairs_per_second"] = speed
+        print(f"{name}: {ratio_of(ours, theirs)} times as fast, {ratio_of(single, theirs)} in fp32; {speed} pairs/s")
+    numbers["bench.encoder_bf16.equal_verdicts"] = Number(float(np.mean(equal)), n=len(equal), spec=".2%")
+    print(f"verdicts equal to those in fp32: {numbers['bench.encoder_bf16.equal_verdicts']} of {len(equal)}")
     save_results(chosen.run, "bench", numbers, data=set_hashes(SETS))
 
 
