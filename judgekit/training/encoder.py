@@ -28,15 +28,13 @@ N_OTHERS = 4096  # training questions that a response's relevance is measured ag
 PER_KIND = 500  # validation questions per kind of constructed pair
 
 
-def other_questions(bank, usable):
-    """Some of a bank's questions, the same ones each time: what relevance is measured against."""
-    chosen = np.random.default_rng(0).permutation(usable)[:N_OTHERS]
-    return [bank.questions[i] for i in np.sort(chosen)]
+def reader_of(material, recipe, quality, embedder, n_others=N_OTHERS):
+    """What makes the tables of a judge with this preference part and this encoder.
 
-
-def reader_of(material, recipe, quality, embedder):
-    """What makes the tables of a judge with this preference part and this encoder."""
-    others = other_questions(material.bank, material.parts["train"])
+    Relevance is measured against ``n_others`` of the encoder's training questions, the same ones each time.
+    """
+    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
+    others = [material.bank.questions[i] for i in np.sort(chosen)]
     found = embedder.embed(others, recipe.max_question_tokens)
     vectors = np.array([found[question] for question in others], np.float16)
     limits = recipe.max_question_tokens, recipe.max_response_tokens
@@ -56,7 +54,7 @@ def fit_gates(material, reader, gates, seed, kinds=tuple(BESIDE), limit=None, in
     kinds : sequence of str
         Kinds of misleading pairs.
     limit : int, optional
-        Ordinary pairs, and questions per kind, at most.
+        Ordinary pairs, and questions of misleading ones, at most.
     inputs : collection of str
         What relevance and the gate may use.
 

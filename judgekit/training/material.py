@@ -54,10 +54,10 @@ class Material:
         return sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:limit]
 
     def constructed(self, part, kinds=tuple(BESIDE), seed=0, limit=None):
-        """Constructed pairs of some kinds about the questions of a part."""
-        return [
-            pair for kind in kinds for pair in constructed_pairs(kind, self.bank, self.parts[part], seed, limit=limit)
-        ]
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all."""
+        each = limit and limit // len(kinds)
+        usable = self.parts[part]
+        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, usable, seed, limit=each)]
 
 
 def parts_of(bank, training, validation):

@@ -157,7 +157,7 @@ def embedder_of(recipe, folder):
     return Embedder(load_encoder(recipe, folder), recipe.bf16)
 
 
-def run_level(level, material, folder, embedders=embedder_of, n_constructed=200):
+def run_level(level, material, folder, embedders=embedder_of, n_constructed=150, n_others=512):
     """Train one setting and judge the validation sets with it.
 
     Parameters
@@ -170,8 +170,10 @@ def run_level(level, material, folder, embedders=embedder_of, n_constructed=200)
     embedders : callable
         `embedder_of`, or something that remembers what that gave.
     n_constructed : int
-        Ordinary pairs, and questions from which constructed pairs are built, for the gate; questions per kind in
-        validation.
+        For the gate: ordinary pairs, and questions of misleading ones. In validation: questions of each set of
+        constructed pairs.
+    n_others : int
+        Questions that relevance is measured against.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def run_level(level, material, folder, embedders=embedder_of, n_constructed=200)
         )
         seconds += training["seconds"]
     reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
-    reader = reader_of(material, reading, quality, embedders(recipe, folder))
+    reader = reader_of(material, reading, quality, embedders(recipe, folder), n_others)
     judge = ALWAYS_OPEN
     if level.share:
         gates = fit_gates(material, reader, [level.share], recipe.seed, level.beside, n_constructed, level.inputs)
