@@ -257,7 +257,7 @@ def planted():
     return panels
 
 
-@pytest.mark.parametrize("rule", ["log-odds", "logistic"])
+@pytest.mark.parametrize("rule", ["log-odds", "logistic", "signed-logistic"])
 def test_learnt_weights_find_the_planted_judge(rule):
     validation, fresh = planted()
     weights = learn_weights(validation, rule)
@@ -276,6 +276,20 @@ def test_log_odds_by_hand():
     # (3 + 1) right of (4 + 2); (1 + 1) of (2 + 2)
     assert weights.values == pytest.approx({"x": np.log(4 / 2), "y": 0.0}, abs=1e-12)
     assert weights.n == 4
+
+
+def test_who_errs_more_than_a_guess_is_not_heard_unless_signs_are_free():
+    labels = "".join(np.random.default_rng(4).choice(list("AB"), 300))
+    turned = labels[:240].translate(str.maketrans("AB", "BA")) + labels[240:]
+    panel = panel_of(labels, "chatbot_arena", misled=turned, right=labels[:200] + turned[200:])
+    for rule in ("log-odds", "logistic"):
+        weights = learn_weights(panel, rule).values
+        assert weights["misled"] == 0 < weights["right"]
+    assert learn_weights(panel, "signed-logistic").values["misled"] < -0.5
+    # Where nobody is heard the vote is level, and level is the response shown first.
+    alone = panel.seated(["misled"])
+    assert set(letters_of(cross_fitted(alone, "log-odds"))) == {"t"}
+    assert accuracy_of(panel, cross_fitted(alone, "signed-logistic"), **QUICK).value == pytest.approx(0.8)
 
 
 def test_logistic_weights_give_probabilities_that_fit():

@@ -6,6 +6,7 @@ from judgekit.jury.cascade import (
     confidence_of,
     cost_at,
     cost_of,
+    cost_together,
     cross_fitted_point,
     routed,
 )
@@ -14,12 +15,12 @@ from judgekit.jury.diversity import (
     ceiling_of,
     effective_members,
     error_correlations,
-    jury_table,
     leave_one_out,
 )
 from judgekit.jury.panel import Panel
+from judgekit.jury.tables import jury_table, rulings_of
 from judgekit.jury.voting import majority, mean_probability
-from judgekit.jury.weights import LabelLeak, Weights, cross_fitted, learn_weights, weighted_vote
+from judgekit.jury.weights import LabelLeak, Weights, cross_fitted, learn_weights, validation_panel, weighted_vote
 
 __all__ = [
     "Cascade",
@@ -32,6 +33,7 @@ __all__ = [
     "confidence_of",
     "cost_at",
     "cost_of",
+    "cost_together",
     "cross_fitted",
     "cross_fitted_point",
     "effective_members",
@@ -42,5 +44,7 @@ __all__ = [
     "majority",
     "mean_probability",
     "routed",
+    "rulings_of",
+    "validation_panel",
     "weighted_vote",
 ]

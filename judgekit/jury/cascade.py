@@ -75,18 +75,21 @@ class Cascade:
     cheap, strong : str
         Members.
     kind : str
-        See `confidence_of`.
+        See `confidence_of`. By default the highest probability where the cheap judge states probabilities, otherwise
+        its consistency.
     """
 
     panel: Panel
     cheap: str
     strong: str
-    kind: str = "max_probability"
+    kind: str | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "panel", self.panel.seated(list(dict.fromkeys([self.cheap, self.strong]))))
         if self.cheap == self.strong:
             raise ValueError(f"a cascade from {self.cheap} to itself sends nothing on")
+        stated = self.panel.states_probabilities(self.cheap)
+        object.__setattr__(self, "kind", self.kind or ("max_probability" if stated else "consistency"))
 
     @cached_property
     def confidence(self):
@@ -335,3 +338,14 @@ def cost_at(share, cheap, strong):
     if not 0 <= share <= 1:
         raise ValueError(f"share {share} of items sent on is not in [0, 1]")
     return {unit: float(cheap[unit] + share * strong[unit]) for unit in cheap if unit in strong}
+
+
+def cost_together(costs):
+    """Cost of asking several judges, in the units that all of them state.
+
+    Examples
+    --------
+    >>> cost_together([{"calls": 1, "characters": 20}, {"calls": 2}])
+    {'calls': 3}
+    """
+    return {unit: sum(cost[unit] for cost in costs) for unit in costs[0] if all(unit in cost for cost in costs)}

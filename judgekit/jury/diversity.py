@@ -1,11 +1,11 @@
-"""What a jury gains, and from whom: members against the jury, leave-one-out, and how far members err together."""
+"""What each member of a jury adds, and how far members err together."""
 
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import cluster_bootstrap, cluster_sums, holm
+from judgekit.intervals import cluster_bootstrap, cluster_sums
 from judgekit.metrics import ratio
 from judgekit.results import Number
 from judgekit.scoring import N_BOOT, compare
@@ -19,7 +19,8 @@ def accuracy_of(panel, verdicts, n_boot=N_BOOT, seed=0):
 def ceiling_of(panel, n_boot=N_BOOT, seed=0):
     """What a jury would earn that always followed whichever member is right: a `Number`.
 
-    No rule that picks one of its members' verdicts item by item can earn more.
+    No rule that follows one of its members on every item can earn more; a tie that nobody said, and a negative weight,
+    follow nobody.
     """
     return mean_of(panel.credits.max(1), panel.clusters, n_boot, seed)
 
@@ -29,39 +30,6 @@ def mean_of(values, clusters, n_boot, seed):
     sums = cluster_sums(np.column_stack([values, np.ones(len(values))]), clusters)
     found = cluster_bootstrap(sums, lambda s: ratio(s[..., 0], s[..., 1]), n_boot, seed)
     return Number(*found, n=len(values), spec=".1%")
-
-
-def jury_table(panel, rulings, n_boot=N_BOOT, seed=0):
-    """Members and juries under the panel's protocol, and what each jury has over the best member.
-
-    Parameters
-    ----------
-    panel : Panel
-    rulings : dict of str to list of Verdict
-        Rule to the jury's verdicts.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge, role (``member`` or ``jury``), accuracy (`Number`), over_best (`Number`, paired; None for
-        members), p_value, p_holm (over the juries of the table).
-
-    Notes
-    -----
-    The best member is found on the labels it is then compared on, which flatters it: a jury that beats it does so
-    against the odds.
-    """
-    rows = [(m, "member", accuracy_of(panel, said, n_boot, seed), None, None) for m, said in panel.verdicts.items()]
-    best = panel.verdicts[max(rows, key=lambda row: row[2].value)[0]]
-    for rule, said in rulings.items():
-        gap = compare(said, best, panel.pairs, panel.benchmark, panel.protocol, n_boot, seed)
-        rows.append((rule, "jury", accuracy_of(panel, said, n_boot, seed), gap.difference, gap.p_value))
-    table = pd.DataFrame(rows, columns=["judge", "role", "accuracy", "over_best", "p_value"]).astype(object)
-    juries = table["role"] == "jury"
-    table["p_holm"] = None
-    table.loc[juries, "p_holm"] = holm(table.loc[juries, "p_value"].astype(float)) if juries.any() else None
-    return table.where(table.notna(), None)
 
 
 def leave_one_out(panel, rule, n_boot=N_BOOT, seed=0):

@@ -5,7 +5,8 @@ ever judged, by cross-fitting over prompts: the weights of a prompt come from th
 `weighted_vote` refuses prompts that the weights were learnt on, whoever made the weights.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +14,7 @@ from scipy.special import logsumexp
 
 from judgekit.benchmarks import BENCHMARKS
 from judgekit.catalogue import SAMPLE_TESTS
+from judgekit.jury.panel import Panel
 from judgekit.jury.voting import ruled
 from judgekit.records import LABELS
 
@@ -31,9 +33,10 @@ class Weights:
 
     Attributes
     ----------
-    rule : {"log-odds", "logistic"}
+    rule : {"log-odds", "logistic", "signed-logistic"}
     values : dict of str to float
-        Member to weight; 0 is a vote that does not count, a negative one counts against what it says.
+        Member to weight; 0 is a vote that does not count. Only under ``signed-logistic`` can one be negative: it
+        counts against what the member says.
     tie_bias : float
         Added to *tie* (logistic only).
     n : int
@@ -49,6 +52,35 @@ class Weights:
     prompts: frozenset = field(default=frozenset(), repr=False)
 
 
+def validation_panel(panel, benchmark, pairs, verdicts):
+    """A panel's members on pairs that are no test, read by the panel's own protocol.
+
+    Parameters
+    ----------
+    panel : Panel
+        On the set that the weights are meant for.
+    benchmark : str
+        The other set; a test set is refused when weights are learnt on it.
+    pairs : list of PreferencePair
+        With labels; single votes play no part.
+    verdicts : dict of str to list of Verdict
+        Those of the panel's members are taken.
+
+    Returns
+    -------
+    Panel
+
+    Raises
+    ------
+    ValueError
+        If a member has no verdicts there.
+    """
+    if lacking := [member for member in panel.members if member not in verdicts]:
+        raise ValueError(f"{benchmark}: no verdicts of {lacking[0]} to learn a weight from")
+    protocol = replace(panel.protocol, votes=False, gold="label")
+    return Panel(benchmark, tuple(pairs), {member: verdicts[member] for member in panel.members}, protocol)
+
+
 def learn_weights(panel, rule):
     """Weights from labels of pairs that are no test.
 
@@ -56,7 +88,7 @@ def learn_weights(panel, rule):
     ----------
     panel : Panel
         On a corpus, a validation set or a part of one.
-    rule : {"log-odds", "logistic"}
+    rule : {"log-odds", "logistic", "signed-logistic"}
 
     Returns
     -------
@@ -92,20 +124,23 @@ def log_odds(panel, places, labels):
     """Log of the odds that a member is right, less that of a guess: what is best if members err independently.
 
     Nitzan and Paroush (1982), International Economic Review 23. Shares are smoothed by one right and one wrong
-    verdict; a reply without a verdict says nothing about the member.
+    verdict; a reply without a verdict says nothing about the member. Who is right less often than a guess is not heard
+    rather than turned round.
     """
     votes = np.concatenate([panel.votes[order][places] for order in panel.orders])
     right = votes[np.arange(len(votes)), :, np.tile(labels, len(panel.orders))].sum(0)
     share = (right + 1) / (votes.sum((0, 2)) + 2)
-    return np.log(share / (1 - share)) + np.log(len(panel.protocol.labels) - 1), 0.0
+    return np.maximum(np.log(share / (1 - share)) + np.log(len(panel.protocol.labels) - 1), 0), 0.0
 
 
-def logistic(panel, places, labels):
+def logistic(panel, places, labels, lowest=0):
     """Weights of a log-linear pool: P(label) is proportional to exp(sum of weight times the member's probability).
 
     One weight per member, whatever the label, and a bias for *tie* where ties are allowed: exchanging A and B
     exchanges the outcome and does nothing else. Learnt by penalised likelihood, which has one optimum, so that members
-    who say the same share a weight.
+    who say the same share a weight. Weights are at least ``lowest`` (None for any): where people wrote pairs to mislead
+    judges, a negative weight learns that a judge was misled and turns it round, which is knowledge of the set and no
+    judgement of a pair.
     """
     beliefs = np.concatenate([panel.beliefs[order][places] for order in panel.orders])
     tie = np.zeros((len(beliefs), 1, len(LABELS)))
@@ -124,11 +159,13 @@ def logistic(panel, places, labels):
         slope = np.einsum("nk,njk->j", np.exp(logs), inputs) - chosen + RIDGE * weights
         return -logs[np.arange(len(wanted)), wanted].sum() + RIDGE / 2 * weights @ weights, slope
 
-    found = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-12}).x
+    bounds = [(lowest, None)] * len(panel.members) + [(None, None)]
+    start = np.zeros(inputs.shape[1])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12}).x
     return found[:-1], found[-1] if not len(closed) else 0.0
 
 
-FITS = {"log-odds": log_odds, "logistic": logistic}
+FITS = {"log-odds": log_odds, "logistic": logistic, "signed-logistic": partial(logistic, lowest=None)}
 
 
 def weighted_vote(panel, weights):
@@ -143,7 +180,7 @@ def weighted_vote(panel, weights):
     Returns
     -------
     list of Verdict
-        Of the judge ``jury/<rule>``; with probabilities under the rule ``logistic``.
+        Of the judge ``jury/<rule>``; with probabilities under the logistic rules.
 
     Raises
     ------
@@ -162,7 +199,7 @@ def weighted_vote(panel, weights):
 def weighted(panel, weights, name):
     """Verdicts under a name."""
     values = np.array([weights.values[member] for member in panel.members])
-    logs = weights.rule == "logistic"
+    logs = weights.rule != "log-odds"
     totals, inputs = {}, panel.beliefs if logs else panel.votes
     for order in panel.orders:
         total = np.einsum("j,njk->nk", values, inputs[order])
@@ -182,7 +219,7 @@ def cross_fitted(panel, rule, n_folds=5, seed=0):
     Parameters
     ----------
     panel : Panel
-    rule : {"log-odds", "logistic"}
+    rule : {"log-odds", "logistic", "signed-logistic"}
     n_folds : int
     seed : int
         Of the division of prompts into folds; neither the order of items nor the names of members play a part.
