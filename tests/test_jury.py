@@ -35,11 +35,13 @@ from judgekit.jury import (
     majority,
     mean_probability,
     routed,
+    rulings_of,
+    validation_panel,
     weighted_vote,
 )
 from judgekit.jury.cascade import area_above_random, path_of
 from judgekit.jury.weights import folds_of
-from judgekit.plots import plot_cascades
+from judgekit.plots import plot_cascades, plot_correlations
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict
 from judgekit.results import Number, save_results
 from judgekit.scoring import run_judge, score
@@ -566,3 +568,43 @@ def test_the_picture_has_a_panel_for_every_set_and_strong_judge():
     assert [panel.get_title("left") for panel in both.flat] == ["one", "two"]
     assert len(both.flat[0].get_lines()) == 7
     plt.close("all")
+
+
+def test_the_picture_of_errors_is_symmetric_and_says_what_could_be_none():
+    numbers = [
+        Number(0.4, 0.2, 0.6, spec=".2f"),
+        Number(-0.1, -0.3, 0.1, spec=".2f"),
+        Number(0.0, -0.1, 0.1, spec=".2f"),
+    ]
+    pairs = [("x", "y"), ("x", "z"), ("y", "z")]
+    rows = [("one", a, b, number) for (a, b), number in zip(pairs, numbers, strict=True)]
+    axes = plot_correlations(pd.DataFrame(rows, columns=["set", "judge_a", "judge_b", "correlation"]))
+    cells = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
+    assert cells[1, 0] == cells[0, 1] == ("+40", "black")
+    assert cells[2, 0] == cells[0, 2] == ("−10", "#8a8a8a")
+    assert (0, 0) not in cells and len(cells) == 6
+    plt.close("all")
+
+
+def test_every_rule_that_applies_is_tried():
+    validation, fresh = planted()
+    weights = learn_weights(validation, "log-odds")
+    fitted = {"crossfit_log_odds", "crossfit_logistic", "crossfit_signed_logistic"}
+    assert set(rulings_of(fresh, weights)) == {"majority", "log_odds", *fitted}
+    cascade = two_judges()
+    assert set(rulings_of(cascade.panel)) == {"majority", "mean_probability", *fitted}
+    with pytest.raises(LabelLeak):
+        rulings_of(validation, weights)
+
+
+def test_a_panel_is_read_alike_on_the_pairs_that_weights_come_from():
+    test = panel_of("AB", "mtbench", x="AB", y="AA")
+    corpus = pairs_of("AABB")
+    held = {"y": said("y", "ABBB"), "x": said("x", "AABB"), "z": said("z", "AAAA")}
+    learning = validation_panel(test, "chatbot_arena", corpus, held)
+    assert learning.members == ["x", "y"] and not learning.protocol.votes
+    weights = learn_weights(learning, "log-odds")
+    # (4 + 1) of (4 + 2) right, one of three labels by a guess; (3 + 1) of (4 + 2)
+    assert weights.values == pytest.approx({"x": np.log(5 * 2), "y": np.log(2 * 2)})
+    with pytest.raises(ValueError, match="no verdicts of y"):
+        validation_panel(test, "chatbot_arena", corpus, {"x": held["x"]})
