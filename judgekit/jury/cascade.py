@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import BLOCK, percentile_interval, repeated_draws
+from judgekit.intervals import percentile_interval, repeated_draws
 from judgekit.jury.diversity import mean_of
 from judgekit.jury.panel import Panel
 from judgekit.jury.weights import folds_of
@@ -21,6 +21,7 @@ from judgekit.results import Number
 from judgekit.scoring import N_BOOT, compare
 
 KINDS = ("max_probability", "margin", "consistency")
+BLOCK = 250_000  # weights of items worked on at once: 2 MB, which a processor keeps at hand
 SHARES = tuple(np.linspace(0, 1, 41).round(3).tolist())
 
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.intervals import cluster_bootstrap, cluster_sums, percentile_interval, resampled_sums
 from judgekit.metrics import ratio
 from judgekit.results import Number
 from judgekit.scoring import N_BOOT, compare
@@ -70,9 +70,9 @@ def error_correlations(panel, n_boot=N_BOOT, seed=0):
         where the errors of one say nothing of the other's. A member who never varies has 0 with everybody.
     """
     sums, rows = product_sums(panel), []
+    value, drawn = correlations(sums.sum(0)), correlations(resampled_sums(sums, n_boot, seed))
     for a, b in combinations(range(len(panel.members)), 2):
-        value, low, high = cluster_bootstrap(sums, lambda s, a=a, b=b: correlations(s)[..., a, b], n_boot, seed)
-        number = Number(value, low, high, n=len(panel.clusters), spec=".2f")
+        number = Number(value[a, b], *percentile_interval(drawn[:, a, b]), n=len(panel.clusters), spec=".2f")
         rows.append((panel.members[a], panel.members[b], number))
     return pd.DataFrame(rows, columns=["judge_a", "judge_b", "correlation"])
 
