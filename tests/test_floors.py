@@ -36,6 +36,7 @@ FLOORS = [
         "audit",
         "selection",
         "compare",
+        "jury",
         "standing",
         "prompting",
         "labelling",

@@ -5,8 +5,9 @@ the axes. Figures are made at the width they are printed (``COLUMN`` or ``TEXT``
 and letters have the size of the report's. Drawing sets the style (``use_style``) for the session.
 """
 
+from judgekit.plots.cascades import plot_cascades
 from judgekit.plots.data import plot_label_counts, plot_training_curve, plot_waterfall
-from judgekit.plots.matrices import plot_effects, plot_significance
+from judgekit.plots.matrices import plot_correlations, plot_effects, plot_significance
 from judgekit.plots.scores import plot_forest, plot_reliability, plot_tradeoff
 from judgekit.plots.style import COLUMN, TEXT, judge_style, use_style
 
@@ -14,6 +15,8 @@ __all__ = [
     "COLUMN",
     "TEXT",
     "judge_style",
+    "plot_cascades",
+    "plot_correlations",
     "plot_effects",
     "plot_forest",
     "plot_label_counts",

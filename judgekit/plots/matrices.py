@@ -58,6 +58,45 @@ def judges_of(part):
     return list(dict.fromkeys([*part["judge_a"], *part["judge_b"]]))
 
 
+def plot_correlations(table, *, columns=2, width=TEXT):
+    """Correlation of every two judges' errors, in hundredths, one panel per set; grey could be none.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``set, judge_a, judge_b, correlation``, each two judges of a set once; ``correlation`` a `Number` with
+        its interval.
+    columns : int
+        Panels side by side.
+
+    Returns
+    -------
+    Axes or array of Axes
+    """
+    table = required(table, "set", "judge_a", "judge_b", "correlation")
+    sets = list(dict.fromkeys(table["set"]))
+    use_style()
+    columns = min(columns, len(sets))
+    n_rows = -(-len(sets) // columns)
+    sizes = [len(judges_of(table[table["set"] == name])) for name in sets]
+    heights = [0.9 + 0.2 * max(sizes[row * columns : (row + 1) * columns]) for row in range(n_rows)]
+    options = {"squeeze": False, "gridspec_kw": {"height_ratios": heights}}
+    axes = plt.subplots(n_rows, columns, figsize=(width, sum(heights)), **options)[1]
+    for panel, name in zip(axes.flat, sets, strict=False):
+        part = table[table["set"] == name]
+        names = judges_of(part)
+        values, clear = np.full((2, len(names), len(names)), np.nan)
+        for row in part.itertuples():
+            a, b = names.index(row.judge_a), names.index(row.judge_b)
+            values[a, b] = values[b, a] = row.correlation.value
+            clear[a, b] = clear[b, a] = row.correlation.low > 0 or row.correlation.high < 0
+        draw_cells(panel, values, clear, names, names, 0.85)
+        panel.set_title(name)
+    for empty in axes.flat[len(sets) :]:
+        empty.set_visible(False)
+    return axes.flat[0] if axes.size == 1 else axes
+
+
 def plot_effects(table, *, columns=3, width=TEXT, limit=0.4):
     """Effects of methods (rows) on models (columns), in points, one panel per set.
 

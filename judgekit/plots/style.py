@@ -19,6 +19,7 @@ JUDGES = {
     "auto_j_13b": ("#009E73", "^"),
     "gpt_3_5": ("#CC79A7", "v"),
     "gpt_4": ("#8A2D6B", "P"),
+    "jury_without_gpt_4": ("#000000", "d"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
     "first": (GREY, "H"),

@@ -14,6 +14,9 @@ KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
 # Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
 UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
 
+# Labels of the same set went into what was cross-fitted: the study's name must say so.
+CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
+
 
 def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``.
@@ -41,7 +44,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
     ------
     ValueError
         If a key is malformed, another results file of the run owns it, or it is a score (or a paired difference of
-        scores) of a set or judge named ``..._repro``, for which there are no labels.
+        scores) of a set or judge named ``..._repro``, for which there are no labels, or it names something
+        cross-fitted outside of a study ``..._crossfit``.
     TypeError
         If a value is not a ``Number``.
     """
@@ -52,6 +56,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
             raise ValueError(f"key {key!r}: write study.part[.part].quantity in lower case, digits and '_'")
         if UNSCORED.fullmatch(key):
             raise ValueError(f"key {key!r}: nobody labelled what '..._repro' judged, so nothing of it is a score")
+        if CROSSFITTED.fullmatch(key):
+            raise ValueError(f"key {key!r}: what was cross-fitted is quoted as '<study>_crossfit...', beside no score")
         if not isinstance(number, Number):
             raise TypeError(f"{key} is {type(number).__name__}: wrap it, Number(value, low, high, n, spec)")
         rows[key] = number.row()
