@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -397,6 +398,14 @@ def test_the_ends_of_a_long_response_are_read(folders):
     ends = [judge.encoder.token_ids(text, 64) for text in ("start " + filler, filler + "finish", filler)]
     assert all(len(ids) == 64 for ids in ends)
     assert ends[0][1] != ends[2][1] and ends[1][-2] != ends[2][-2]
+
+
+@pytest.mark.parametrize("part", ["judge.json", "adapter/adapter_model.safetensors", "others.safetensors"])
+def test_a_judge_that_lacks_a_part_says_which(folders, tmp_path, part):
+    folder = shutil.copytree(folders["encoder"], tmp_path / "judge")
+    (folder / part).unlink()
+    with pytest.raises(FileNotFoundError, match=f"{part} is missing"):
+        EncoderJudge(folder)
 
 
 def test_batches_keep_to_the_budget_and_lose_nothing():

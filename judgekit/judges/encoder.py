@@ -54,7 +54,7 @@ class EncoderJudge:
     Raises
     ------
     FileNotFoundError
-        If the folder holds no judge, or one without its adapter.
+        If the folder holds no judge, or a part of it is missing.
     ValueError
         If it was written in another format.
     """
@@ -77,8 +77,9 @@ class EncoderJudge:
         self.surface = SurfaceModel(self.config, folder / "judge.json")
         trained = self.config["trained"]
         adapter = folder / "adapter" if trained == "adapter" else None
-        if adapter is not None and not (adapter / "adapter_model.safetensors").is_file():
-            raise FileNotFoundError(f"{folder}: adapter/adapter_model.safetensors is missing")
+        needed = [OTHERS] if adapter is None else ["adapter/adapter_model.safetensors", OTHERS]
+        if missing := [name for name in needed if not (folder / name).is_file()]:
+            raise FileNotFoundError(f"{folder}: {missing[0]} is missing")
         base = str(folder / "model") if trained == "model" else self.config["base"]
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
