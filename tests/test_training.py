@@ -732,6 +732,8 @@ def test_levels_choose_their_data(made):
     assert not set(broken) & set(learnt_from(base.changed(broken=False), made))
     third = {mixed[i].asked for i in learnt_from(base.changed(pairs_share=1 / 3), material)}
     assert 0 < len(third) < len({p.asked for p in mixed})
+    constructed = replace(made, train=[made.train[i] for i in broken])  # their questions are no pairs' of people
+    assert not len(questions_of(base.changed(answers=False), constructed))
     everything = set(made.parts["train"].tolist())
     assert set(questions_of(base, material).tolist()) == everything
     assert set(questions_of(base.changed(questions_share=0.5), material).tolist()) < everything

@@ -141,7 +141,7 @@ def learnt_from(level, material):
 
 def questions_of(level, material):
     """Indices of the bank's questions that a level's encoder learns from."""
-    of_pairs = {pair.asked for pair in material.train}
+    of_pairs = {pair.asked for pair in material.train if pair.benchmark not in KINDS}
     bank = material.bank
     chosen = [
         i
