@@ -1,5 +1,6 @@
 """Pictures of training choices."""
 
+from judgekit.plots.data import plot_training_curve
 from judgekit.plots.style import BLUE, COLUMN, DARK, PALE, RED, TEXT, axes_of, required
 
 
@@ -91,4 +92,26 @@ def plot_learning(table, factors, *, width=TEXT):
         panel.set(xlabel=words, ylabel="validation accuracy")
         panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     panels[0][0].legend()
+    return figure
+
+
+def plot_stages(histories, *, width=TEXT):
+    """Loss of training and validation by step, a panel for each stage of a training.
+
+    Parameters
+    ----------
+    histories : dict of str to pandas.DataFrame
+        Stage to its columns ``step, loss, validation``; either may be NaN.
+    """
+    import matplotlib.pyplot as plt
+
+    if not histories:
+        raise ValueError("no stages: nothing to draw")
+    figure, panels = plt.subplots(1, len(histories), figsize=(width, 2.0), layout="constrained", squeeze=False)
+    for panel, (stage, table) in zip(panels[0], histories.items(), strict=True):
+        plot_training_curve(table, ax=panel)
+        panel.set_title(stage)
+        if panel is not panels[0][0]:
+            panel.set_ylabel("")
+            panel.get_legend().remove()
     return figure

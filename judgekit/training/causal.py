@@ -1,0 +1,260 @@
+"""Train a causal judge with TRL and PEFT: supervised verdicts, preferred verdicts, or a reward model.
+
+The libraries train; here rows are handed to them, and what comes out is written so that it can be used and traced.
+A training that was killed goes on from its last checkpoint, with the same losses as if nothing had happened; one that
+is finished is not repeated.
+"""
+
+import hashlib
+import json
+import math
+import shutil
+import time
+from pathlib import Path
+
+from judgekit.results import git_state, versions
+from judgekit.training import causal_data
+from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
+from judgekit.training.causal_card import model_card
+from judgekit.training.causal_recipe import RecipeError
+
+ROWS = {"sft": causal_data.sft_rows, "dpo": causal_data.dpo_rows, "reward": causal_data.reward_rows}
+
+
+def train_judge(
+    recipe, train, validation, folder, shares=None, explanations=None, shared_questions=False, progress=False
+):
+    """Train on preference pairs.
+
+    Parameters
+    ----------
+    recipe : CausalRecipe
+        With method ``sft``, ``dpo`` or ``reward``.
+    train, validation : list of PreferencePair
+        Training stops early by the loss on ``validation``.
+    folder : path
+        Where the judge goes.
+    shares : dict of str to float, optional
+        Share of the mixture of each source of ``train``.
+    explanations : dict of str to str, optional
+        Of pairs by ``item_id``, where the recipe wants explanations.
+    shared_questions : bool
+        Whether both parts may ask the same question, as tasks do whose responses make the difference ("name a
+        fruit"). Otherwise that is an error.
+    progress : bool
+
+    Returns
+    -------
+    dict
+        As `train_rows`.
+
+    Raises
+    ------
+    RecipeError, ValueError
+        If recipe and data do not go together.
+    """
+    if recipe.method not in ROWS:
+        raise RecipeError(f"method {recipe.method!r} is not trained on pairs")
+    asked = {pair.asked for pair in train}
+    if leaks := [] if shared_questions else [pair for pair in validation if pair.asked in asked]:
+        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
+    chosen = causal_data.mixed(train, recipe, shares)
+    make = ROWS[recipe.method]
+    labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
+    held_out = [pair for pair in validation if pair.label in labels]
+
+    def rows(tokenizer):
+        return tuple(make(pairs, recipe, tokenizer, explanations) for pairs in (chosen, held_out))
+
+    return train_rows(recipe, rows, folder, progress)
+
+
+def train_rows(recipe, rows, folder, progress=False):
+    """Train on rows of token ids.
+
+    Parameters
+    ----------
+    recipe : CausalRecipe
+    rows : callable
+        From the tokenizer to training and validation rows.
+    folder : path
+    progress : bool
+
+    Returns
+    -------
+    dict
+        The content of ``training.json``: ``recipe``, ``data`` (hash and number of rows), ``history`` (``step, loss,
+        validation``), ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on),
+        ``versions``, ``git``.
+
+    Raises
+    ------
+    RecipeError
+        If the base cannot be loaded, or the rows are too few for one step.
+    """
+    folder = Path(folder)
+    model, tokenizer = load_base(recipe)
+    train, validation = rows(tokenizer)
+    if not train or not validation:
+        raise RecipeError(f"{len(train)} training and {len(validation)} validation rows: there must be some of both")
+    data = {"train": len(train), "validation": len(validation), "sha256": causal_data.rows_hash([*train, *validation])}
+    key = run_key(recipe, data)
+    done = finished(folder, key)
+    if done:
+        return done
+    checkpoints = own_checkpoints(folder, key)
+    trainer = make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
+    started = time.perf_counter()
+    trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    report = {
+        "recipe": recipe.as_dict(),
+        "key": key,
+        "data": data,
+        "history": history_of(trainer.state.log_history),
+        "best_step": trainer.state.best_global_step or trainer.state.global_step,
+        "steps": trainer.state.global_step,
+        "parameters": sum(p.numel() for p in trainer.model.parameters()),
+        "trained_parameters": sum(p.numel() for p in trainer.model.parameters() if p.requires_grad),
+        "seconds": round(time.perf_counter() - started, 1),
+        "versions": versions(),
+        **git_state(),
+    }
+    trainer.save_model(str(folder))
+    if trainer.is_world_process_zero():
+        finish(recipe, trainer, tokenizer, folder, report)
+    return report
+
+
+def run_key(recipe, data):
+    """What tells trainings apart: recipe, rows, and how the base was trained where that was done here."""
+    before = Path(recipe.base) / "training.json"
+    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
+    return hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
+
+
+def finished(folder, key):
+    """The report of a training that was finished before, if it is this one."""
+    path = folder / "training.json"
+    if not path.is_file():
+        return None
+    report = json.loads(path.read_text(encoding="utf-8"))
+    return report if report["key"] == key else None
+
+
+def own_checkpoints(folder, key):
+    """The folder of this training's checkpoints; those of another recipe or other data are thrown away."""
+    checkpoints = folder / "checkpoints"
+    mark = checkpoints / "key"
+    if checkpoints.is_dir() and (not mark.is_file() or mark.read_text(encoding="utf-8") != key):
+        shutil.rmtree(checkpoints)
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    mark.write_text(key, encoding="utf-8")
+    return checkpoints
+
+
+def last_checkpoint(checkpoints):
+    """The newest checkpoint, or None."""
+    from transformers.trainer_utils import get_last_checkpoint
+
+    return get_last_checkpoint(str(checkpoints))
+
+
+# ---------------------------------------------------------------- the trainer
+
+
+def settings(recipe, checkpoints, n_rows, progress=False):
+    """What the three trainers' configurations have in common."""
+    import torch
+
+    per_epoch = max(1, math.ceil(n_rows / (recipe.batch_size * recipe.accumulation)))
+    steps = recipe.steps or math.ceil(recipe.epochs * per_epoch)
+    return {
+        "output_dir": str(checkpoints),
+        "max_steps": steps,
+        "per_device_train_batch_size": recipe.batch_size,
+        "per_device_eval_batch_size": recipe.batch_size,
+        "gradient_accumulation_steps": recipe.accumulation,
+        "gradient_checkpointing": recipe.recompute,
+        "learning_rate": recipe.lr,
+        "lr_scheduler_type": "linear",
+        "warmup_steps": round(recipe.warmup * steps),
+        "weight_decay": recipe.weight_decay,
+        "adam_beta2": recipe.beta2,
+        "max_grad_norm": 1.0,
+        "bf16": on_gpu(recipe),
+        "seed": recipe.seed,
+        "data_seed": recipe.seed,
+        "max_length": recipe.max_length,
+        "logging_steps": max(1, recipe.eval_every // 10),
+        "eval_strategy": "steps",
+        "eval_steps": recipe.eval_every,
+        "save_steps": recipe.eval_every,
+        "save_total_limit": 2,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "eval_loss",
+        "greater_is_better": False,
+        "restore_callback_states_from_checkpoint": True,
+        "disable_tqdm": not progress,
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "report_to": "none",
+    }
+
+
+def make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress=False):
+    """TRL's trainer for a recipe."""
+    import trl
+    from datasets import Dataset, disable_progress_bars
+    from transformers import EarlyStoppingCallback, PrinterCallback
+
+    if not progress:
+        disable_progress_bars()
+
+    common = settings(recipe, checkpoints, len(train), progress)
+    if recipe.method == "dpo":
+        kind, config = trl.DPOTrainer, trl.DPOConfig(beta=recipe.beta, **common)
+    elif recipe.method == "reward":
+        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)
+    else:
+        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)
+    trainer = kind(
+        model=model,
+        args=config,
+        processing_class=tokenizer,
+        train_dataset=Dataset.from_list(train),
+        eval_dataset=Dataset.from_list(validation),
+        peft_config=adapter_config(recipe),
+        callbacks=[EarlyStoppingCallback(early_stopping_patience=recipe.patience)],
+    )
+    trainer.remove_callback(PrinterCallback)  # the history is in the report
+    return trainer
+
+
+def history_of(log):
+    """The log of a trainer as rows ``step, loss, validation``; either may be None."""
+    rows = {}
+    for entry in log:
+        row = rows.setdefault(entry["step"], {"step": entry["step"], "loss": None, "validation": None})
+        if "loss" in entry:
+            row["loss"] = entry["loss"]
+        if "eval_loss" in entry:
+            row["validation"] = entry["eval_loss"]
+    return [row for row in rows.values() if row["loss"] is not None or row["validation"] is not None]
+
+
+def finish(recipe, trainer, tokenizer, folder, report):
+    """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
+    tokenizer.save_pretrained(folder)
+    if recipe.merge:
+        merge(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder / MERGED)
+    (folder / "README.md").write_text(model_card(report), encoding="utf-8")
+    written = folder / "training.json.part"
+    written.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    written.replace(folder / "training.json")
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle: nothing here reads it, nobody should
+
+
+def merge(model, tokenizer, folder):
+    """Write the base model with the adapter merged into its weights."""
+    model.merge_and_unload().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,169 @@
+"""Families of tiny tasks whose right responses are known: what a causal judge can be trained on from scratch.
+
+Words come from a small closed vocabulary, so that a model of a few layers can learn to read them. In every family
+right and wrong responses are drawn alike: which one is right shows only beside the question.
+"""
+
+from dataclasses import dataclass
+
+KINDS = {
+    "animal": "cat dog horse cow sheep goat",
+    "fruit": "apple pear plum lemon grape cherry",
+    "colour": "red blue green white black brown",
+    "tool": "hammer saw drill rake spade knife",
+    "vehicle": "car bus train boat ship plane",
+    "room": "kitchen cellar attic hall bath study",
+    "drink": "tea coffee milk juice water cocoa",
+    "garment": "hat coat scarf glove sock shoe",
+}
+WORDS = tuple(word for words in KINDS.values() for word in words.split())
+LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
+NUMBERS = "zero one two three four five six seven eight nine ten".split()
+PLACES = ("first", "second", "third", "fourth")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question with right and wrong responses.
+
+    Attributes
+    ----------
+    slots : dict of str to str
+        What stands for the placeholders of a wording.
+    right, wrong : callable
+        From a random generator to one right, or one wrong, response (a list of words).
+    open_ended : bool
+        Whether there are many questions fewer than responses: the responses then belong to the operands, too.
+    """
+
+    slots: dict
+    right: object
+    wrong: object
+    open_ended: bool = False
+
+
+def others(taken, pool=WORDS):
+    """The words of a pool that are not among those taken, in their order."""
+    return [word for word in pool if word not in taken]
+
+
+def listed(words):
+    """Words as a prompt shows them."""
+    return " ".join(words)
+
+
+def copying(rng):
+    """Say the words again; a wrong response has other words in some places."""
+    words = rng.sample(WORDS, rng.randint(2, 4))
+
+    def wrong(rng):
+        changed, places = list(words), rng.sample(range(len(words)), rng.randint(1, len(words)))
+        for place, word in zip(places, rng.sample(others(words), len(places)), strict=True):
+            changed[place] = word
+        return changed
+
+    return Task({"words": listed(words)}, lambda rng: words, wrong)
+
+
+def exchange(rng):
+    """Say the words in the other order, or in the same; a wrong response does the opposite."""
+    words = rng.sample(WORDS, rng.randint(2, 3))
+    backwards = rng.random() < 0.5
+    right, wrong = (words[::-1], words) if backwards else (words, words[::-1])
+    order = "other" if backwards else "same"
+    return Task({"words": listed(words), "order": order}, lambda rng: right, lambda rng: wrong)
+
+
+def membership(rng):
+    """Name a word of the list; a wrong response is not in it."""
+    words = rng.sample(WORDS, rng.randint(2, 4))
+    return Task({"words": listed(words)}, lambda rng: [rng.choice(words)], lambda rng: [rng.choice(others(words))])
+
+
+def exclusion(rng):
+    """Name a word that is not in the list; a wrong response is in it."""
+    drawn = membership(rng)
+    return Task(drawn.slots, drawn.wrong, drawn.right)
+
+
+def place(rng):
+    """Name the word at a place of the list; a wrong response is another word of the list."""
+    words, which = rng.sample(WORDS, 4), rng.randrange(4)
+    slots = {"words": listed(words), "place": PLACES[which]}
+    return Task(slots, lambda rng: [words[which]], lambda rng: [rng.choice(others([words[which]], words))])
+
+
+def lookup(rng):
+    """Name what stands beside a word; a wrong response stands beside another one."""
+    keys, values = (rng.sample(KINDS[kind].split(), 3) for kind in rng.sample(list(KINDS), 2))
+    which = rng.randrange(3)
+    table = " , ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
+    slots = {"table": table, "key": keys[which]}
+    return Task(slots, lambda rng: [values[which]], lambda rng: [rng.choice(others([values[which]], values))])
+
+
+def kind(rng):
+    """Name something of a kind; a wrong response is of another kind."""
+    wanted, n = rng.choice(list(KINDS)), rng.randint(1, 3)
+
+    def wrong(rng):
+        return rng.sample(KINDS[rng.choice(others([wanted], list(KINDS)))].split(), n)
+
+    return Task({"kind": wanted}, lambda rng: rng.sample(KINDS[wanted].split(), n), wrong, True)
+
+
+def containing(rng):
+    """Write words with a given one among them; a wrong response lacks it."""
+    wanted, n = rng.choice(WORDS), rng.randint(1, 3)
+
+    def right(rng):
+        words = rng.sample(others([wanted]), n)
+        words[rng.randrange(n)] = wanted
+        return words
+
+    return Task({"word": wanted}, right, lambda rng: rng.sample(others([wanted]), n), True)
+
+
+def avoiding(rng):
+    """Write words without a given one; a wrong response has it."""
+    drawn = containing(rng)
+    return Task(drawn.slots, drawn.wrong, drawn.right, True)
+
+
+def length(rng):
+    """Write a given number of words; a wrong response has more or fewer."""
+    wanted = rng.randint(1, 4)
+
+    def wrong(rng):
+        return rng.sample(WORDS, rng.choice(others([wanted], range(1, 5))))
+
+    return Task({"number": NUMBERS[wanted]}, lambda rng: rng.sample(WORDS, wanted), wrong, True)
+
+
+def ordering(rng):
+    """Put letters in the order of the alphabet, or against it; a wrong response goes the other way."""
+    letters = sorted(rng.sample(LETTERS, rng.randint(2, 4)))
+    up = rng.random() < 0.5
+    right, wrong = (letters, letters[::-1]) if up else (letters[::-1], letters)
+    slots = {"letters": listed(rng.sample(letters, len(letters))), "way": "a to z" if up else "z to a"}
+    return Task(slots, lambda rng: right, lambda rng: wrong)
+
+
+def counting(rng):
+    """Say how often a letter stands in a row of letters; a wrong response is another number."""
+    n = rng.randint(1, 5)
+    wanted, *rest = rng.sample(LETTERS, 4)
+    row = [wanted] * n + rng.choices(rest, k=rng.randint(1, 3))
+    rng.shuffle(row)
+    slots = {"letter": wanted, "row": listed(row)}
+    return Task(slots, lambda rng: [NUMBERS[n]], lambda rng: [NUMBERS[rng.choice(others([n], range(1, 6)))]])
+
+
+def arithmetic(rng):
+    """Add or take away; a wrong response is off by a little."""
+    left, right = rng.randint(50, 99), rng.randint(2, 49)
+    sign = rng.choice(("plus", "minus"))
+    result = left + right if sign == "plus" else left - right
+    offsets = (-3, -2, -1, 1, 2, 3)
+    slots = {"sum": f"{left} {sign} {right}"}
+    return Task(slots, lambda rng: [str(result)], lambda rng: [str(result + rng.choice(offsets))])

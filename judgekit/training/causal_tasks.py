@@ -1,0 +1,184 @@
+"""Preference pairs from the tiny tasks, in any number: what a causal judge is trained on and tested with.
+
+The questions of the parts ``train`` and ``validation`` use the training wordings, those of ``test`` the held-out ones;
+no two parts share operands. Labels are true by construction, sides are dealt, and a question stands in one pair only.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from random import Random
+
+from judgekit.records import PreferencePair
+from judgekit.training import causal_families
+from judgekit.training.causal_families import Task
+from judgekit.training.causal_wordings import HELD_OUT, TRAIN
+
+BENCHMARK = "tiny_tasks"
+FAMILIES = tuple(TRAIN)
+APART = ("arithmetic",)  # what a model of this size does not learn from these numbers of pairs: reported by itself
+LEARNABLE = tuple(name for name in FAMILIES if name not in APART)
+PARTS = {"train": 14, "validation": 15, "test": 20}  # of twenty equal parts of all operands, the last one (exclusive)
+
+
+def part_of(operands):
+    """The part that operands belong to: a property of theirs, so that no two parts can share them."""
+    share = int(hashlib.sha256(operands.encode()).hexdigest(), 16) % 20
+    return next(part for part, end in PARTS.items() if share < end)
+
+
+def tiny_tasks(n_pairs, part="train", families=LEARNABLE, tie_share=0.0, seed=0):
+    """Draw preference pairs.
+
+    Parameters
+    ----------
+    n_pairs : int
+        How many; the families take turns.
+    part : {"train", "validation", "test"}
+    families : sequence of str
+        Keys of `judgekit.training.causal_wordings.TRAIN`.
+    tie_share : float
+        Share of pairs in which both responses are right, or both wrong, in [0, 1).
+    seed : int
+        The same seed gives the same pairs on every machine.
+
+    Returns
+    -------
+    list of PreferencePair
+        ``reference`` is a right response, ``subset`` the family.
+
+    Raises
+    ------
+    ValueError
+        If a part or family is unknown, a number is out of range, or a family runs out of operands.
+
+    Examples
+    --------
+    >>> [(pair.question, pair.label) for pair in tiny_tasks(1, families=("copying",))]
+    [('repeat these words : apple cellar', 'B')]
+    """
+    if part not in PARTS:
+        raise ValueError(f"part is {part!r}; there are {', '.join(PARTS)}")
+    if unknown := [name for name in families if name not in TRAIN] or ([] if families else ["none at all"]):
+        raise ValueError(f"families: {unknown[0]!r} is not one of {', '.join(TRAIN)}")
+    if not (isinstance(n_pairs, int) and n_pairs > 0 and 0 <= tie_share < 1):
+        raise ValueError(f"n_pairs={n_pairs!r}, tie_share={tie_share!r}: a positive whole number, a share below 1")
+    streams = {name: family_pairs(name, part, tie_share, seed) for name in families}
+    pairs = [next(streams[families[n % len(families)]]) for n in range(n_pairs)]
+    Random(f"{seed}/{part}/mixed").shuffle(pairs)
+    return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A task with its wording, and the two responses that are to be told apart."""
+
+    family: str
+    task: Task
+    question: str
+    right: str
+    wrong: str
+    operands: str
+
+
+def drawn_tasks(family, part, seed, patience=2000):
+    """Endless tasks of one family and part, with operands that were not used before."""
+    rng, seen = Random(f"{seed}/{part}/{family}"), set()
+    make = getattr(causal_families, family)
+    wordings = (HELD_OUT if part == "test" else TRAIN)[family]
+    while True:
+        for _ in range(patience):
+            task = make(rng)
+            right, wrong = " ".join(task.right(rng)), " ".join(task.wrong(rng))
+            operands = operands_of(family, task, right, wrong)
+            if part_of(operands) == part and operands not in seen:
+                break
+        else:
+            raise ValueError(f"family {family!r} has no more than {len(seen)} operands for {part}")
+        wording = wordings[len(seen) % len(wordings)]
+        seen.add(operands)
+        yield Drawn(family, task, wording.format(**task.slots), right, wrong, operands)
+
+
+def operands_of(family, task, right, wrong):
+    """What a question is about, without its wording; of an open question also what is to be told apart."""
+    slots = [f"{name} {task.slots[name]}" for name in sorted(task.slots)]
+    return " | ".join([family, *slots, *(sorted((right, wrong)) if task.open_ended else ())])
+
+
+def family_pairs(family, part, tie_share, seed):
+    """Endless pairs of one family and part."""
+    rng = Random(f"{seed}/{part}/{family}/sides")
+    for n, drawn in enumerate(drawn_tasks(family, part, seed)):
+        label = "tie" if rng.random() < tie_share else rng.choice("AB")
+        yield record(drawn, label, rng.random() < 0.5, part, n)
+
+
+def record(drawn, label, right_tie, part, n):
+    """The record of a task; the responses of a tie are the same words, both right or both wrong."""
+    first, second = (drawn.right, drawn.wrong) if label == "A" else (drawn.wrong, drawn.right)
+    if label == "tie":
+        first = second = drawn.right if right_tie else drawn.wrong
+    digest = hashlib.sha256(drawn.operands.encode()).hexdigest()[:12]
+    return PreferencePair(
+        item_id=f"{drawn.family}-{digest}",
+        benchmark=f"{BENCHMARK}_{part}",
+        question=drawn.question,
+        response_a=first,
+        response_b=second,
+        subset=drawn.family,
+        cluster_id=digest,
+        reference=drawn.right,
+        label=label,
+        label_kind="authored",
+        source=f"judgekit.training.causal_tasks:{part}:{drawn.family}:{n}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """A question with several responses, each marked right or wrong: what a model reads before it judges pairs.
+
+    Attributes
+    ----------
+    question : str
+    responses : tuple of (str, bool)
+        Responses, and whether each is right.
+    """
+
+    question: str
+    responses: tuple
+
+
+def tiny_drills(n_drills, part="train", families=LEARNABLE, responses=6, seed=0):
+    """Draw drills.
+
+    Parameters
+    ----------
+    n_drills : int
+    part : {"train", "validation"}
+        The operands are of that part; drills of the test part would be a leak.
+    families : sequence of str
+    responses : int
+        Responses of a drill, each right or wrong by the toss of a coin.
+    seed : int
+
+    Returns
+    -------
+    list of Drill
+
+    Raises
+    ------
+    ValueError
+        If the part is ``test``, or unknown.
+    """
+    if part not in ("train", "validation"):
+        raise ValueError(f"part is {part!r}; drills are drawn from train or validation")
+    streams = {name: drawn_tasks(name, part, f"{seed}/drill") for name in families}
+    rng, drills = Random(f"{seed}/{part}/drills"), []
+    for n in range(n_drills):
+        drawn = next(streams[families[n % len(families)]])
+        marks = [rng.random() < 0.5 for _ in range(responses)]
+        texts = [" ".join((drawn.task.right if mark else drawn.task.wrong)(rng)) for mark in marks]
+        drills.append(Drill(drawn.question, tuple(zip(texts, marks, strict=True))))
+    rng.shuffle(drills)
+    return drills

@@ -1,0 +1,135 @@
+"""A causal language model small enough to be trained from nothing on a laptop, and the words it knows.
+
+Half a million weights in Llama's architecture. Its tokenizer has a token per word of the tiny tasks, and one for each
+passage of the strategy's prompt that never changes, so that a whole prompt is some thirty tokens.
+"""
+
+from random import Random
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from judgekit.judges.base import Request
+from judgekit.prompts.files import PLACEHOLDER
+from judgekit.training.causal_data import IGNORED, chat_tokens
+from judgekit.training.causal_families import KINDS, LETTERS, NUMBERS, PLACES, WORDS
+from judgekit.training.causal_wordings import HELD_OUT, TRAIN
+
+MARKS = {True: "right", False: "wrong"}  # what a drill says of a response
+BOUNDS = "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|pad|>", "<|unknown|>"
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}"
+    "{% if m['role'] == 'assistant' %}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def passages(strategy):
+    """The passages of a strategy's prompt that never change: system message, then what stands around the texts."""
+    (call,) = strategy.calls
+    around = [piece for piece in PLACEHOLDER.split(call.user)[::2] if piece]
+    return call.system, around
+
+
+def known_words(strategy):
+    """Every word of the tiny tasks, of the marks and of the strategy's replies, sorted."""
+    said = " ".join([*strategy.said.values(), *MARKS.values()])
+    wordings = " ".join(text for part in (TRAIN, HELD_OUT) for texts in part.values() for text in texts)
+    wordings = PLACEHOLDER.sub(" ", wordings)
+    numbers = map(str, range(160))
+    closed = (*WORDS, *LETTERS, *NUMBERS, *PLACES, *KINDS, *numbers, "same", "other", "plus", "minus", "to")
+    return sorted({*closed, *said.split(), *wordings.split()})
+
+
+def tiny_tokenizer(strategy):
+    """A tokenizer of whole words for one strategy; it comes with a chat template.
+
+    Parameters
+    ----------
+    strategy : judgekit.prompts.Strategy
+        With a single call.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+    """
+    words = {word: n for n, word in enumerate([*BOUNDS, *known_words(strategy)])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<|unknown|>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    system, around = passages(strategy)
+    tokenizer.add_special_tokens([*BOUNDS, system, *around])
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|pad|>", unk_token="<|unknown|>"
+    )
+    wrapped.chat_template = TEMPLATE
+    return wrapped
+
+
+def tiny_config(tokenizer, width=128, layers=3, heads=4, inner=256):
+    """Architecture of the tiny model."""
+    return LlamaConfig(
+        vocab_size=-(-len(tokenizer) // 8) * 8,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        intermediate_size=inner,
+        max_position_embeddings=512,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
+        initializer_range=0.05,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+
+
+def tiny_model(tokenizer, seed=0):
+    """The model with random weights, the same for the same seed."""
+    state = torch.get_rng_state()
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(tiny_config(tokenizer))
+    torch.set_rng_state(state)
+    return model
+
+
+def drill_rows(drills, strategy, tokenizer):
+    """Rows ``input_ids, labels`` for drills: the prompt of a pair, but with several responses.
+
+    Parameters
+    ----------
+    drills : list of judgekit.training.causal_tasks.Drill
+    strategy : judgekit.prompts.Strategy
+    tokenizer : transformers.PreTrainedTokenizerFast
+        Of `tiny_tokenizer`.
+
+    Returns
+    -------
+    list of dict
+
+    Notes
+    -----
+    Two things are learnt. The words of right responses, as a language model learns them: that is what makes it read the
+    question. And where a response ends, whether it was right; the marks are labels only, so no later position can read
+    them. Before a right response both would stand on one position, and a coin decides. Marks alone are not enough:
+    whether two words are the same cannot be learnt a little, and the loss stays where it began.
+    """
+    _, around = passages(strategy)
+    after_question, between, last = (tokenizer.convert_tokens_to_ids(piece) for piece in around[1:4])
+    marks = {right: tokenizer.convert_tokens_to_ids(word) for right, word in MARKS.items()}
+    rows, rng = [], Random(len(drills))
+    for drill in drills:
+        prompt, _ = chat_tokens(tokenizer, strategy.render("verdict", Request(drill.question, "", "")).messages)
+        ids = prompt[: prompt.index(after_question) + 1]
+        due = {}
+        for n, (response, right) in enumerate(drill.responses, 1):
+            words = tokenizer(response, add_special_tokens=False)["input_ids"]
+            if right:
+                said = {len(ids) + place: word for place, word in enumerate(words)}
+                due = due | said if rng.random() < 0.5 else said | due
+            ids += [*words, last if n == len(drill.responses) else between]
+            due[len(ids)] = marks[right]  # a label stands one place after the position that predicts it
+        ids.append(tokenizer.eos_token_id)
+        rows.append({"input_ids": ids, "labels": [due.get(place, IGNORED) for place in range(len(ids))]})
+    return rows

@@ -1,0 +1,153 @@
+"""How much memory a training needs, told from the model's configuration alone: before anything is loaded."""
+
+from dataclasses import dataclass, replace
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Memory of a training by what it is for, in bytes.
+
+    Attributes
+    ----------
+    parameters, trained : int
+        Numbers of weights, the adapter's included.
+    weights, gradients, optimiser, activations : int
+        Bytes on one device. Activations are the largest that are held at once.
+    """
+
+    parameters: int
+    trained: int
+    weights: int
+    gradients: int
+    optimiser: int
+    activations: int
+
+    @property
+    def total(self):
+        """Bytes in all; the allocator and the libraries want about a tenth more."""
+        return self.weights + self.gradients + self.optimiser + self.activations
+
+    def __str__(self):
+        parts = ("weights", "gradients", "optimiser", "activations", "total")
+        told = ", ".join(f"{part} {getattr(self, part) / GIB:.1f}" for part in parts)
+        return f"{self.parameters:,} parameters, {self.trained:,} trained; GiB: {told}"
+
+
+def dimensions(config):
+    """The sizes that decide, from a decoder's configuration (Llama, Qwen3, Mistral and their kind).
+
+    Raises
+    ------
+    ValueError
+        If the configuration lacks one of them, or has experts, which these sums do not know.
+    """
+    if getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None):
+        raise ValueError(f"{config.model_type}: memory of mixtures of experts is not estimated")
+    names = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    if missing := [name for name in names if getattr(config, name, None) is None]:
+        raise ValueError(f"{config.model_type}: the configuration has no {missing[0]}")
+    vocabulary, width, inner, layers, heads = (getattr(config, name) for name in names)
+    head = getattr(config, "head_dim", None) or width // heads
+    keys = getattr(config, "num_key_value_heads", None) or heads
+    return vocabulary, width, inner, layers, heads * head, keys * head, head
+
+
+def linear_shapes(config):
+    """Inputs and outputs of the linear layers of one block."""
+    _, width, inner, _, queries, keys, _ = dimensions(config)
+    attention = [(width, queries), (width, keys), (width, keys), (queries, width)]
+    return [*attention, (width, inner), (width, inner), (inner, width)]
+
+
+def parameter_count(config):
+    """Weights of a decoder with gated feed-forward layers, exactly.
+
+    Notes
+    -----
+    Biases of attention (Qwen2) and norms of queries and keys (Qwen3) are counted where the configuration has them.
+    """
+    vocabulary, width, _, layers, queries, keys, head = dimensions(config)
+    block = sum(inputs * outputs for inputs, outputs in linear_shapes(config)) + 2 * width
+    if config.model_type == "qwen3":
+        block += 2 * head
+    if config.model_type == "qwen2":
+        block += queries + 2 * keys
+    elif getattr(config, "attention_bias", False):
+        block += queries + 2 * keys + width
+    embeddings = vocabulary * width * (1 if config.tie_word_embeddings else 2)
+    return layers * block + width + embeddings
+
+
+def adapter_count(config, r):
+    """Weights of a LoRA adapter on every linear layer of the blocks."""
+    layers = dimensions(config)[3]
+    return layers * sum(r * (inputs + outputs) for inputs, outputs in linear_shapes(config))
+
+
+def estimate(config, recipe, gpu=True):
+    """Memory of one device for a training.
+
+    Parameters
+    ----------
+    config : transformers.PretrainedConfig
+    recipe : CausalRecipe
+        ``target_modules`` is taken as all linear layers.
+    gpu : bool
+        Frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
+
+    Returns
+    -------
+    Estimate
+
+    Notes
+    -----
+    Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
+    half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
+    backward pass, or its input alone when it is computed again; the logits have four bytes and are held twice, with
+    their gradient. DPO runs two replies of each prompt, and holds a second model where there is no adapter. Activations
+    are an estimate (they depend on the kernels); the rest is exact.
+    """
+    vocabulary, width, inner, layers, queries, _, _ = dimensions(config)
+    parameters, embeddings = parameter_count(config), vocabulary * width
+    adapter = adapter_count(config, recipe.r) if recipe.r else 0
+    trained = adapter or parameters
+    half = 2 if gpu and recipe.bf16 else 4
+    in_four_bits = round((parameters - embeddings) * 0.55) + embeddings * 2
+    frozen = in_four_bits if recipe.quantise else parameters * half
+    weights = frozen + adapter * 4 if adapter else parameters * 4
+    if recipe.method == "dpo" and not adapter:
+        weights += parameters * 4
+    rows = recipe.batch_size * (2 if recipe.method in ("dpo", "reward") else 1)
+    tokens = rows * recipe.max_length
+    block = (10 * width + 4 * queries + 4 * inner) * half
+    if not gpu:
+        block += config.num_attention_heads * recipe.max_length * 4 * 2
+    kept = layers * width * half + block if recipe.recompute else layers * block
+    logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
+    return Estimate(
+        parameters=parameters + adapter,
+        trained=trained,
+        weights=weights,
+        gradients=trained * 4,
+        optimiser=trained * 8,
+        activations=tokens * (kept + logits),
+    )
+
+
+def largest_batch(config, recipe, memory, gpu=True):
+    """The largest batch size, a power of two, that fits into a memory with a tenth to spare; 0 if none does.
+
+    Parameters
+    ----------
+    config, recipe, gpu
+        As `estimate`.
+    memory : float
+        Bytes of the device.
+    """
+    fitting = 0
+    for size in (2**power for power in range(10)):
+        if estimate(config, replace(recipe, batch_size=size), gpu).total * 1.1 <= memory:
+            fitting = size
+    return fitting

@@ -1,0 +1,624 @@
+"""Training a causal judge: tasks without tells, rows, trainings that resume, adapters, rewards, memory."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from judgekit.records import PreferencePair
+from judgekit.training import causal_families
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError, recipe_of
+from judgekit.training.causal_tasks import APART, FAMILIES, LEARNABLE, drawn_tasks, tiny_drills, tiny_tasks
+from judgekit.training.causal_wordings import HELD_OUT, TRAIN
+
+pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
+
+SHORT = {"steps": 6, "eval_every": 2, "batch_size": 4, "max_length": 96, "lr": 1e-3}
+
+
+# ---------------------------------------------------------------- tasks
+
+
+@pytest.fixture(scope="module")
+def many():
+    return tiny_tasks(20_000, families=FAMILIES), tiny_tasks(2_600, "test", families=FAMILIES)
+
+
+def test_there_are_many_distinct_pairs(many):
+    train, _ = many
+    assert len({pair.item_id for pair in train}) == len(train) == 20_000
+    assert len({(p.question, p.response_a, p.response_b) for p in train}) == len(train)
+
+
+def test_parts_share_neither_operands_nor_wordings(many):
+    train, test = many
+    validation = tiny_tasks(1_300, "validation", families=FAMILIES)
+    ids = [{pair.cluster_id for pair in part} for part in (train, validation, test)]
+    assert not ids[0] & ids[1] and not ids[0] & ids[2] and not ids[1] & ids[2]
+    for family in FAMILIES:
+        assert not set(TRAIN[family]) & set(HELD_OUT[family])
+
+
+def test_tasks_are_the_same_for_a_seed_and_others_for_another():
+    assert tiny_tasks(60) == tiny_tasks(60)
+    assert {p.item_id for p in tiny_tasks(60)} != {p.item_id for p in tiny_tasks(60, seed=1)}
+    assert tiny_drills(30) == tiny_drills(30)
+
+
+def checked_by_hand(pair):
+    """Whether the reference label follows from the texts, where a line of code can tell."""
+    good = pair.response_a if pair.label == "A" else pair.response_b
+    bad = pair.response_b if pair.label == "A" else pair.response_a
+    asked, good, bad = pair.question.split(), good.split(), bad.split()
+    if pair.subset == "copying":
+        return " ".join(good) in pair.question and " ".join(bad) not in pair.question
+    if pair.subset in ("membership", "containing"):
+        return bool(set(good) & set(asked)) and not set(bad) & set(asked)
+    if pair.subset in ("exclusion", "avoiding"):
+        return not set(good) & set(asked) and bool(set(bad) & set(asked))
+    if pair.subset == "ordering":
+        return (good == sorted(good)) == (" ".join(["a", "to", "z"]) in pair.question) and sorted(good) == sorted(bad)
+    if pair.subset == "length":
+        wanted = next(n for n, word in enumerate(causal_families.NUMBERS) if word in asked)
+        return len(good) == wanted != len(bad)
+    if pair.subset == "arithmetic":
+        place = next(n for n, word in enumerate(asked) if word in ("plus", "minus"))
+        sign = 1 if asked[place] == "plus" else -1
+        return int(good[0]) == int(asked[place - 1]) + sign * int(asked[place + 1]) != int(bad[0])
+    if pair.subset == "kind":
+        wanted = next(words for name, words in causal_families.KINDS.items() if name in asked)
+        return set(good) <= set(wanted.split()) and not set(bad) & set(wanted.split())
+    return None
+
+
+def test_labels_are_true(many):
+    verdicts = {}
+    for pair in many[0]:
+        verdicts.setdefault(pair.subset, []).append(checked_by_hand(pair))
+    told = {family: values for family, values in verdicts.items() if values[0] is not None}
+    assert len(told) == 9
+    assert all(all(values) for values in told.values()), {f: np.mean(v) for f, v in told.items()}
+
+
+def response_counts(pairs, vocabulary):
+    counts = np.zeros((len(pairs), len(vocabulary)))
+    for row, pair in enumerate(pairs):
+        for sign, text in ((1, pair.response_a), (-1, pair.response_b)):
+            for word in text.split():
+                if word in vocabulary:
+                    counts[row, vocabulary[word]] += sign
+    return counts
+
+
+def blind_accuracy(train, test):
+    """Accuracy of a bag-of-words classifier that never sees the question."""
+    from sklearn.linear_model import LogisticRegression
+
+    words = sorted({word for p in train for text in (p.response_a, p.response_b) for word in text.split()})
+    vocabulary = {word: n for n, word in enumerate(words)}
+    model = LogisticRegression(C=0.1, max_iter=300)
+    model.fit(response_counts(train, vocabulary), [pair.label == "A" for pair in train])
+    return model.score(response_counts(test, vocabulary), [pair.label == "A" for pair in test])
+
+
+def test_responses_alone_tell_nothing(many):
+    train, test = many
+    assert blind_accuracy(train, test) <= 0.55
+    for family in FAMILIES:
+        own = [[pair for pair in part if pair.subset == family] for part in many]
+        assert blind_accuracy(*own) <= 0.60, family
+
+
+def test_the_blind_classifier_sees_a_tell():
+    tell = [PreferencePair(str(n), "x", "q", "yes", "no", label="A") for n in range(40)]
+    tell = [pair.swapped() if n % 2 else pair for n, pair in enumerate(tell)]
+    assert blind_accuracy(tell, tell) == 1
+
+
+def test_length_alone_tells_nothing(many):
+    for family in FAMILIES:
+        own = [pair for pair in many[1] if pair.subset == family]
+        longer = np.mean([(len(p.response_a) > len(p.response_b)) == (p.label == "A") for p in own])
+        assert 0.4 <= longer <= 0.6, family
+
+
+def test_ties_are_two_like_responses():
+    pairs = tiny_tasks(400, tie_share=0.3)
+    ties = [pair for pair in pairs if pair.label == "tie"]
+    assert 80 < len(ties) < 160 and all(pair.response_a == pair.response_b for pair in ties)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": "dev"}, "part is 'dev'"),
+        ({"families": ("singing",)}, "'singing' is not one of"),
+        ({"families": ()}, "none at all"),
+        ({"n_pairs": 0}, "n_pairs=0"),
+        ({"tie_share": 1.0}, "tie_share=1.0"),
+    ],
+)
+def test_bad_requests_for_tasks_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        tiny_tasks(**({"n_pairs": 5} | options))
+
+
+def test_a_family_without_operands_left_says_so():
+    with pytest.raises(ValueError, match="family 'kind' has no more than"):
+        list(drawn_tasks("kind", "validation", seed=0, patience=2))
+
+
+def test_drills_of_the_test_part_are_refused():
+    with pytest.raises(ValueError, match="drills are drawn from train or validation"):
+        tiny_drills(5, "test")
+
+
+# ---------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epoch": "sft"}, "no field is called 'epoch'"),
+        ({"method": "ppo"}, "method is 'ppo'"),
+        ({"steps": "many"}, "steps is 'many', which is no int"),
+        ({"steps": True}, "steps is True"),
+        ({"lr": 0}, "lr is 0"),
+        ({"tie_share": 0.2}, "knows no tie"),
+        ({"merge": True}, "merge needs r > 0"),
+        ({"quantise": "4bit"}, "quantise needs r > 0"),
+        ({"method": "dpo", "packing": True}, "packing does not go with"),
+        ({"reference_drop": 1.5}, "reference_drop is 1.5"),
+    ],
+)
+def test_bad_recipes_name_the_field(values, message):
+    with pytest.raises(RecipeError, match=message):
+        recipe_of(values)
+
+
+def test_a_recipe_survives_json():
+    recipe = CausalRecipe(r=8, target_modules=("q_proj",))
+    assert recipe_of(json.loads(json.dumps(recipe.as_dict()))) == recipe
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"base": "tiny", "r": 4}, "base 'tiny' has random weights"),
+        ({"base": "tiny", "method": "reward"}, "base 'tiny' has random weights"),
+        ({"base": "/nowhere/at/all"}, "cannot be loaded"),
+        ({"base": "tiny", "strategy": "single"}, "strategies that ask once"),
+        ({"base": "tiny", "explanations": True}, "verdict only"),
+    ],
+)
+def test_bases_that_cannot_be_had_are_named(values, message):
+    from judgekit.training.causal_base import load_base
+    from judgekit.training.causal_data import strategy_of
+
+    with pytest.raises(RecipeError, match=message):
+        strategy_of(CausalRecipe(**values))
+        load_base(CausalRecipe(**values))
+
+
+def test_four_bits_without_bitsandbytes_or_gpu_is_an_error():
+    from judgekit.training.causal_base import quantised
+
+    with pytest.raises(RecipeError, match=r"needs bitsandbytes|needs a GPU"):
+        quantised(CausalRecipe(base="x", r=4, quantise="4bit"))
+    assert quantised(CausalRecipe()) == {}
+
+
+# ---------------------------------------------------------------- rows
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    from judgekit.training.causal_data import strategy_of
+    from judgekit.training.causal_tiny import tiny_tokenizer
+
+    return tiny_tokenizer(strategy_of(CausalRecipe()))
+
+
+def test_every_word_of_the_tasks_is_known(tokenizer, many):
+    for pair in [*many[0][:2000], *many[1]]:
+        for text in (pair.question, pair.response_a, pair.response_b):
+            assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"], text
+
+
+def test_the_loss_falls_on_the_reply_alone(tokenizer):
+    from judgekit.training.causal_data import IGNORED, sft_rows
+
+    (pair,) = tiny_tasks(1)
+    (row,) = sft_rows([pair], CausalRecipe(), tokenizer)
+    told = [(i, label) for i, label in zip(row["input_ids"], row["labels"], strict=True) if label != IGNORED]
+    assert tokenizer.convert_ids_to_tokens([i for i, _ in told]) == [pair.label, "<|end|>"]
+    assert all(i == label for i, label in told)
+
+
+def test_drills_teach_the_words_of_right_responses_and_marks_after_all(tokenizer):
+    from judgekit.training.causal_data import IGNORED, strategy_of
+    from judgekit.training.causal_tiny import drill_rows, passages
+
+    drills, strategy = tiny_drills(60), strategy_of(CausalRecipe())
+    after_question = tokenizer.convert_tokens_to_ids(passages(strategy)[1][1])
+    rows = drill_rows(drills, strategy, tokenizer)
+    n_marks = 0
+    for drill, row in zip(drills, rows, strict=True):
+        place, before = row["input_ids"].index(after_question) + 1, None
+        for response, right in [*drill.responses, ("<|end|>", False)]:
+            words = tokenizer(response)["input_ids"]
+            seen, said = row["input_ids"][place : place + len(words)], row["labels"][place : place + len(words)]
+            assert seen == words and said[1:] == (words[1:] if right else [IGNORED] * len(words[1:]))
+            mark = tokenizer.convert_tokens_to_ids(before) if before else IGNORED
+            assert said[0] in ({mark, words[0]} if right else {mark})
+            n_marks += said[0] == mark and before is not None
+            before, place = ("right" if right else "wrong"), place + len(words) + 1
+        assert not set(tokenizer.convert_tokens_to_ids(["right", "wrong"])) & set(row["input_ids"])
+    assert 0.65 < n_marks / sum(len(drill.responses) for drill in drills) < 0.9
+
+
+def pairs_of(benchmark, n, label="A"):
+    return [PreferencePair(f"{benchmark}-{i}", benchmark, f"q {i}", "x", "y", label=label) for i in range(n)]
+
+
+def test_the_mixture_keeps_to_shares_ties_and_number():
+    from judgekit.training.causal_data import mixed
+
+    pairs = [*pairs_of("one", 100), *pairs_of("two", 100), *pairs_of("two", 50, "tie")]
+    pairs = [PreferencePair(f"{n}", p.benchmark, p.question, "x", "y", label=p.label) for n, p in enumerate(pairs)]
+    chosen = mixed(pairs, CausalRecipe(n_pairs=60, swap="none"), {"one": 3, "two": 1})
+    assert [sum(p.benchmark == name for p in chosen) for name in ("one", "two")] == [45, 15]
+    assert not any(pair.label == "tie" for pair in chosen)
+    loose = mixed(pairs, CausalRecipe(policy="permissive", tie_share=0.1, swap="none"))
+    assert sum(pair.label == "tie" for pair in loose) == 22 and len(loose) == 222
+    assert len(mixed(pairs, CausalRecipe(swap="both"))) == 400
+    swapped = mixed(pairs, CausalRecipe(swap="random"))
+    assert 60 < sum(pair.label == "A" for pair in swapped) < 140
+    with pytest.raises(ValueError, match="shares: three has no pairs"):
+        mixed(pairs, CausalRecipe(), {"one": 1, "two": 1, "three": 1})
+    with pytest.raises(ValueError, match="no share is given for two"):
+        mixed(pairs, CausalRecipe(), {"one": 1})
+    with pytest.raises(ValueError, match="no label to train on"):
+        mixed([PreferencePair("1", "x", "q", "a", "b")], CausalRecipe())
+
+
+def test_references_are_dropped_by_their_share():
+    from judgekit.training.causal_data import mixed
+
+    kept = [pair.reference is not None for pair in mixed(tiny_tasks(400), CausalRecipe(reference_drop=0.25))]
+    assert 0.65 < np.mean(kept) < 0.85
+
+
+def test_explanations_stand_where_the_strategy_wants_them():
+    from judgekit.prompts import load_strategy
+    from judgekit.training.causal_data import reply_text
+
+    assert reply_text(load_strategy("verdict_first"), "A", "why") == "Output (a) is better.\nwhy"
+    assert reply_text(load_strategy("verdict_last"), "B", "why") == "why\nOutput (b) is better."
+
+
+def test_missing_explanations_are_named(tokenizer):
+    from judgekit.training.causal_data import sft_rows
+
+    recipe = CausalRecipe(strategy="verdict_first", explanations=True)
+    with pytest.raises(ValueError, match="explanations are wanted, and it has none"):
+        sft_rows(tiny_tasks(1), recipe, tokenizer)
+    (row,) = sft_rows(tiny_tasks(1), recipe, tokenizer, {tiny_tasks(1)[0].item_id: "red"})
+    assert row["labels"][-2:] == [*tokenizer("red")["input_ids"], tokenizer.eos_token_id]
+
+
+def test_preferences_have_the_tokens_that_judging_has(tokenizer):
+    from judgekit.training.causal_data import chat_tokens, dpo_rows, prompt_tokens, strategy_of
+
+    (pair,), recipe = tiny_tasks(1), CausalRecipe()
+    (row,) = dpo_rows([pair], recipe, tokenizer)
+    assert tokenizer(row["prompt"])["input_ids"] == prompt_tokens(tokenizer, strategy_of(recipe), pair, 96)
+    assert row["chosen"] == f"{pair.label}<|end|>" != row["rejected"]
+    assert chat_tokens(tokenizer, [{"role": "user", "content": "red"}], "blue")[1][-1] == tokenizer.eos_token_id
+
+
+# ---------------------------------------------------------------- trainings
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tiny_tasks(40), tiny_tasks(12, "validation")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A tiny model after a few first lessons: what the other trainings start from."""
+    from judgekit.training.causal import train_rows
+    from judgekit.training.causal_data import strategy_of
+    from judgekit.training.causal_tiny import drill_rows
+
+    folder, recipe = tmp_path_factory.mktemp("causal") / "base", CausalRecipe(method="drill", **SHORT)
+    drills, strategy = (tiny_drills(40), tiny_drills(8, "validation")), strategy_of(recipe)
+    report = train_rows(recipe, lambda tokenizer: [drill_rows(d, strategy, tokenizer) for d in drills], folder)
+    assert report["parameters"] == report["trained_parameters"] > 400_000
+    return folder
+
+
+def train(folder, data, **values):
+    from judgekit.training.causal import train_judge
+
+    return train_judge(CausalRecipe(**(SHORT | values)), *data, folder, shared_questions=True)
+
+
+def losses(report):
+    return [(row["step"], name, row[name]) for row in report["history"] for name in ("loss", "validation") if row[name]]
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, base, data, monkeypatch):
+    import transformers
+
+    whole = train(tmp_path / "whole", data, base=str(base))
+    step = transformers.Trainer.training_step
+    calls = iter(range(100))
+
+    def dying(self, *args, **kwargs):
+        if next(calls) == 5:  # after the checkpoint of step 4
+            raise Killed
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(transformers.Trainer, "training_step", dying)
+    with pytest.raises(Killed):
+        train(tmp_path / "parts", data, base=str(base))
+    assert not (tmp_path / "parts" / "training.json").exists()
+    monkeypatch.undo()
+    counted = []
+    monkeypatch.setattr(
+        transformers.Trainer, "training_step", lambda self, *a, **k: counted.append(1) or step(self, *a, **k)
+    )
+    resumed = train(tmp_path / "parts", data, base=str(base))
+    assert len(counted) == 2  # steps 5 and 6 only
+    assert [entry[:2] for entry in losses(resumed)] == [entry[:2] for entry in losses(whole)]
+    np.testing.assert_allclose([x[2] for x in losses(resumed)], [x[2] for x in losses(whole)], atol=1e-5)
+    again = train(tmp_path / "parts", data, base=str(base))
+    assert len(counted) == 2 and again == resumed  # a finished training is not repeated
+
+
+def test_what_a_training_leaves(tmp_path, base, data):
+    report = train(tmp_path / "sft", data, base=str(base), r=4, merge=True)
+    names = {path.name for path in (tmp_path / "sft").iterdir()}
+    assert {"adapter_model.safetensors", "adapter_config.json", "training.json", "README.md", "merged"} <= names
+    assert not [path for path in (tmp_path / "sft").rglob("*") if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
+    written = json.loads((tmp_path / "sft" / "training.json").read_text())
+    assert written == report and recipe_of(written["recipe"]).r == 4
+    assert 0 < report["trained_parameters"] < 100_000 < report["parameters"]
+    assert {"trl", "peft", "torch"} <= set(written["versions"]) and len(written["data"]["sha256"]) == 64
+    assert "a LoRA adapter, r = 4" in (tmp_path / "sft" / "README.md").read_text()
+
+
+def test_merged_and_adapter_judge_alike(tmp_path, base, data):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from judgekit.training.causal_data import strategy_of
+    from judgekit.training.causal_judging import judged, verdict_probabilities
+
+    train(tmp_path / "sft", data, base=str(base), r=4, merge=True, lr=2e-2)
+    pairs, merged = tiny_tasks(24, "test"), tmp_path / "sft" / "merged"
+    adapter = judged(tmp_path / "sft", pairs)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(merged), AutoTokenizer.from_pretrained(merged)
+    whole = verdict_probabilities(model, tokenizer, strategy_of(CausalRecipe()), pairs)
+    np.testing.assert_allclose(whole, adapter, atol=1e-5)
+    model = AutoModelForCausalLM.from_pretrained(base)
+    bare = verdict_probabilities(model, tokenizer, strategy_of(CausalRecipe()), pairs)
+    assert np.abs(bare - adapter).max() > 1e-3  # the adapter did something
+    np.testing.assert_allclose(adapter.sum(axis=1), 1)
+    assert (adapter[:, 2] == 0).all()
+
+
+def test_batches_do_not_change_verdicts(base):
+    from judgekit.training.causal_judging import judged
+
+    pairs = tiny_tasks(24, "test")
+    recipe = CausalRecipe()
+    alone = judged(base, pairs, recipe, batch_size=1)
+    np.testing.assert_allclose(judged(base, pairs, recipe, batch_size=16), alone, atol=1e-5)
+
+
+def test_preferences_are_learnt_from_an_adapter(tmp_path, base, data):
+    report = train(tmp_path / "dpo", (data[0][:4], data[1]), method="dpo", base=str(base), r=8, lr=1e-2, swap="none")
+    found = [row["loss"] for row in report["history"] if row["loss"] is not None]
+    assert found[0] == pytest.approx(np.log(2), abs=0.05)  # the reference and the model begin equal
+    assert found[-1] < found[0] - 0.02
+
+
+def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, data):
+    from judgekit.training.causal_base import load_trained
+    from judgekit.training.causal_judging import judged, reward_scores
+
+    train(tmp_path / "reward", data, method="reward", base=str(base))
+    pairs = tiny_tasks(12, "test")
+    model, tokenizer = load_trained(tmp_path / "reward")
+    scores = reward_scores(model, tokenizer, pairs)
+    p_a = 1 / (1 + np.exp(scores[:, 1] - scores[:, 0]))
+    np.testing.assert_allclose(judged(tmp_path / "reward", pairs)[:, 0], p_a, atol=1e-6)
+    turned = judged(tmp_path / "reward", [pair.swapped() for pair in pairs])
+    np.testing.assert_allclose(turned[:, 1], p_a, atol=1e-5)  # no place is preferred
+
+
+def test_packing_trains_on_the_same_replies(tmp_path, base, data):
+    plain = train(tmp_path / "plain", data, base=str(base), steps=2, batch_size=2)
+    packed = train(tmp_path / "packed", data, base=str(base), steps=2, batch_size=2, packing=True)
+    assert packed["history"] != plain["history"] and packed["history"][-1]["validation"] > 0
+
+
+def test_an_adapter_without_a_merged_model_is_no_base(tmp_path, base, data):
+    train(tmp_path / "sft", data, base=str(base), r=4)
+    with pytest.raises(RecipeError, match="train it with merge: true"):
+        train(tmp_path / "dpo", data, base=str(tmp_path / "sft"), method="dpo", r=4)
+
+
+def test_training_stops_when_validation_stops_falling(tmp_path, base, data):
+    report = train(tmp_path / "wild", data, base=str(base), lr=0.5, steps=40, patience=1, warmup=0.0)
+    assert report["steps"] < 40 and report["best_step"] < report["steps"]
+
+
+def test_validation_questions_must_be_new(tmp_path, data):
+    from judgekit.training.causal import train_judge
+
+    with pytest.raises(ValueError, match="also a training prompt"):
+        train_judge(CausalRecipe(**SHORT), data[0], data[0][:3], tmp_path)
+
+
+def test_other_data_start_anew(tmp_path, base, data):
+    first = train(tmp_path / "sft", data, base=str(base))
+    second = train(tmp_path / "sft", (data[0][:20], data[1]), base=str(base))
+    assert first["key"] != second["key"] and second["data"]["train"] == 20
+
+
+# ---------------------------------------------------------------- judging
+
+
+def test_the_deciding_tokens_tell_verdicts_apart(tokenizer):
+    from judgekit.prompts import load_strategy
+    from judgekit.training.causal_judging import deciding_tokens
+
+    labels, opening, tokens = deciding_tokens(tokenizer, load_strategy("letter", "permissive"))
+    assert labels == ["A", "B", "tie"] and opening == []
+    assert tokenizer.convert_ids_to_tokens(tokens) == ["A", "B", "C"]
+    with pytest.raises(ValueError, match="explains before it judges"):
+        deciding_tokens(tokenizer, load_strategy("verdict_last"))
+
+
+def test_right_is_the_most_probable_verdict():
+    from judgekit.training.causal_judging import accuracy_table, is_right
+
+    pairs = [
+        PreferencePair(str(n), "x", "q", "a", "b", "f", label=label) for n, label in enumerate(("A", "B", "tie", "A"))
+    ]
+    found = is_right(np.array([[0.6, 0.4, 0], [0.6, 0.4, 0], [0.2, 0.2, 0.6], [0.5, 0.5, 0]]), pairs)
+    assert found.tolist() == [True, False, True, False]
+    table = accuracy_table({"m": found}, pairs)
+    assert table["family"].tolist() == ["all", "f"] and table["accuracy"].tolist() == [0.5, 0.5]
+    assert (table["low"] < 0.5).all() and (table["high"] > 0.5).all()
+
+
+# ---------------------------------------------------------------- memory
+
+
+def built(kind, **sizes):
+    """A model without storage, and its configuration."""
+    import torch
+    import transformers
+
+    common = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
+    common |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = getattr(transformers, f"{kind}Config")(**(common | sizes))
+    with torch.device("meta"):
+        return getattr(transformers, f"{kind}ForCausalLM")(config), config
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("Llama", {}),
+        ("Llama", {"tie_word_embeddings": True}),
+        ("Llama", {"attention_bias": True}),
+        ("Qwen2", {"tie_word_embeddings": True}),
+        ("Qwen3", {"head_dim": 16}),
+        ("Qwen3", {"head_dim": 16, "tie_word_embeddings": True}),
+        ("Mistral", {}),
+    ],
+)
+def test_parameters_are_counted_exactly(kind, sizes):
+    from judgekit.training.memory import parameter_count
+
+    model, config = built(kind, **sizes)
+    assert parameter_count(config) == sum(p.numel() for p in model.parameters())
+
+
+def test_an_adapter_is_counted_exactly():
+    from peft import get_peft_model
+
+    from judgekit.training.causal_base import adapter_config
+    from judgekit.training.memory import adapter_count, estimate
+
+    model, config = built("Qwen3", head_dim=16)
+    recipe = CausalRecipe(base="x", r=4)
+    trained = sum(p.numel() for p in get_peft_model(model, adapter_config(recipe)).parameters() if p.requires_grad)
+    assert adapter_count(config, 4) == trained == estimate(config, recipe).trained
+
+
+def test_weights_gradients_and_moments_have_their_bytes():
+    from dataclasses import replace
+
+    from judgekit.training.memory import estimate
+
+    model, config = built("Qwen3", head_dim=16)
+    count = sum(p.numel() for p in model.parameters())
+    full, lora = CausalRecipe(base="x"), CausalRecipe(base="x", r=4)
+    told = estimate(config, full)
+    assert (told.weights, told.gradients, told.optimiser) == (4 * count, 4 * count, 8 * count)
+    light = estimate(config, lora)
+    assert light.weights == 2 * count + 4 * light.trained and light.total < told.total
+    assert estimate(config, replace(lora, quantise="4bit")).weights < light.weights
+    assert estimate(config, replace(full, recompute=True)).activations < told.activations
+    assert estimate(config, replace(lora, batch_size=64)).activations == 2 * light.activations
+    assert estimate(config, replace(full, method="dpo")).weights == 8 * count
+
+
+def test_the_largest_batch_fits_and_the_next_does_not():
+    from dataclasses import replace
+
+    from judgekit.training.memory import estimate, largest_batch
+
+    _, config = built("Qwen3", head_dim=16)
+    recipe = CausalRecipe(base="x", r=4)
+    memory = 1.2 * estimate(config, replace(recipe, batch_size=8)).total
+    assert largest_batch(config, recipe, memory) == 8
+    assert largest_batch(config, recipe, 1) == 0
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_trains_from_files(tmp_path, base, capsys):
+    from judgekit.training.causal_run import main
+
+    for name, pairs in (("train", tiny_tasks(24)), ("held_out", tiny_tasks(8, "validation"))):
+        rows = [
+            {"question": p.question, "response_a": p.response_a, "response_b": p.response_b, "label": p.label}
+            for p in pairs
+            if p.subset != "kind"
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe = tmp_path / "recipe.yaml"
+    lines = [f"{name}: {value}" for name, value in SHORT.items()] + [f"base: {base}"]
+    lines += [f"train: {{{tmp_path}/train.jsonl: 1}}", f"validation: [{tmp_path}/held_out.jsonl]"]
+    recipe.write_text("\n".join([*lines, f"folder: {tmp_path}/judge"]))
+    assert main([str(recipe), "--estimate"]) == 0 and not (tmp_path / "judge").exists()
+    assert main([str(recipe)]) == 0
+    assert "parameters" in capsys.readouterr().out and (tmp_path / "judge" / "model.safetensors").is_file()
+    shutil.copy(recipe, tmp_path / "bad.yaml")
+    (tmp_path / "bad.yaml").write_text(recipe.read_text().replace("lr:", "learning_rate:"))
+    assert main([str(tmp_path / "bad.yaml")]) == 2
+    assert "no field is called 'learning_rate'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2", "is not YAML"),
+        ("- a", "expected 'name: value' lines"),
+        ("train: {x: 1}\nvalidation: [y]", "folder is None"),
+        ("train: {x: -1}\nvalidation: [y]\nfolder: z", "the share of x is -1"),
+    ],
+)
+def test_bad_recipe_files_are_named(tmp_path, text, message):
+    from judgekit.training.causal_run import read_recipe
+
+    (tmp_path / "r.yaml").write_text(text)
+    with pytest.raises(RecipeError, match=message):
+        read_recipe(tmp_path / "r.yaml")
+
+
+def test_every_family_is_learnable_or_apart():
+    assert set(LEARNABLE) | set(APART) == set(FAMILIES) and not set(LEARNABLE) & set(APART)
