@@ -17,6 +17,7 @@ import torch
 from judgekit.davidson import outcome_probabilities
 from judgekit.gate import gated
 from judgekit.judges.base import fingerprint_of
+from judgekit.judges.batching import token_batches
 from judgekit.judges.encoder_model import TextEncoder
 from judgekit.judges.features import ROUNDING, SurfaceModel
 from judgekit.store import Reply
@@ -95,7 +96,8 @@ class EncoderJudge:
         """
         missing = [key for key in texts if key not in self.cache]
         ids = {key: self.encoder.token_ids(key[1], self.config[f"max_{key[0]}_tokens"]) for key in missing}
-        for batch in token_batches(sorted(missing, key=lambda key: -len(ids[key])), ids, self.batch_tokens):
+        lengths = {key: len(ids[key]) for key in missing}
+        for batch in token_batches(sorted(missing, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
             with torch.inference_mode():
                 vectors = torch.nn.functional.normalize(self.encoder.embed([ids[key] for key in batch]), dim=-1)
             vectors = vectors.cpu().double().numpy()
@@ -129,17 +131,3 @@ def likeliest(outcomes):
     if tie >= max(first, second) or abs(first - second) <= ROUNDING:
         return "tie"
     return "first" if first > second else "second"
-
-
-def token_batches(keys, ids, budget):
-    """Consecutive batches of at most ``budget`` tokens, padding included (at least one text each)."""
-    batch, longest = [], 0
-    for key in keys:
-        longest_with = max(longest, len(ids[key]))
-        if batch and longest_with * (len(batch) + 1) > budget:
-            yield batch
-            batch, longest_with = [], len(ids[key])
-        batch.append(key)
-        longest = longest_with
-    if batch:
-        yield batch
