@@ -33,7 +33,7 @@ SHAPE = {
 }
 
 
-def tiny_tokenizer(digits_alone=True, template=CHATML):
+def tiny_tokenizer(digits_alone=True, template=CHATML, texts=(), vocab_size=700):
     """A byte-level BPE tokenizer; ``digits_alone`` keeps every digit a token of its own, as Qwen does."""
     core = Tokenizer(models.BPE())
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
@@ -41,12 +41,12 @@ def tiny_tokenizer(digits_alone=True, template=CHATML):
     core.pre_tokenizer = pre_tokenizers.Sequence([*steps, byte_level])
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=700,
+        vocab_size=vocab_size,
         special_tokens=SPECIAL,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator(TEXTS, trainer)
+    core.train_from_iterator([*TEXTS, *texts], trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
         eos_token="<|im_end|>",
@@ -61,8 +61,8 @@ def tiny_model(tokenizer, kind="qwen3", seed=0, sharp=6.0, **more):
     torch.manual_seed(seed)
     config, made = {"qwen3": (Qwen3Config, Qwen3ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}[kind]
     ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
-    shape = SHAPE | {"tie_word_embeddings": False} | more
-    model = made(config(vocab_size=len(tokenizer), **ids, **shape)).eval()
+    shape = SHAPE | {"tie_word_embeddings": False, "vocab_size": len(tokenizer)} | more
+    model = made(config(**ids, **shape)).eval()
     with torch.no_grad():
         model.lm_head.weight.mul_(sharp)
         for name, weight in model.named_parameters():
