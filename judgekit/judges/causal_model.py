@@ -210,4 +210,5 @@ def up_to(ids, ends):
 
 def out_of_memory(failure):
     """Whether a failure says that memory was short, on whatever device."""
-    return isinstance(failure, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(failure)
+    said = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
+    return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in said or "DefaultCPUAllocator" in said

@@ -1,7 +1,6 @@
 """From the messages of a chat to token ids, in which no text of a data set is a special token."""
 
 import re
-from functools import lru_cache
 from itertools import pairwise
 
 HELD = "\ue000{}\ue001"  # stands for a message's text while the template is rendered
@@ -40,7 +39,7 @@ class ChatTokenizer:
         tokens = [token for token in tokenizer.added_tokens_encoder if len(token) > 1 and token.strip()]
         self.own = re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True)))) if tokens else None
         self.starts = [] if self.templated else leading_tokens(tokenizer)
-        self.last = (None, None)
+        self.last, self.frames = (None, None), {}
 
     def ids(self, messages):
         """Token ids of a prompt, up to where the model's reply begins.
@@ -72,9 +71,11 @@ class ChatTokenizer:
     def rendered(self, messages):
         """The prompt as text, and where in it the messages' texts stand: list of (start, end)."""
         roles = tuple(message["role"] for message in messages)
-        parts, contents = self.frame(roles), [message["content"] for message in messages]
+        contents = [message["content"] for message in messages]
+        if roles not in self.frames:
+            self.frames[roles] = self.frame(roles)
         pieces, spans, length = [], [], 0
-        for part in parts:
+        for part in self.frames[roles]:
             piece = part if isinstance(part, str) else "\n\n".join(contents[place] for place in part)
             if not isinstance(part, str):
                 spans.append((length, length + len(piece)))
@@ -82,7 +83,6 @@ class ChatTokenizer:
             length += len(piece)
         return "".join(pieces), spans
 
-    @lru_cache(maxsize=64)  # noqa: B019 - a judge keeps its tokenizer as long as it lives
     def frame(self, roles):
         """The template for messages of some roles: texts, and tuples of the places of messages that stand there.
 

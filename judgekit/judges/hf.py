@@ -7,10 +7,8 @@ import torch
 
 from judgekit.judges.batching import shared_start, token_batches
 from judgekit.judges.causal_model import CausalModel, load_model, out_of_memory
-from judgekit.judges.forecast import forecast
 from judgekit.judges.local import LocalJudge, LocalSettings, load_local
 from judgekit.judges.memory_estimate import memory_estimate
-from judgekit.judges.pacing import Budget
 from judgekit.judges.settings import JudgeUnavailable
 
 LEAST_SHARED = 8  # tokens that are worth reading in advance
@@ -67,10 +65,6 @@ class HFJudge(LocalJudge):
         """What a reader should know before the model is loaded: memory, and what is unusual."""
         estimate = memory_estimate(self.model, self.config, getattr(torch, self.dtype), self.batch_tokens)
         return [str(estimate), *super().notes()]
-
-    def forecast(self, requests):
-        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
-        return forecast(self.strategy, requests, self.max_new_tokens, None, Budget())
 
     def load(self):
         """Read the weights, if that has not been done."""

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from judgekit.judges.base import fingerprint_of
 from judgekit.judges.chat_tokens import ChatTokenizer
 from judgekit.judges.completion import Completion, longest_completion
+from judgekit.judges.forecast import forecast
 from judgekit.judges.generative import Interview
 from judgekit.judges.model_files import model_files
 from judgekit.judges.one_pass import plan_of
+from judgekit.judges.pacing import Budget
 from judgekit.judges.rounds import Rounds
 from judgekit.judges.settings import DEFAULT, JudgeUnavailable, judge_name, named_settings, read_settings
 from judgekit.prompts import PromptError, load_strategy
@@ -156,9 +158,13 @@ class LocalJudge:
         """The dtype of the weights, by name."""
         return "float32" if self.settings.dtype == "auto" else self.settings.dtype
 
+    def is_weighed(self, call):
+        """Whether the replies of a call are weighed instead of written."""
+        return self.plan is not None and call == self.strategy.calls[-1].name
+
     def max_new_tokens(self, call):
         """Longest completion of a call; for replies that are weighed, their longest."""
-        if self.plan is not None and call == self.strategy.calls[-1].name:
+        if self.is_weighed(call):
             return len(self.plan.forced) + max(map(len, self.plan.paths))
         return self.settings.max_new_tokens or longest_completion(self.strategy, call)
 
@@ -178,6 +184,14 @@ class LocalJudge:
         if self.tokens.templated:
             return []
         return [f"{self.model} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"]
+
+    def forecast(self, requests):
+        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
+
+        def most_written(call):
+            return 0 if self.is_weighed(call) else self.max_new_tokens(call)
+
+        return forecast(self.strategy, requests, most_written, None, Budget())
 
     def load(self):
         """Read the weights, if that has not been done."""
@@ -206,8 +220,7 @@ class LocalJudge:
 
     def question(self, messages, call):
         """A prompt as the engine gets it."""
-        weighed = self.plan is not None and call == self.strategy.calls[-1].name
-        return Question(tuple(self.tokens.ids(messages)), call, weighed)
+        return Question(tuple(self.tokens.ids(messages)), call, self.is_weighed(call))
 
     def reply(self, result):
         """A failure is a reply, too."""

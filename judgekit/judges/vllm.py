@@ -7,10 +7,8 @@ through vLLM's prefix cache. vLLM is no dependency: it is imported when a model 
 import time
 from dataclasses import dataclass
 
-from judgekit.judges.forecast import forecast
 from judgekit.judges.local import LocalJudge, LocalSettings, load_local
 from judgekit.judges.memory_estimate import memory_estimate
-from judgekit.judges.pacing import Budget
 from judgekit.judges.settings import JudgeUnavailable
 
 
@@ -80,10 +78,6 @@ class VLLMJudge(LocalJudge):
             str(memory_estimate(self.model, self.config, getattr(torch, self.dtype), tokens)),
             *super().notes(),
         ]
-
-    def forecast(self, requests):
-        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
-        return forecast(self.strategy, requests, self.max_new_tokens, None, Budget())
 
     def load(self):
         """Start the engine, if that has not been done."""
