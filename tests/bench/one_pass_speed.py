@@ -79,7 +79,7 @@ def main():
     """Measure and save."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=32, help="pairs, each in both orders")
+    arguments.add_argument("--pairs", type=int, default=4, help="pairs, each in both orders")
     arguments.add_argument("--rounds", type=int, default=5)
     chosen = arguments.parse_args()
     pairs = load_sample("sample_natural")[: chosen.pairs]
