@@ -50,8 +50,9 @@ lint: $(READY)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections README.md
 
-bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench.json
+bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
+	@$(BIN)/python tests/bench/one_pass_speed.py
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks

@@ -1,18 +1,25 @@
-"""What all tests share: the data mirror, and a loud skip of the tests that need it when there is none."""
+"""What all tests share: the data mirror, and a loud skip of the tests that need what is not there."""
+
+from importlib.util import find_spec
 
 import pytest
 
 from judgekit import paths
 
 NO_MIRROR = "needs real data: set JUDGEKIT_DATA to a data mirror"
+NO_VLLM = "needs vLLM, in an environment of its own: docs/generative_judges.md says how to make one"
 
 
 def pytest_collection_modifyitems(items):
-    """Skip tests marked ``realdata`` when there is no mirror; ``-ra`` prints the reason."""
+    """Skip tests marked ``realdata`` or ``vllm`` where there is none; ``-ra`` prints the reason."""
     if paths.data_mirror() is None:
         for item in items:
             if item.get_closest_marker("realdata"):
                 item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
+    if find_spec("vllm") is None:
+        for item in items:
+            if item.get_closest_marker("vllm"):
+                item.add_marker(pytest.mark.skip(reason=NO_VLLM))
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
-from judgekit.judges.encoder import EncoderJudge, token_batches
+from judgekit.judges.batching import token_batches
+from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.encoder_model import TextEncoder, native_bf16
 from judgekit.judges.features import FeaturesJudge, reply_of
 from judgekit.judges.replay import ReplayJudge
@@ -409,11 +410,11 @@ def test_a_judge_that_lacks_a_part_says_which(folders, tmp_path, part):
 
 
 def test_batches_keep_to_the_budget_and_lose_nothing():
-    ids = {n: [0] * length for n, length in enumerate([50, 40, 40, 9, 9, 9, 1])}
-    batches = list(token_batches(list(ids), ids, 90))
-    assert [key for batch in batches for key in batch] == list(ids)
+    lengths = dict(enumerate([50, 40, 40, 9, 9, 9, 1]))
+    batches = list(token_batches(list(lengths), lengths, 90))
+    assert [key for batch in batches for key in batch] == list(lengths)
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(len(ids[key]) for key in batch) <= 90
+        assert len(batch) == 1 or len(batch) * max(lengths[key] for key in batch) <= 90
 
 
 def test_a_folder_without_a_judge_or_of_another_format_is_refused(tmp_path):

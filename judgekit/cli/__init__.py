@@ -25,7 +25,7 @@ from judgekit.cli.messages import (
     tell,
 )
 from judgekit.cli.output import check_out, store_path, write_lines
-from judgekit.cli.running import Run, loaded_judge, shown_orders
+from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
 from judgekit.pairfile import PairFileError, read_pair_rows
 
 app = typer.Typer(
@@ -105,7 +105,9 @@ def judge(
     out: Annotated[str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines; - is standard output.")],
     judge_name: Annotated[
         str,
-        typer.Option("--judge", metavar="NAME", help="Judge: provider/model, encoder/FOLDER, openai/MODEL#STRATEGY."),
+        typer.Option(
+            "--judge", metavar="NAME", help="Judge: provider/model, encoder/FOLDER, hf/MODEL#STRATEGY, openai/MODEL."
+        ),
     ] = "encoder/minilm",
     order: Annotated[
         Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
@@ -118,10 +120,14 @@ def judge(
     ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Setting of an openai/ judge, e.g. max_cost=5; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Setting of an openai/, hf/ or vllm/ judge, e.g. mode=one_pass; repeatable.",
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what an openai/ judge would be asked and cost; ask nothing.")
+        bool, typer.Option("--dry-run", help="Say what a language model would be asked and cost; ask nothing.")
     ] = False,
 ):
     """Judge every pair of a file.
@@ -139,8 +145,10 @@ def judge(
     An interrupted run is continued by the same command and repeats no finished verdict; failed items are listed, give
     exit code 3 and are tried again by the same command.
 
-    openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. Without #STRATEGY
-    it is asked with the pairwise prompt of the assignment.
+    openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
+    model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
+    --set mode=one_pass reads its verdict from token probabilities instead of from generated text. Without #STRATEGY
+    a language model is asked with the pairwise prompt of the assignment.
     """
     check_out(out, pairs)
     rows = read_input(pairs)
@@ -148,9 +156,12 @@ def judge(
     orders = shown_orders(asked, order)
     if orders == ("ab",) and rows[0].form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
+    if not quiet or dry_run:
+        announce(asked)
     run = Run(rows, asked, orders, store_path(out) if resume and out != "-" else ":memory:", quiet)
     if dry_run:
         return run.foretell()
+    prepare(asked)
     results = run.results()
     try:
         write_lines(out, [json.dumps(result) + "\n" for result in results])

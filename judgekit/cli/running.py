@@ -8,7 +8,7 @@ from pathlib import Path
 from judgekit.cli.combining import accuracy_line, combined
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNEXPECTED, Stop, reason, shortened, tell
 from judgekit.cli.output import remove_store
-from judgekit.judges import UnknownJudge, load_judge
+from judgekit.judges import ASKED, UnknownJudge, load_judge
 from judgekit.records import LABELS, ORDERS
 from judgekit.store import VerdictStore
 
@@ -37,12 +37,34 @@ def loaded_judge(name, rows, settings=None):
     except UnknownJudge as unknown:
         raise Stop(BAD_INPUT, str(unknown)) from None
     except ValueError as bad:
-        said = str(bad) if name.startswith("openai/") else f"the judge {name} cannot be loaded: {reason(bad)}"
+        said = str(bad) if name.partition("/")[0] in ASKED else f"the judge {name} cannot be loaded: {reason(bad)}"
         raise Stop(BAD_INPUT, said) from None
     except ModuleNotFoundError as missing:
         raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
+
+
+def announce(asked):
+    """What a judge wants known before it begins: what memory its model takes."""
+    for line in asked.notes() if hasattr(asked, "notes") else ():
+        tell(line)
+
+
+def prepare(asked):
+    """Let a judge read its weights; whatever is wrong with them is bad usage."""
+    if not hasattr(asked, "load"):
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            asked.load()
+    except ModuleNotFoundError as missing:
+        raise Stop(
+            BAD_INPUT, f"the judge {asked.name} needs the package {missing.name}, which is not installed"
+        ) from None
+    except Exception as bad:  # damaged weights fail in many ways
+        raise Stop(BAD_INPUT, f"the judge {asked.name} cannot be loaded: {reason(bad)}") from None
 
 
 def shown_orders(asked, order):
@@ -101,7 +123,7 @@ class Run:
         from judgekit.scoring import waiting_requests
 
         if not hasattr(self.judge, "forecast"):
-            raise Stop(BAD_INPUT, f"--dry-run: {self.judge.name} asks no server, there is nothing to foretell")
+            raise Stop(BAD_INPUT, f"--dry-run: {self.judge.name} asks no language model, there is nothing to foretell")
         path = self.path if Path(self.path).is_file() else ":memory:"  # a dry run leaves no file behind
         with VerdictStore(path) as store:
             waiting = waiting_requests(self.judge, [row.pair for row in self.rows], store, self.orders)

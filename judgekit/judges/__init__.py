@@ -9,6 +9,9 @@ from judgekit.paths import PRETRAINED
 __all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
 
 
+ASKED = ("openai", "hf", "vllm")  # providers of models that are asked by a strategy, with settings
+
+
 class UnknownJudge(ValueError):
     """The name says no judge that is here; the message lists those that are."""
 
@@ -32,7 +35,7 @@ def load_judge(name, folder=None, label=None, settings=None):
     label : {"A", "B", "tie"}, optional
         For ``baseline/majority_class``: the label it always gives.
     settings : dict of str to object, optional
-        For ``openai/<model>``: fields of `judgekit.judges.openai.Settings`.
+        For ``openai/<model>``, ``hf/<model>`` and ``vllm/<model>``: fields of the ``Settings`` of the module.
 
     Returns
     -------
@@ -42,8 +45,9 @@ def load_judge(name, folder=None, label=None, settings=None):
     ------
     UnknownJudge
         If there is no such judge; the message lists the known ones.
-    judgekit.judges.openai.JudgeUnavailable
-        If an ``openai/`` judge lacks its server or key in the environment, or a setting is wrong.
+    judgekit.judges.settings.JudgeUnavailable
+        If an ``openai/`` judge lacks its server or key in the environment, there is no such model, or a setting is
+        wrong.
 
     Examples
     --------
@@ -51,8 +55,8 @@ def load_judge(name, folder=None, label=None, settings=None):
     'first'
     """
     provider, _, model = name.partition("/")
-    if settings and provider != "openai":
-        raise UnknownJudge(f"{name} takes no settings; openai/<model> does")
+    if settings and provider not in ASKED:
+        raise UnknownJudge(f"{name} takes no settings; openai/<model>, hf/<model> and vllm/<model> do")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class" and label is not None:
@@ -73,7 +77,15 @@ def load_judge(name, folder=None, label=None, settings=None):
         from judgekit.judges.openai import load_openai
 
         return load_openai(model, settings)
-    known = f"{', '.join(shipped())}, encoder/<folder> and openai/<model>"
+    if provider == "hf":
+        from judgekit.judges.hf import load_hf
+
+        return load_hf(model, settings)
+    if provider == "vllm":
+        from judgekit.judges.vllm import load_vllm
+
+        return load_vllm(model, settings)
+    known = f"{', '.join(shipped())}, encoder/<folder>, hf/<model>, vllm/<model> and openai/<model>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import email.utils
-import math
 import random
 import re
 import time
@@ -11,11 +10,10 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from judgekit.judges.completion import Completion, estimated_tokens
 from judgekit.judges.pacing import Budget, BudgetSpent, Concurrency, RateLimit
 from judgekit.judges.secrets import Secret
 
-BYTES_PER_TOKEN = 3  # of UTF-8: more tokens than English or Chinese text really has, so estimates err on the dear side
-TOKENS_PER_MESSAGE = 8
 LONGEST_BACKOFF = 60.0  # seconds
 LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
 SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
@@ -61,28 +59,6 @@ class Passing(ChatError):
         self.overloaded, self.wait, self.billed = overloaded, wait, billed
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """What came back.
-
-    Attributes
-    ----------
-    text : str
-    tokens_in, tokens_out : int
-        As the server counted, or estimated where it does not count.
-    logprobs : tuple of dict
-        Per token ``token`` and ``top_logprobs``; empty where the server gives none.
-    seconds : float
-        Of the attempt that succeeded.
-    """
-
-    text: str
-    tokens_in: int
-    tokens_out: int
-    logprobs: tuple = ()
-    seconds: float = 0.0
-
-
 @dataclass
 class Pace:
     """How a server is asked; one line each in `judgekit.judges.openai.Settings`."""
@@ -95,11 +71,6 @@ class Pace:
     requests: RateLimit = field(default_factory=lambda: RateLimit(None))
     tokens: RateLimit = field(default_factory=lambda: RateLimit(None))
     budget: Budget = field(default_factory=Budget)
-
-
-def estimated_tokens(messages):
-    """Tokens of messages, estimated from their bytes and rather too many."""
-    return sum(math.ceil(len(m["content"].encode()) / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE for m in messages)
 
 
 class ChatClient:

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 from judgekit.davidson import outcome_probabilities
 from judgekit.gate import gated, relevance_inputs, relevance_of
 from judgekit.judges.base import fingerprint_of
+from judgekit.judges.batching import token_batches
 from judgekit.judges.encoder_model import TextEncoder, native_bf16
 from judgekit.judges.features import SurfaceModel, reply_of
 
@@ -103,7 +104,8 @@ class EncoderJudge:
         """
         missing = [key for key in texts if key not in self.cache]
         ids = {key: self.encoder.token_ids(key[1], self.config[f"max_{key[0]}_tokens"]) for key in missing}
-        for batch in token_batches(sorted(missing, key=lambda key: -len(ids[key])), ids, self.batch_tokens):
+        lengths = {key: len(ids[key]) for key in missing}
+        for batch in token_batches(sorted(missing, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
             for key, vector in zip(batch, vectors, strict=True):
                 self.cache[key] = (vector, len(ids[key]))
@@ -134,17 +136,3 @@ class EncoderJudge:
             replace(reply_of(row, *map(float, pair[:2])), tokens_in=int(tokens))
             for row, pair, tokens in zip(outcomes, scores, counts, strict=True)
         ]
-
-
-def token_batches(keys, ids, budget):
-    """Consecutive batches of at most ``budget`` tokens, padding included (at least one text each)."""
-    batch, longest = [], 0
-    for key in keys:
-        longest_with = max(longest, len(ids[key]))
-        if batch and longest_with * (len(batch) + 1) > budget:
-            yield batch
-            batch, longest_with = [], len(ids[key])
-        batch.append(key)
-        longest = longest_with
-    if batch:
-        yield batch

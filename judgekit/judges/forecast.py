@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from judgekit.judges.chat import estimated_tokens
+from judgekit.judges.completion import estimated_tokens
 from judgekit.judges.generative import exchanged
 from judgekit.prompts import PromptError, PromptTooLong
 

@@ -4,12 +4,14 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 
-from judgekit.judges.token_verdict import token_probabilities
+from judgekit.judges.token_verdict import compared_marks, token_probabilities
 from judgekit.parsing import Parsed, parse, reply_part, verdict_of_scores
 from judgekit.prompts import Strategy
+from judgekit.prompts.strategy import message_characters
 from judgekit.store import Reply
 
 TURNED = {"first": "second", "second": "first"}
+ROUNDING = 1e-9  # probabilities that differ by no more are equal
 LETTERS_TURNED = str.maketrans({"a": "b", "b": "a", "A": "B", "B": "A"})
 
 
@@ -32,18 +34,21 @@ class Interview:
     ----------
     strategy : judgekit.prompts.Strategy
     ask : callable
-        ``await ask(messages, call)`` gives an object with ``text, tokens_in, tokens_out, logprobs, seconds``.
+        ``await ask(messages, call)`` gives a `judgekit.judges.completion.Completion`.
     shared : callable
         ``await shared(key, work)`` gives ``(result, made)``: the result of ``work()``, done once for all that ask
         with the same key, and whether it was done now.
     limit : int or None
-        Most characters of a prompt.
+        Largest prompt.
+    measure : callable
+        From messages to what the limit is in; characters by default.
     """
 
     strategy: Strategy
     ask: object
     shared: object
     limit: int | None = None
+    measure: object = message_characters
 
     async def reply(self, request):
         """The reply to a request.
@@ -72,7 +77,7 @@ class Interview:
 
     async def complete(self, call, request, tally, again=False, **render):
         """One call. ``again`` says that another request may put the very same question."""
-        prompt = self.strategy.render(call, request, limit=self.limit, **render)
+        prompt = self.strategy.render(call, request, limit=self.limit, measure=self.measure, **render)
         tally.truncated = max(tally.truncated, prompt.truncated)
         made = True
         if again:
@@ -104,17 +109,18 @@ class Interview:
     def with_probabilities(self, reply, completion):
         """A reply with the probabilities of its tokens, where there are any; the most probable is then the verdict."""
         labels = self.strategy.labels
-        p = token_probabilities(self.strategy.format, completion.text, completion.logprobs, labels)
-        if p is None or reply.status != "ok":
-            return reply
-        verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
-        return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
+        p = completion.weights or token_probabilities(
+            self.strategy.format, completion.text, completion.logprobs, labels
+        )
+        return reply if p is None or reply.status != "ok" else most_probable(reply, p, labels)
 
     async def rated(self, request, tally):
         """Each response alone; the higher mark wins. Where ties are not accepted, equal marks are ambiguous."""
         marks = [await self.complete("verdict", request, tally, again=True, side=side) for side in ("first", "second")]
-        readings = [self.read(completion) for completion in marks]
         raw = json.dumps({side: c.text for side, c in zip(("first", "second"), marks, strict=True)})
+        if all(completion.weights for completion in marks):
+            return self.expected(*(completion.weights for completion in marks), raw)
+        readings = [self.read(completion) for completion in marks]
         for status in ("unparsed", "ambiguous"):
             if status in [reading.status for reading in readings]:
                 return Reply(None, status=status, raw=raw)
@@ -122,6 +128,21 @@ class Interview:
         verdict = verdict_of_scores(*scores)
         allowed = verdict in self.strategy.labels
         return reply_of(Parsed(verdict if allowed else None, "ok" if allowed else "ambiguous", scores), raw, {})
+
+    def expected(self, first, second, raw):
+        """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
+
+        Responses whose marks are distributed alike tie; where ties are not accepted, they are ambiguous.
+        """
+        labels = self.strategy.labels
+        scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
+        p = compared_marks(first, second, labels)
+        if abs(p["first"] - p["second"]) > ROUNDING:
+            return most_probable(reply_of(Parsed(None, "ok", scores), raw, {}), p, labels)
+        if "tie" not in labels:
+            return reply_of(Parsed(None, "ambiguous", scores), raw, {})
+        reply = reply_of(Parsed("tie", "ok", scores), raw, {})
+        return replace(reply, p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
 
     async def synthesised(self, request, tally):
         """Both orders; where they disagree, or one cannot be read, a last call weighs the two opinions."""
@@ -137,6 +158,12 @@ class Interview:
             return reply_of(here, given.text, {"exchanged": opinions["exchanged"]})
         final = await self.complete("synthesis", request, tally, earlier=opinions)
         return self.with_probabilities(reply_of(self.read(final), final.text, opinions), final)
+
+
+def most_probable(reply, p, labels):
+    """A reply with probabilities; the most probable label is the verdict, that of the reply where several are."""
+    verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
+    return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
 
 
 def reply_of(parsed, raw, earlier):

@@ -6,29 +6,25 @@ The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPEN
 import asyncio
 import json
 import os
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from urllib.parse import urlsplit
 
 from judgekit.judges.base import fingerprint_of
 from judgekit.judges.chat import ChatClient, ChatError, Pace, Stopped
+from judgekit.judges.completion import longest_completion
 from judgekit.judges.forecast import forecast
 from judgekit.judges.generative import Interview
 from judgekit.judges.pacing import Budget, Concurrency, RateLimit
 from judgekit.judges.secrets import Secret
+from judgekit.judges.settings import DEFAULT, JudgeUnavailable, judge_name, named_settings, read_settings
 from judgekit.judges.streaming import streamed
 from judgekit.judges.structured import FORMS, supported_form
 from judgekit.prompts import PromptError, load_strategy
 from judgekit.store import Reply
 
 FORMAT = 1
-DEFAULT = "pairwise"  # the assignment's prompt
-CLOSED_TOKENS, OPEN_TOKENS = 32, 1024
 TOP_LOGPROBS = 20
 TRIAL_TOKENS = 16
-
-
-class JudgeUnavailable(ValueError):
-    """What the judge needs is not in the environment, or is not what it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +92,8 @@ class Settings:
 
 
 def settings_of(given):
-    """Settings from names and values, values possibly as text (from a command line).
-
-    Raises
-    ------
-    JudgeUnavailable
-        If a name is unknown or a value has the wrong type.
-    """
-    kinds = {item.name: item.type for item in fields(Settings)}
-    if unknown := sorted(set(given) - set(kinds)):
-        raise JudgeUnavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(kinds)}")
-    values = {}
-    for name, value in given.items():
-        kind = next(k for k in (bool, int, float, str) if k in getattr(kinds[name], "__args__", (kinds[name],)))
-        try:
-            if isinstance(value, str) and kind is not str:
-                value = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-        except (KeyError, ValueError):
-            raise JudgeUnavailable(f"{name}={value!r} is not of type {kind.__name__}") from None
-        values[name] = value
-    return Settings(**values)
+    """Settings from names and values, values possibly as text (`judgekit.judges.settings.read_settings`)."""
+    return read_settings(Settings, given)
 
 
 def server_of(environment):
@@ -173,7 +151,7 @@ class OpenAIJudge:
         self.base_url, self.key = server_of(os.environ)
         self.model = model
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
-        self.name = judge_name(model, settings)
+        self.name = judge_name("openai", model, settings)
         self.fingerprint = fingerprint_of(
             "openai", FORMAT, self.base_url, model, self.strategy.version, settings.max_characters
         )
@@ -202,8 +180,7 @@ class OpenAIJudge:
 
     def max_tokens(self, call):
         """Longest completion of a call."""
-        closed = self.strategy.closed and call == self.strategy.calls[-1].name
-        return self.settings.max_tokens or (CLOSED_TOKENS if closed else OPEN_TOKENS)
+        return self.settings.max_tokens or longest_completion(self.strategy, call)
 
     def forecast(self, requests):
         """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
@@ -305,18 +282,6 @@ class Once:
             raise
 
 
-def judge_name(model, settings):
-    """Name of a judge: the model, and the strategy where it is not the assignment's.
-
-    Examples
-    --------
-    >>> judge_name("gpt-4o", Settings()), judge_name("gpt-4o", Settings("cot", "strict"))
-    ('openai/gpt-4o', 'openai/gpt-4o#cot-strict')
-    """
-    asked = settings.strategy + ("-strict" if settings.policy == "strict" else "")
-    return f"openai/{model}" + ("" if asked == DEFAULT else f"#{asked}")
-
-
 def load_openai(model, settings=None, demonstrations=()):
     """The judge of a name without ``openai/``: a model, and after ``#`` a strategy and ``-strict``.
 
@@ -325,15 +290,7 @@ def load_openai(model, settings=None, demonstrations=()):
     JudgeUnavailable
         If a setting contradicts the name, or the environment lacks something.
     """
-    model, marked, asked = model.partition("#")
-    given = dict(settings or {})
-    if marked:
-        named = {"strategy": asked.removesuffix("-strict")} | (
-            {"policy": "strict"} if asked.endswith("-strict") else {}
-        )
-        if clash := [name for name in named if name in given and given[name] != named[name]]:
-            raise JudgeUnavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
-        given |= named
+    model, given = named_settings(model, settings)
     if not model:
         raise JudgeUnavailable("openai/ needs the name of a model, e.g. openai/gpt-4o")
     try:

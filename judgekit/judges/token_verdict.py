@@ -65,6 +65,34 @@ def token_probabilities(name, text, tokens, labels):
     return {label: value / total for label, value in mass.items()} if total > 0 else None
 
 
+def compared_marks(first, second, labels):
+    """Probabilities of the verdicts, from those of the marks that each response gets by itself.
+
+    Parameters
+    ----------
+    first, second : dict of float to float
+        Mark to probability; each sums to one.
+    labels : sequence of {"first", "second", "tie"}
+        Verdicts that the policy allows; without a tie, equal marks are left out.
+
+    Returns
+    -------
+    dict of str to float
+        They sum to one. Where ties are not accepted and the marks are certainly equal, both have a half.
+
+    Examples
+    --------
+    >>> compared_marks({1: 0.5, 10: 0.5}, {1: 1.0}, ("first", "second", "tie"))
+    {'first': 0.5, 'second': 0.0, 'tie': 0.5}
+    """
+    mass = dict.fromkeys(("first", "second", "tie"), 0.0)
+    for mark, weight in first.items():
+        for other, also in second.items():
+            mass["tie" if mark == other else "first" if mark > other else "second"] += weight * also
+    total = sum(mass[label] for label in labels)
+    return {label: mass[label] / total if total else 1 / len(labels) for label in labels}
+
+
 def is_entry(entry):
     """Whether an entry of a server's list is a token with a log-probability."""
     return isinstance(entry, dict) and isinstance(entry.get("token"), str) and is_logprob(entry.get("logprob"))

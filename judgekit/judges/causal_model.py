@@ -1,0 +1,214 @@
+"""The network of a causal judge: prompts as token ids in, completions or log-probabilities out.
+
+Rows are padded on the left. What all prompts of a run begin with (system message, instructions) is read once; its keys
+and values are then copied to every row, and the padding stands between them and the rest of the prompt. Positions are
+told to the model, so a reply depends neither on the padding nor on what else is in the batch, beyond float rounding.
+"""
+
+import copy
+
+import torch
+from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
+from transformers.cache_utils import DynamicLayer
+from transformers.utils import logging
+
+from judgekit.judges.encoder_model import quiet_peft
+
+
+def load_model(files, dtype, device):
+    """The weights of a model, an adapter merged into them, ready for inference.
+
+    Parameters
+    ----------
+    files : judgekit.judges.model_files.ModelFiles
+    dtype : torch.dtype
+    device : str
+    """
+    logging.disable_progress_bar()  # a judge has a bar of its own
+    model = AutoModelForCausalLM.from_pretrained(
+        files.base, revision=files.revision, dtype=dtype, use_safetensors=True, trust_remote_code=False
+    )
+    if files.adapter is not None:
+        from peft import PeftModel
+
+        with quiet_peft():
+            model = PeftModel.from_pretrained(model, files.adapter).merge_and_unload()
+    return model.to(device).eval()
+
+
+class CausalModel:
+    """A causal language model that completes and weighs.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    eos : list of int
+        Ids that end a reply.
+    pad : int
+    """
+
+    def __init__(self, model, eos=(), pad=0):
+        self.model, self.pad, self.eos = model, pad, list(eos)
+        # Hub models come with sampling parameters and repetition penalties; a judge decodes as its settings say.
+        model.generation_config = GenerationConfig(eos_token_id=self.eos or None, pad_token_id=pad)
+        self.start, self.read = (), None
+        self.copies = None
+
+    def share(self, start):
+        """Read what the prompts that follow begin with, once; with no tokens, read nothing in advance.
+
+        Does nothing where the model keeps more than keys and values of all tokens (sliding windows, state spaces):
+        there every prompt is read from its first token.
+        """
+        if tuple(start) != self.start:
+            self.start, self.read = (), None
+            if start and self.copies is not False:
+                cache = DynamicCache(config=self.model.config)
+                self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
+                self.copies = copyable(cache)
+                self.start, self.read = (tuple(start), cache) if self.copies else ((), None)
+
+    @torch.inference_mode()
+    def forward(self, ids, keep=1, **more):
+        """Logits of the last ``keep`` columns and the cache."""
+        return self.model(input_ids=ids, logits_to_keep=keep, **more)
+
+    def rows(self, sequences):
+        """Token ids and mask of sequences, shape (n, columns), and a cache that holds what they begin with."""
+        own = [sequence[len(self.start) :] for sequence in sequences]
+        longest, device = max(map(len, own)), self.model.device
+        ids = torch.tensor([[self.pad] * (longest - len(row)) + list(row) for row in own], device=device)
+        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in own], device=device)
+        mask = torch.cat([mask.new_ones(len(own), len(self.start)), mask], dim=1)
+        cache = DynamicCache(config=self.model.config)
+        if self.read is not None:
+            cache = selected(self.read, torch.zeros(len(own), dtype=torch.long, device=device))
+        return ids, mask, cache
+
+    @torch.inference_mode()
+    def generate(self, prompts, max_new_tokens, temperature=0.0):
+        """Completions of prompts.
+
+        Parameters
+        ----------
+        prompts : list of list of int
+            Each longer than what is shared, and beginning with it.
+        max_new_tokens : int
+        temperature : float
+            0 takes the most probable token.
+
+        Returns
+        -------
+        list of list of int
+            Without the token that ended it, where one did.
+        """
+        ids, mask, cache = self.rows(prompts)
+        start = torch.tensor([self.start] * len(prompts), dtype=torch.long, device=ids.device)
+        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
+        chosen = GenerationConfig(
+            max_new_tokens=max_new_tokens, eos_token_id=self.eos or None, pad_token_id=self.pad, **sampling
+        )
+        full = torch.cat([start, ids], dim=1)
+        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, generation_config=chosen)
+        return [up_to(row, self.eos) for row in made[:, full.shape[1] :].tolist()]
+
+    def logprobs(self, prompts, plan, budget):
+        """Log-probabilities of a plan's candidates after each prompt.
+
+        Parameters
+        ----------
+        prompts : list of list of int
+        plan : judgekit.judges.one_pass.Plan
+        budget : int
+            Tokens that a pass over the branches may hold, padding included (one prompt at least).
+
+        Returns
+        -------
+        list of list of float, shape (n_prompts, n_candidates)
+            Summed over the tokens of each path.
+        """
+        sequences = [[*prompt, *plan.forced] for prompt in prompts]
+        ids, mask, cache = self.rows(sequences)
+        out = self.forward(
+            ids, attention_mask=mask, position_ids=positions(mask)[:, -ids.shape[1] :], past_key_values=cache
+        )
+        first = out.logits[:, -1].float().log_softmax(-1)
+        sums = first[:, [path[0] for path in plan.paths]].double()
+        if plan.branches:
+            for part in parts(len(prompts), len(plan.branches) * mask.shape[1], budget):
+                if copyable(cache):
+                    later = self.after_cache(selected(cache, part.to(ids.device)), mask[part], plan.branches)
+                else:
+                    later = self.after_reading([sequences[row] for row in part.tolist()], plan.branches)
+                sums[part] += path_sums(later, plan).to(sums)
+        return sums.tolist()
+
+    def after_cache(self, cache, mask, branches):
+        """Log-probabilities after each token of each branch, shape (rows, branches, tokens, vocabulary)."""
+        n, longest = len(mask), max(map(len, branches))
+        cache.batch_repeat_interleave(len(branches))
+        padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
+        ids = torch.tensor(padded, device=mask.device).repeat(n, 1)
+        mask = torch.cat([mask.repeat_interleave(len(branches), 0), torch.ones_like(ids)], dim=1)
+        out = self.forward(
+            ids,
+            longest,
+            attention_mask=mask,
+            position_ids=positions(mask)[:, -longest:],
+            past_key_values=cache,
+        )
+        return out.logits.float().log_softmax(-1).view(n, len(branches), longest, -1)
+
+    def after_reading(self, sequences, branches):
+        """The same where a cache cannot be copied: every branch is read with all that stands before it."""
+        longest = max(map(len, branches))
+        padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
+        ids, mask, _ = self.rows([[*sequence, *branch] for sequence in sequences for branch in padded])
+        out = self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask), use_cache=False)
+        return out.logits.float().log_softmax(-1).view(len(sequences), len(branches), longest, -1)
+
+
+def positions(mask):
+    """Position of every column, counted over what is not padding."""
+    return (mask.cumsum(-1) - 1).clamp_min(0)
+
+
+def copyable(cache):
+    """Whether a cache is keys and values of all tokens in every layer, so that rows of it can be copied."""
+    return all(type(layer) is DynamicLayer for layer in cache.layers)
+
+
+def selected(cache, rows):
+    """A cache of some rows of another, which it shares nothing with that is written to."""
+    chosen = copy.copy(cache)
+    chosen.layers = [copy.copy(layer) for layer in cache.layers]
+    chosen.batch_select_indices(rows)
+    return chosen
+
+
+def parts(n, tokens, budget):
+    """Row numbers in parts of ``budget`` tokens, at least one row each."""
+    return torch.arange(n).split(max(1, budget // max(tokens, 1)))
+
+
+def path_sums(later, plan):
+    """What the tokens after the first add to each path's log-probability, shape (rows, n_candidates)."""
+    sums = torch.zeros(later.shape[0], len(plan.paths), dtype=torch.float64)
+    for place, path in enumerate(plan.paths):
+        if len(path) > 1:
+            branch = next(n for n, b in enumerate(plan.branches) if b[: len(path) - 1] == path[:-1])
+            for token in range(1, len(path)):
+                sums[:, place] += later[:, branch, token - 1, path[token]].double().cpu()
+    return sums
+
+
+def up_to(ids, ends):
+    """Ids before the first that ends a reply."""
+    place = next((n for n, token in enumerate(ids) if token in ends), len(ids))
+    return ids[:place]
+
+
+def out_of_memory(failure):
+    """Whether a failure says that memory was short, on whatever device."""
+    said = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
+    return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in said or "DefaultCPUAllocator" in said

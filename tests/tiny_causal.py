@@ -1,0 +1,100 @@
+"""Causal language models that are built on the spot: two random layers, a tokenizer trained on a few lines."""
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from judgekit.prompts import strategy_names
+from judgekit.prompts.files import template_text
+
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "⟦stop⟧"]  # the last one no list of ours knows
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+TEXTS = [template_text(f"strategies/{name}.txt") for name in strategy_names()] + [
+    "Rating: [[1]] Rating: [[5]] Rating: [[10]] [[A]] [[B]] [[C]] Output (a) is better. Output (b) is better. " * 9
+]
+SHAPE = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 4096,
+}
+
+
+def tiny_tokenizer(digits_alone=True, template=CHATML, texts=(), vocab_size=700):
+    """A byte-level BPE tokenizer; ``digits_alone`` keeps every digit a token of its own, as Qwen does."""
+    core = Tokenizer(models.BPE())
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    steps = [pre_tokenizers.Split(Regex(r"\d"), "isolated")] if digits_alone else []
+    core.pre_tokenizer = pre_tokenizers.Sequence([*steps, byte_level])
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=SPECIAL,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator([*TEXTS, *texts], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        additional_special_tokens=["<|im_start|>", "⟦stop⟧"],
+        chat_template=template,
+    )
+
+
+def tiny_model(tokenizer, kind="qwen3", seed=0, sharp=6.0, **more):
+    """A random model; ``sharp`` spreads its logits, so that probabilities differ by more than a rounding error."""
+    torch.manual_seed(seed)
+    config, made = {"qwen3": (Qwen3Config, Qwen3ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}[kind]
+    ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
+    shape = SHAPE | {"tie_word_embeddings": False, "vocab_size": len(tokenizer)} | more
+    model = made(config(**ids, **shape)).eval()
+    with torch.no_grad():
+        model.lm_head.weight.mul_(sharp)
+        for name, weight in model.named_parameters():
+            if "proj" in name:
+                weight.mul_(sharp)
+    return model
+
+
+def save_tiny(folder, kind="qwen3", digits_alone=True, template=CHATML, **more):
+    """A tiny model in a folder, as ``hf/`` reads it."""
+    tokenizer = tiny_tokenizer(digits_alone, template)
+    tiny_model(tokenizer, kind, **more).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def teach(folder, prompts, replies, steps=40):
+    """Train the model of a folder until it replies as it should (loss below a hundredth), and save it there."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder).train()
+    ends = [tokenizer(reply, add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id] for reply in replies]
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        losses = []
+        for prompt, end in zip(prompts, ends, strict=True):
+            ids = torch.tensor([[*prompt, *end]])
+            logits = model(input_ids=ids, logits_to_keep=len(end) + 1).logits[0, :-1]
+            losses.append(torch.nn.functional.cross_entropy(logits, torch.tensor(end)))
+        loss = torch.stack(losses).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert loss < 0.01, f"the tiny model did not learn its lines ({loss:.3f})"
+    model.eval().save_pretrained(folder)
+    return folder
