@@ -554,14 +554,17 @@ def test_fetch_from_the_mirror(capsys):
 @pytest.fixture(scope="module")
 def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
+    from judgekit.judges.encoder_model import TextEncoder
     from judgekit.sample import load_sample
     from judgekit.training.encoder import train_encoder
+    from judgekit.training.material import make_material
     from judgekit.training.recipe import RelevanceRecipe
 
     folder = tmp_path_factory.mktemp("encoder")
     recipe = RelevanceRecipe(steps=1, questions_per_step=4, eval_every=1, max_response_tokens=64)
     validation = {"sample_validation": load_sample("sample_validation")[:12]}
-    train_encoder(recipe, load_sample("sample_train")[:60], {"sample_train": 1.0}, validation, folder, progress=False)
+    material = make_material(load_sample("sample_train")[:60], {"sample_train": 1.0}, validation, TextEncoder())
+    train_encoder(recipe, material, folder, progress=False)
     return folder
 
 
