@@ -14,7 +14,7 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
     chosen : float
         Share of the gate that was chosen.
     """
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     table = required(table, "share", "mean", "error", "misleading").sort_values("share")
     ax = axes_of(ax, width, 2.3)
@@ -24,12 +24,17 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
     ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec=RED)
     best = table.loc[table["mean"].idxmax()]
     ax.axvline(best["mean"] - best["error"], color=RED, lw=0.6, ls=":")
-    for row in table.itertuples():
+    for number, row in enumerate(table.itertuples()):
         name = "open" if row.share == 0 else f"{row.share:g}"
-        ax.annotate(name, (row.mean, row.misleading), xytext=(7, 2), textcoords="offset points", fontsize=6.5)
+        place = (6, 3) if number % 2 else (-6, -9)  # neighbours stand close: right above and left below in turn
+        side = "left" if number % 2 else "right"
+        at = (row.mean, row.misleading)
+        ax.annotate(name, at, xytext=place, textcoords="offset points", fontsize=6.5, ha=side)
+    ax.margins(y=0.12)
     ax.set(xlabel="mean accuracy, ordinary pairs", ylabel="accuracy, misleading pairs")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=1))
+    ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return ax
 
 
