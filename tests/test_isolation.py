@@ -19,6 +19,7 @@ from judgekit.cleaning import clean
 from judgekit.corpora import ANSWERS, CORPORA, HUB_CORPORA
 from judgekit.paths import PACKAGE, project_root
 from judgekit.sample import SAMPLE_SETS
+from judgekit.training.constructed import KINDS
 
 ROOT = project_root()
 TEST_SETS = {*BENCHMARKS, *catalogue.SAMPLE_TESTS}
@@ -122,7 +123,9 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert not names_in(given) & TEST_SETS
     for key in ("corpora", "further", "held_out", "validation_sets", "shares"):
-        assert names_in(given.get(key)) <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
+        # Constructed pairs are made of training questions and responses: tests/test_training.py.
+        constructed = set(KINDS) if key == "shares" else set()
+        assert names_in(given.get(key)) - constructed <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 

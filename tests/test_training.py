@@ -21,7 +21,7 @@ from judgekit.surface import FEATURES, PAIR_FEATURES
 from judgekit.training import relevance as training_relevance
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, make_bank, meant_for, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS, constructed_pairs, demands_between
-from judgekit.training.encoder import reader_of, save_encoder, train_encoder
+from judgekit.training.encoder import fit_gates, reader_of, save_encoder, train_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
 from judgekit.training.gate import ALWAYS_OPEN, choose_share, compare_gates, fit_gate, fit_relevance
 from judgekit.training.losses import contrastive_loss, davidson_loss
@@ -311,6 +311,12 @@ def test_constructed_pairs_are_seeded_and_stand_in_either_order(wordy, kind):
 def test_an_unknown_kind_is_refused(wordy):
     with pytest.raises(KeyError, match="no kind 'wrong'; there are neighbours"):
         constructed_pairs("wrong", wordy, np.arange(4), 0)
+
+
+def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
+    bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
+    with pytest.raises(ValueError, match="no misleading pair could be constructed"):
+        fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
 
 
 def test_what_is_beside_the_question_answers_another_one(wordy):

@@ -20,7 +20,7 @@ from judgekit.training.features import fit_features, rounded_parts
 from judgekit.training.files import write_json
 from judgekit.training.gate import choose_share, compare_gates, fit_gate, fit_relevance
 from judgekit.training.relevance import load_encoder, train_relevance
-from judgekit.training.tables import Reader
+from judgekit.training.tables import Reader, joined
 from judgekit.training.targets import source_weights
 
 GATES = (0.02, 0.05, 0.1, 0.25)  # shares of misleading pairs that are tried
@@ -64,7 +64,8 @@ def fit_gates(material, reader, gates, seed, kinds=tuple(BESIDE), limit=None, in
         Share to ``relevance`` and ``gate``.
     """
     pairs = material.calibration_pairs(limit)
-    misleading = reader.table(material.constructed("calibration", kinds, [seed, 1], limit))
+    constructed = material.constructed("calibration", kinds, [seed, 1], limit)
+    misleading = joined([reader.table(constructed)] if constructed else [])
     relevance = fit_relevance(misleading, inputs=inputs)
     natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
     return {
@@ -94,7 +95,12 @@ def train_encoder(recipe, material, folder, gates=GATES, progress=True):
     dict
         ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one
         chosen), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and ``tables`` (the
-        validation tables by set or kind of constructed pair).
+        validation tables by set or kind of constructed pair; kinds that gave no pair are left out).
+
+    Raises
+    ------
+    ValueError
+        If the questions are too few, or their responses too alike, to construct misleading pairs from.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts
@@ -102,8 +108,9 @@ def train_encoder(recipe, material, folder, gates=GATES, progress=True):
     reader = reader_of(material, recipe, quality, Embedder(load_encoder(recipe, folder), recipe.bf16))
     fitted = fit_gates(material, reader, gates, recipe.seed)
     ordinary = {name: reader.table(pairs) for name, pairs in material.validation.items()}
-    kinds = {kind: reader.table(material.constructed("validation", [kind], 2, PER_KIND)) for kind in KINDS}
-    misleading = sum((kinds[kind] for kind in list(BESIDE)[1:]), kinds[next(iter(BESIDE))])
+    constructed = {kind: material.constructed("validation", [kind], 2, PER_KIND) for kind in KINDS}
+    kinds = {kind: reader.table(pairs) for kind, pairs in constructed.items() if pairs}
+    misleading = joined([table for kind, table in kinds.items() if kind in BESIDE])
     comparison = compare_gates(fitted, ordinary, misleading, seed=recipe.seed)
     share = choose_share(comparison)
     save_encoder(recipe, reader, fitted.get(share), folder)

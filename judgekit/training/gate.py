@@ -5,6 +5,7 @@ from scipy.optimize import minimize
 
 from judgekit.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS
 from judgekit.intervals import cluster_sums, resampled_sums
+from judgekit.training.tables import joined
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
 START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
@@ -70,7 +71,7 @@ def fit_gate(natural, misleading, share, relevance, natural_weight=None, l2=1e-4
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
     rows[len(weight) :] /= len(misleading.target)
-    table = natural + misleading
+    table = joined([natural, misleading])
     used = np.array([*(name in inputs for name in GATE_FEATURES), True, True])
 
     def gate_of(parts):

@@ -39,12 +39,6 @@ class PairTable:
     tied: np.ndarray
     clusters: list
 
-    def __add__(self, other):
-        """Both tables' pairs."""
-        own, others = vars(self), vars(other)
-        joined = {name: np.concatenate([own[name], others[name]]) for name in own if name != "clusters"}
-        return PairTable(**joined, clusters=self.clusters + other.clusters)
-
     def probabilities(self, parts):
         """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
 
@@ -61,6 +55,21 @@ class PairTable:
     def hits(self, parts):
         """Whether the likeliest outcome is the label's, as 0 or 1, shape (n_pairs,)."""
         return (self.probabilities(parts).argmax(1) == self.target.argmax(1)).astype(float)
+
+
+def joined(tables):
+    """The pairs of several tables.
+
+    Raises
+    ------
+    ValueError
+        If there is no table: no pair could be constructed.
+    """
+    if not tables:
+        raise ValueError("no misleading pair could be constructed: more questions are needed, or longer responses")
+    parts = [vars(table) for table in tables]
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "clusters"}
+    return PairTable(**arrays, clusters=[cluster for table in tables for cluster in table.clusters])
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class Reader:
     response_tokens: int
 
     def table(self, pairs):
-        """The table of some pairs."""
+        """The table of some pairs (at least one)."""
         features = feature_table(pairs, self.tied)
         score_a, score_b, log_nu = scores_of(self.quality, features.a, features.b, features.pair)
         found = self.embedder.embed([pair.asked for pair in pairs], self.question_tokens)
