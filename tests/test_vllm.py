@@ -39,7 +39,7 @@ def numbers(reply):
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize("strategy", ["pairwise", "single", "vanilla", "rubric-strict"])
+@pytest.mark.parametrize("strategy", ["pairwise", "single", "vanilla-strict", "rubric"])
 def test_both_engines_weigh_alike(folder, engine, strategy):
     judge = load_judge(f"vllm/{folder}#{strategy}", settings=SMALL | {"mode": "one_pass"})
     judge.engine = engine
