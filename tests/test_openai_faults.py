@@ -30,11 +30,21 @@ from judgekit.store import VerdictStore
 
 settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "most": MOST}
 judge = load_judge("openai/tiny", settings=settings)
+pace = judge.pace.concurrency
+seen, grown = {"lowest": pace.lowest, "recovered": 0.0}, pace.succeeded
+
+def watched():
+    grown()
+    if pace.lowest < seen["lowest"]:
+        seen.update(lowest=pace.lowest, recovered=0.0)
+    seen["recovered"] = max(seen["recovered"], pace.limit)
+
+pace.succeeded = watched
 with VerdictStore(sys.argv[1]) as store:
     verdicts = run_judge(judge, pairs(), store)
-pace = judge.pace.concurrency
 said = {v.item_id + v.order: [v.verdict, v.status] for v in verdicts}
-print(json.dumps({"said": said, "limit": pace.limit, "lowest": pace.lowest, "halvings": pace.halvings}))
+told = {"limit": pace.limit, "lowest": pace.lowest, "halvings": pace.halvings, "recovered": seen["recovered"]}
+print(json.dumps({"said": said} | told))
 """
 
 
@@ -119,9 +129,9 @@ def test_every_item_is_judged_once_whatever_fails_and_whoever_is_killed(tmp_path
     assert sum(before_last.values()) - kept[1] <= 2 * MOST
     assert sum(server.answered.values()) - N_ITEMS <= 2 * MOST + late(server)
 
-    # Concurrency gave way, and came back: how far, depends on how long before the end the last fault struck.
+    # Concurrency gave way, and came back after its lowest; where it ends depends on when the last time-out struck.
     assert printed["halvings"] >= 10 and printed["lowest"] <= 4
-    assert printed["limit"] > 4 and printed["limit"] >= 2 * printed["lowest"]
+    assert printed["recovered"] >= 8 and printed["limit"] >= 2 * printed["lowest"]
     assert server.most_at_once <= MOST
 
     # The key is in no file, although the server put it into its messages.

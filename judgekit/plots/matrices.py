@@ -29,12 +29,25 @@ def plot_significance(table, *, columns=2, width=TEXT, limit=0.5):
         A cell tells by how much the judge of its row is ahead of the judge of its column.
     """
     table = required(table, "set", "judge_a", "judge_b", "difference", "p_holm")
+
+    def cell(row):
+        return row.difference, -row.difference, row.p_holm < LEVEL
+
+    return judge_panels(table, cell, columns, width, limit, 0.78, 0.145)
+
+
+def judge_panels(table, cell, columns, width, limit, frame, line):
+    """One panel per set with every two judges in its cells; see `plot_significance` for the table.
+
+    ``cell`` gives for a row the value seen from judge a, that seen from judge b, and whether it is clear; ``frame``
+    and ``line`` are inches around a panel and for each judge in it.
+    """
     sets = list(dict.fromkeys(table["set"]))
     use_style()
     columns = min(columns, len(sets))
     n_rows = -(-len(sets) // columns)
     sizes = [len(judges_of(table[table["set"] == name])) for name in sets]
-    heights = [0.78 + 0.145 * max(sizes[row * columns : (row + 1) * columns]) for row in range(n_rows)]
+    heights = [frame + line * max(sizes[row * columns : (row + 1) * columns]) for row in range(n_rows)]
     axes = plt.subplots(
         n_rows, columns, figsize=(width, sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
     )[1]
@@ -44,8 +57,8 @@ def plot_significance(table, *, columns=2, width=TEXT, limit=0.5):
         values, clear = np.full((2, len(names), len(names)), np.nan)
         for row in part.itertuples():
             a, b = names.index(row.judge_a), names.index(row.judge_b)
-            values[a, b], values[b, a] = row.difference, -row.difference
-            clear[a, b] = clear[b, a] = row.p_holm < LEVEL
+            values[a, b], values[b, a], told = cell(row)
+            clear[a, b] = clear[b, a] = told
         draw_cells(panel, values, clear, names, names, limit)
         panel.set_title(name)
     for empty in axes.flat[len(sets) :]:
@@ -74,27 +87,12 @@ def plot_correlations(table, *, columns=2, width=TEXT):
     Axes or array of Axes
     """
     table = required(table, "set", "judge_a", "judge_b", "correlation")
-    sets = list(dict.fromkeys(table["set"]))
-    use_style()
-    columns = min(columns, len(sets))
-    n_rows = -(-len(sets) // columns)
-    sizes = [len(judges_of(table[table["set"] == name])) for name in sets]
-    heights = [0.9 + 0.2 * max(sizes[row * columns : (row + 1) * columns]) for row in range(n_rows)]
-    options = {"squeeze": False, "gridspec_kw": {"height_ratios": heights}}
-    axes = plt.subplots(n_rows, columns, figsize=(width, sum(heights)), **options)[1]
-    for panel, name in zip(axes.flat, sets, strict=False):
-        part = table[table["set"] == name]
-        names = judges_of(part)
-        values, clear = np.full((2, len(names), len(names)), np.nan)
-        for row in part.itertuples():
-            a, b = names.index(row.judge_a), names.index(row.judge_b)
-            values[a, b] = values[b, a] = row.correlation.value
-            clear[a, b] = clear[b, a] = row.correlation.low > 0 or row.correlation.high < 0
-        draw_cells(panel, values, clear, names, names, 0.85)
-        panel.set_title(name)
-    for empty in axes.flat[len(sets) :]:
-        empty.set_visible(False)
-    return axes.flat[0] if axes.size == 1 else axes
+
+    def cell(row):
+        found = row.correlation
+        return found.value, found.value, found.low > 0 or found.high < 0
+
+    return judge_panels(table, cell, columns, width, 0.85, 0.9, 0.2)
 
 
 def plot_effects(table, *, columns=3, width=TEXT, limit=0.4):

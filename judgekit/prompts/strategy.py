@@ -11,7 +11,6 @@ from judgekit.prompts.fitting import fit
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 POLICIES = ("permissive", "strict")
-VIEWS = ("pair", "single", "question")
 SHOWN = {"pair": {"question", "answer_a", "answer_b", "answer_ref"}, "single": {"question", "answer"}}
 SHOWN["question"] = {"question"}
 OPINIONS = {"given", "exchanged"}  # what a synthesis is shown

@@ -15,7 +15,7 @@ from judgekit.training.causal_wordings import HELD_OUT, TRAIN
 
 BENCHMARK = "tiny_tasks"
 FAMILIES = tuple(TRAIN)
-APART = ("arithmetic",)  # what a model of this size does not learn from these numbers of pairs: reported by itself
+APART = ("arithmetic",)  # reported by itself; which of the others a tiny model learns is still to be measured
 LEARNABLE = tuple(name for name in FAMILIES if name not in APART)
 PARTS = {"train": 14, "validation": 15, "test": 20}  # of twenty equal parts of all operands, the last one (exclusive)
 
