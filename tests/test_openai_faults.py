@@ -25,23 +25,24 @@ logging.basicConfig(level=logging.DEBUG, filename=sys.argv[2])
 sys.path.insert(0, sys.argv[3])
 from test_openai_faults import MOST, pairs
 from judgekit.judges import load_judge
+from judgekit.judges.pacing import Concurrency
 from judgekit.scoring import run_judge
 from judgekit.store import VerdictStore
 
 settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "most": MOST}
 judge = load_judge("openai/tiny", settings=settings)
-pace = judge.pace.concurrency
-seen, grown = {"lowest": pace.lowest, "recovered": 0.0}, pace.succeeded
+grown, seen = Concurrency.succeeded, {"lowest": MOST, "recovered": 0.0}
 
-def watched():
-    grown()
+def watched(pace):
+    grown(pace)
     if pace.lowest < seen["lowest"]:
         seen.update(lowest=pace.lowest, recovered=0.0)
     seen["recovered"] = max(seen["recovered"], pace.limit)
 
-pace.succeeded = watched
+Concurrency.succeeded = watched
 with VerdictStore(sys.argv[1]) as store:
     verdicts = run_judge(judge, pairs(), store)
+pace = judge.pace.concurrency
 said = {v.item_id + v.order: [v.verdict, v.status] for v in verdicts}
 told = {"limit": pace.limit, "lowest": pace.lowest, "halvings": pace.halvings, "recovered": seen["recovered"]}
 print(json.dumps({"said": said} | told))
