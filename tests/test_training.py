@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from judgekit.compare.ranking import hits_of, study_hits
 from judgekit.davidson import outcome_probabilities
 from judgekit.gate import PARAPHRASE
 from judgekit.judges import request_of
@@ -287,7 +288,8 @@ def wordy():
         for i in range(4)
     ]
     near = [np.array([1, 2]), np.array([0, 2]), np.array([0, 1]), np.array([], int)]
-    return AnswerBank([f"What is subject {i}?" for i in range(4)], texts, ["s"] * 4, np.eye(4, dtype=np.float32), near)
+    vectors = np.array([[0.8, 0.6, 0], [0.8, 0, 0.6], [0.8, -0.6, 0], [0, 0, 1]], np.float32)
+    return AnswerBank([f"What is subject {i}?" for i in range(4)], texts, ["s"] * 4, vectors, near)
 
 
 def sides(made):
@@ -320,13 +322,31 @@ def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
 
 
 def test_what_is_beside_the_question_answers_another_one(wordy):
-    for kind in BESIDE:
+    for kind in (*BESIDE, "eloquent"):
         for p in constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40):
             i = wordy.questions.index(p.question)
             own, other = sides(p)
             (j,) = [j for j, texts in enumerate(wordy.responses) if other in texts]
-            assert (j in wordy.near[i]) == (kind != "eloquent") and j != i
+            assert j != i and (j not in wordy.near[i] if kind == "eloquent" else j in wordy.close(i))
             assert kind == "exchanged" or len(other) > 1.15 * len(own)
+
+
+def test_close_questions_are_the_nearest_of_the_neighbours(wordy):
+    assert [wordy.close(i).tolist() for i in range(4)] == [[1], [0, 2], [1], []]
+
+
+def test_no_source_fills_the_constructed_pairs(wordy):
+    bank = replace(wordy, sources=["s", "s", "s", "t"])
+    asked = {p.cluster_id for p in constructed_pairs("echoed", bank, np.arange(4), 0, per_source=1)}
+    assert len(asked) == 2 and bank.questions[3] in asked
+    few = constructed_pairs("echoed", bank, np.arange(4), 0, limit=3)
+    assert len({p.cluster_id for p in few}) == 3
+
+
+def test_exchanged_pairs_ask_none_but_the_usable_questions(wordy):
+    assert constructed_pairs("exchanged", wordy, np.array([0, 2]), 0, per_question=9) == []  # 0 and 2 are not close
+    pairs = constructed_pairs("exchanged", wordy, np.array([0, 1]), 0, per_question=9)
+    assert {p.cluster_id for p in pairs} == set(wordy.questions[:2])
 
 
 def test_exchanged_responses_are_right_as_often_as_wrong(wordy):
@@ -754,6 +774,41 @@ def test_settings_of_one_encoder_share_its_training(study):
         found["gate_strength", "open", 0]["hits"]["misleading"]
         != found["gate_strength", "0_25", 0]["hits"]["misleading"]
     )
+
+
+def test_every_setting_keeps_its_judge(study):
+    levels, _, folder, found = study
+    for factor, level in levels:
+        judge = EncoderJudge(folder / f"{factor}-{level}-0", bf16=TINY.bf16)
+        assert (judge.config["gate"] is None) == (level == "open")
+        if level != "random":  # 16-bit embeddings of other questions are one more rounding than the table's
+            hits = found[factor, level, 0]["hits"]["v"]
+            assert np.mean(hits_of(judge, VALIDATION["v"]) == np.array(hits)) >= 0.95
+
+
+def test_settings_are_held_against_a_test_set_together(study):
+    levels, _, folder, _ = study
+    pairs, settings = {"test": load_sample("sample_natural")[:12]}, list(levels)
+    hits = study_hits(folder, settings, [0], pairs)
+    assert hits["test"].shape == (len(settings), 12) and set(np.unique(hits["test"])) <= {0.0, 1.0}
+    for row, (factor, level) in enumerate(settings):
+        alone = hits_of(EncoderJudge(folder / f"{factor}-{level}-0"), pairs["test"])
+        assert hits["test"][row].tolist() == alone.tolist()
+    with pytest.raises(FileNotFoundError, match="no judge here"):
+        study_hits(folder, settings, [7], pairs)
+    with pytest.raises(ValueError, match="no label"):
+        hits_of(EncoderJudge(folder / "base-base-0"), [replace(pairs["test"][0], label=None)])
+
+
+def test_only_judges_with_one_encoder_share_embeddings(study):
+    *_, folder, _ = study
+    base, gated, other = (
+        EncoderJudge(folder / f"{name}-0") for name in ("base-base", "gate_strength-0_25", "negatives-random")
+    )
+    gated.share_embeddings(base)
+    assert gated.cache is base.cache
+    with pytest.raises(ValueError, match="different encoders"):
+        other.share_embeddings(base)
 
 
 def test_a_finished_study_is_read_back(study, monkeypatch):

@@ -16,6 +16,7 @@ from judgekit.compare.contests import (
     with_constant,
 )
 from judgekit.compare.published import Tags, figure_table, published_beside, without_empty
+from judgekit.compare.ranking import rank_agreement, study_hits
 
 __all__ = [
     "Contest",
@@ -31,7 +32,9 @@ __all__ = [
     "published_below",
     "published_beside",
     "published_spread",
+    "rank_agreement",
     "restricted",
+    "study_hits",
     "with_constant",
     "without_empty",
 ]

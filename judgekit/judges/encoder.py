@@ -27,14 +27,25 @@ from judgekit.judges.features import SurfaceModel, reply_of
 FORMAT = 3
 OTHERS = "others.safetensors"
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
+WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
+
+
+def digests_of(folder, names):
+    """SHA-256 of those of some files that a folder has."""
+    files = [(name, Path(folder) / name) for name in names]
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
 
 
 def folder_fingerprint(folder, bf16):
     """Hash of the files, and of the numeric format, that a judge's replies depend on."""
-    weights = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors", OTHERS)
-    files = [(name, Path(folder) / name) for name in ("judge.json", *weights)]
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
+    digests = digests_of(folder, ("judge.json", *WEIGHTS, OTHERS))
     return fingerprint_of("encoder", FORMAT, digests, "bf16" if bf16 else "fp32")
+
+
+def encoder_key(folder, config, bf16):
+    """Hash of what a judge's embeddings depend on."""
+    parts = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
+    return fingerprint_of(digests_of(folder, WEIGHTS), [config.get(name) for name in parts], bf16)
 
 
 class EncoderJudge:
@@ -85,6 +96,19 @@ class EncoderJudge:
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
         self.cache = OrderedDict()
+        self.encoder_key = encoder_key(folder, self.config, self.bf16)
+
+    def share_embeddings(self, other):
+        """Embed no text that another judge with the same encoder has embedded, and let it do the same.
+
+        Raises
+        ------
+        ValueError
+            If the other one's encoder, or what it reads of a text, is not the same (`encoder_key`).
+        """
+        if self.encoder_key != other.encoder_key:
+            raise ValueError(f"{self.name} and {other.name} have different encoders: their embeddings differ")
+        self.cache = other.cache
 
     def judge(self, requests):
         """Encode every text once, then compare."""

@@ -120,3 +120,30 @@ def plot_stages(histories, *, width=TEXT):
             panel.set_ylabel("")
             panel.get_legend().remove()
     return figure
+
+
+def plot_rank_check(table, validation, test, *, ax=None, width=COLUMN):
+    """Accuracy on a test set against accuracy in validation, a point for every setting of a study.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``factor, level, validation, test``; those of ``gate_strength``, and the base, are told apart.
+    validation, test : str
+        Names for the axes.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    table = required(table, "factor", "level", "validation", "test")
+    ax = axes_of(ax, width, 2.3)
+    kinds = {"base": ("base", RED, "D"), "gate_strength": ("strength of the gate", BLUE, "o")}
+    groups = table["factor"].where(table["factor"].isin(kinds), "other")
+    for kind, (name, color, marker) in ({"other": ("other factors", PALE, "s")} | kinds).items():
+        rows = table[groups == kind]
+        if len(rows):
+            ax.plot(rows["validation"], rows["test"], marker, ms=3.5, color=color, label=name)
+    ax.set(xlabel=f"validation accuracy, {validation} pairs", ylabel=f"accuracy, {test}")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.legend()
+    return ax

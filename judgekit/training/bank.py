@@ -8,6 +8,8 @@ import numpy as np
 from judgekit.cleaning import normalise
 from judgekit.gate import PARAPHRASE
 
+CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
+
 
 @dataclass(frozen=True)
 class AnswerBank:
@@ -30,6 +32,11 @@ class AnswerBank:
     sources: list
     vectors: np.ndarray
     near: list
+
+    def close(self, i):
+        """Neighbours of question ``i`` that ask almost the same (cosine of `CLOSE` or more), nearest first."""
+        near = self.near[i]
+        return near[self.vectors[near] @ self.vectors[i] >= CLOSE]
 
 
 def share_of(question, salt="calibration"):

@@ -6,6 +6,8 @@ generator; it gives (index of the question asked, better response, worse respons
 """
 
 import re
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,17 +45,17 @@ def chosen(texts, rng):
 
 
 def neighbours(bank, i, rng):
-    """The wrong response is longer and answers a similar question, as in LLMBar's Neighbor set."""
+    """The wrong response is longer and answers a question that is almost the same, as in LLMBar's Neighbor set."""
     own = chosen(bank.responses[i], rng)
-    longer = [text for j in bank.near[i] for text in bank.responses[j] if len(text) > LONGER * len(own)]
+    longer = [text for j in bank.close(i) for text in bank.responses[j] if len(text) > LONGER * len(own)]
     return [(i, own, chosen(longer, rng))] if longer else []
 
 
 def exchanged(bank, i, rng):
-    """Two similar questions, each response right for one and wrong for the other, so that style says nothing."""
-    if not len(bank.near[i]):
+    """Two questions almost alike, each response right for one and wrong for the other, so that style says nothing."""
+    if not len(bank.close(i)):
         return []
-    other = int(chosen(bank.near[i], rng))
+    other = int(chosen(bank.close(i), rng))
     first, second = chosen(bank.responses[i], rng), chosen(bank.responses[other], rng)
     return [(i, first, second), (other, second, first)]
 
@@ -147,12 +149,12 @@ def demanding(bank, i, rng):
     return [(i, first, second, f"{bank.questions[i]}\n\n{chosen(found, rng)}")]
 
 
-BESIDE = {"neighbours": neighbours, "exchanged": exchanged, "eloquent": eloquent}
+BESIDE = {"neighbours": neighbours, "exchanged": exchanged}  # what the gate is fitted on; what misleads a judge
 BROKEN = {"truncated": truncated, "repeated": repeated, "echoed": echoed, "shuffled": shuffled}
-KINDS = BESIDE | BROKEN | {"demanding": demanding}
+KINDS = BESIDE | {"eloquent": eloquent} | BROKEN | {"demanding": demanding}
 
 
-def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None):
+def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None, per_source=None):
     """Pairs of one kind about some questions.
 
     Parameters
@@ -160,14 +162,15 @@ def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None):
     kind : str
         One of `KINDS`.
     bank : AnswerBank
-        Misleading responses come from all of it.
+        Misleading responses come from all of it; those of ``exchanged`` pairs from the usable questions.
     usable : array of int
         Questions that are asked.
     seed : int or sequence of int
     per_question : int
         Draws per question; a draw that gives nothing (no longer neighbour, too short to cut) is left out.
-    limit : int, optional
-        At most this many questions, the same ones each time.
+    limit, per_source : int, optional
+        At most this many questions in all, and of one source; the same ones each time. Questions that nothing is close
+        to do not count where the kind needs one.
 
     Returns
     -------
@@ -182,13 +185,28 @@ def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None):
     """
     if kind not in KINDS:
         raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")
-    allowed = set(map(int, usable))
-    rng = np.random.default_rng(seed)
+    rng, usable = np.random.default_rng(seed), np.asarray(usable, int)
+    if kind == "exchanged":
+        allowed = set(usable.tolist())
+        near = [row[[int(j) in allowed for j in row]] if i in allowed else row for i, row in enumerate(bank.near)]
+        bank = replace(bank, near=near)
+    fitting = [i for i in usable.tolist() if kind not in BESIDE or len(bank.close(i))]
     pairs = []
-    for i in map(int, np.sort(np.random.default_rng(0).permutation(usable)[:limit])):
+    for i in some_questions(bank, fitting, limit, per_source):
         for number in range(per_question):
             drawn = KINDS[kind](bank, i, rng)
-            if all(asked in allowed for asked, *_ in drawn):
-                made = [pair_of(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
-                pairs += [pair if rng.integers(2) else pair.swapped() for pair in made]
+            made = [pair_of(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
+            pairs += [pair if rng.integers(2) else pair.swapped() for pair in made]
     return pairs
+
+
+def some_questions(bank, usable, limit=None, per_source=None):
+    """At most ``limit`` of some questions, and ``per_source`` of one source, in ascending order."""
+    taken, counts = [], Counter()
+    for i in np.random.default_rng(0).permutation(usable).tolist():
+        if len(taken) == limit:
+            break
+        if counts[bank.sources[i]] != per_source:
+            counts[bank.sources[i]] += 1
+            taken.append(i)
+    return sorted(taken)

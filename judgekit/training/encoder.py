@@ -23,7 +23,8 @@ from judgekit.training.relevance import load_encoder, train_relevance
 from judgekit.training.tables import Reader, joined
 from judgekit.training.targets import source_weights
 
-GATES = (0.02, 0.05, 0.1, 0.25)  # shares of misleading pairs that are tried
+GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
+PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
 N_OTHERS = 4096  # training questions that a response's relevance is measured against
 PER_KIND = 500  # validation questions per kind of constructed pair
 
@@ -64,7 +65,7 @@ def fit_gates(material, reader, gates, seed, kinds=tuple(BESIDE), limit=None, in
         Share to ``relevance`` and ``gate``.
     """
     pairs = material.calibration_pairs(limit)
-    constructed = material.constructed("calibration", kinds, [seed, 1], limit)
+    constructed = material.constructed("calibration", kinds, [seed, 1], limit, PER_QUESTION)
     misleading = joined([reader.table(constructed)] if constructed else [])
     relevance = fit_relevance(misleading, inputs=inputs)
     natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
@@ -135,5 +136,6 @@ def save_encoder(recipe, reader, parts, folder):
         "gate": rounded.get("gate"),
         **rounded_parts(reader.quality),
     }
+    Path(folder).mkdir(parents=True, exist_ok=True)
     save_file({"vectors": reader.others}, Path(folder) / OTHERS)
     write_json(Path(folder) / "judge.json", json.loads(json.dumps(config)))

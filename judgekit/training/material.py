@@ -11,6 +11,7 @@ from judgekit.training.features import feature_table
 from judgekit.training.targets import check_disjoint, sources_with_ties
 
 CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
+PER_SOURCE = 60  # questions of one source per kind of constructed pair
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,15 @@ class Material:
         natural = [pair for pair in self.train if pair.asked in questions]
         return sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:limit]
 
-    def constructed(self, part, kinds=tuple(BESIDE), seed=0, limit=None):
-        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all."""
-        each = limit and limit // len(kinds)
-        usable = self.parts[part]
-        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, usable, seed, limit=each)]
+    def constructed(self, part, kinds=tuple(BESIDE), seed=0, limit=None, per_question=1):
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all.
+
+        No source gives more than `PER_SOURCE` questions to a kind: sums, whose numbers show at once which response is
+        meant for which, would otherwise be half of what misleads.
+        """
+        options = {"per_question": per_question, "limit": limit and limit // len(kinds), "per_source": PER_SOURCE}
+        made = [constructed_pairs(kind, self.bank, self.parts[part], seed, **options) for kind in kinds]
+        return [pair for pairs in made for pair in pairs]
 
 
 def parts_of(bank, training, validation):

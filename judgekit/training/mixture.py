@@ -1,6 +1,7 @@
 """What the encoder judge's recipe owes to each of its parts: one factor at a time, several seeds, validation only."""
 
 import json
+import shutil
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,7 +14,7 @@ from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
 from judgekit.results import Number
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS
-from judgekit.training.encoder import fit_gates, reader_of
+from judgekit.training.encoder import fit_gates, reader_of, save_encoder
 from judgekit.training.features import fit_features
 from judgekit.training.files import write_json
 from judgekit.training.gate import ALWAYS_OPEN
@@ -157,8 +158,8 @@ def embedder_of(recipe, folder):
     return Embedder(load_encoder(recipe, folder), recipe.bf16)
 
 
-def run_level(level, material, folder, embedders=embedder_of, n_constructed=150, n_others=512):
-    """Train one setting and judge the validation sets with it.
+def run_level(level, material, folder, judge_folder, embedders=embedder_of, n_constructed=150, n_others=512):
+    """Train one setting, keep its judge, and judge the validation sets with it.
 
     Parameters
     ----------
@@ -167,6 +168,8 @@ def run_level(level, material, folder, embedders=embedder_of, n_constructed=150,
     material : Material
     folder : path
         Where the encoder goes; one that is there is not trained again.
+    judge_folder : path
+        Where the judge goes; may be the same.
     embedders : callable
         `embedder_of`, or something that remembers what that gave.
     n_constructed : int
@@ -199,6 +202,9 @@ def run_level(level, material, folder, embedders=embedder_of, n_constructed=150,
     if level.share:
         gates = fit_gates(material, reader, [level.share], recipe.seed, level.beside, n_constructed, level.inputs)
         judge = gates[level.share]
+    save_encoder(reading, reader, judge if level.share else None, judge_folder)
+    if recipe.r and Path(judge_folder) != Path(folder):
+        shutil.copytree(Path(folder) / "adapter", Path(judge_folder) / "adapter", dirs_exist_ok=True)
     held_out = dict(material.validation)
     for name, kinds in CONSTRUCTED.items():
         held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
@@ -218,7 +224,7 @@ def run_study(levels, material, seeds, folder, progress=None):
     material : Material
     seeds : list of int
     folder : path
-        Holds one JSON file per run and one folder per trained encoder.
+        Holds one JSON file per run, and a folder with its judge.
     progress : callable, optional
         Wraps the list of runs, e.g. a progress bar.
 
@@ -244,7 +250,8 @@ def run_study(levels, material, seeds, folder, progress=None):
         identity = json.loads(json.dumps([repr(level), material_key(material)]))
         result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if result.get("identity") != identity:
-            result = {"identity": identity, **run_level(level, material, folder / encoder, embedders)}
+            found_out = run_level(level, material, folder / encoder, folder / stem, embedders)
+            result = {"identity": identity, **found_out}
             write_json(path, result)
         found[key] = result
     return {key: found[key] for key in sorted(found, key=lambda key: (key[2], list(levels).index(key[:2])))}

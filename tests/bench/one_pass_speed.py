@@ -1,9 +1,11 @@
 """How fast ``hf/`` judges, on prompts from the authored sample and a random causal model of about 30M parameters.
 
-Two ratios, each the median over rounds in which both sides take turns, so that whatever else the machine does falls on
-both: the verdict in one pass against 128 generated tokens a pair, and the verdict in one pass against a plain loop over
-transformers, one prompt at a time. What a random model says means nothing, how long it takes does. Writes
-``bench.one_pass_vs_generate.*`` and ``bench.hf_vs_naive_loop.*`` to the run's results.
+Ratios, each the median over rounds in which both sides take turns, so that whatever else the machine does falls on
+both: the verdict in one pass against 128 generated tokens a pair, in bfloat16 where the processor computes in it (as
+the weights of most causal models are stored) and in float32; and the verdict in one pass against a plain loop over
+transformers, one prompt at a time, in float32. What a random model says means nothing, how long it takes does. Writes
+``bench.one_pass_vs_generate.*``, ``bench.one_pass_vs_generate_fp32.*`` and ``bench.hf_vs_naive_loop.*`` to the run's
+results.
 """
 
 import argparse
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where the tests'
 from tiny_causal import tiny_model, tiny_tokenizer
 
 from judgekit.judges import load_judge, request_of
+from judgekit.judges.encoder_model import native_bf16
 from judgekit.results import Number, save_results
 from judgekit.sample import load_sample
 
@@ -40,6 +43,16 @@ def save_model(folder, pairs):
     tokenizer = tiny_tokenizer(texts=texts, vocab_size=8192)
     tiny_model(tokenizer, sharp=1.0, vocab_size=8192, **SHAPE).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def judges_of(folder, dtype):
+    """The model as a judge in one pass, and as one that writes `WRITTEN` tokens; loaded."""
+    weighing = load_judge(f"hf/{folder}", settings={"mode": "one_pass", "dtype": dtype})
+    writing = load_judge(f"hf/{folder}", settings={"max_new_tokens": WRITTEN, "dtype": dtype})
+    writing.ends = []  # a random model ends where it happens to; here all write the same length
+    weighing.load()
+    writing.load()
+    return weighing, writing
 
 
 def seconds_of(work):
@@ -84,28 +97,28 @@ def main():
     chosen = arguments.parse_args()
     pairs = load_sample("sample_natural")[: chosen.pairs]
     requests = [request_of(pair, order) for pair in pairs for order in ("ab", "ba")]
+    fast = "bfloat16" if native_bf16() else "float32"
     with tempfile.TemporaryDirectory() as folder:
         save_model(folder, pairs)
-        weighing = load_judge(f"hf/{folder}", settings={"mode": "one_pass"})
-        writing = load_judge(f"hf/{folder}", settings={"max_new_tokens": WRITTEN})
-        writing.ends = []  # a random model ends where it happens to; here all write the same length
-        weighing.load()
-        writing.load()
-        size = sum(parameter.numel() for parameter in weighing.engine.model.parameters())
-        sides = {
-            "one_pass_vs_generate": lambda: writing.judge(requests),
-            "hf_vs_naive_loop": lambda: naive(weighing, requests),
-        }
-        for reply, plain in zip(weighing.judge(requests), naive(weighing, requests), strict=True):
+        exact, exact_writing = judges_of(folder, "float32")
+        quick, quick_writing = judges_of(folder, fast)
+        size = sum(parameter.numel() for parameter in exact.engine.model.parameters())
+        for reply, plain in zip(exact.judge(requests), naive(exact, requests), strict=True):
             given = (reply.p_first, reply.p_second, reply.p_tie)
             assert max(abs(a - b) for a, b in zip(given, plain, strict=True)) < 1e-4, "both must compute the same"
+        sides = {
+            "one_pass_vs_generate": (quick, lambda: quick_writing.judge(requests)),
+            "one_pass_vs_generate_fp32": (exact, lambda: exact_writing.judge(requests)),
+            "hf_vs_naive_loop": (exact, lambda: naive(exact, requests)),
+        }
         numbers = {}
-        for name, theirs in sides.items():
-            rounds = rounds_of(lambda: weighing.judge(requests), theirs, chosen.rounds)
+        for name, (weighing, theirs) in sides.items():
+            rounds = rounds_of(lambda judge=weighing: judge.judge(requests), theirs, chosen.rounds)
             numbers[f"bench.{name}.ratio"] = ratio_of(rounds)
             ours = statistics.median(a for a, _ in rounds)
             said, speed = numbers[f"bench.{name}.ratio"].row(), len(requests) / ours
             print(f"{name}: {said['text']} times as fast ({said['interval']}), {speed:.1f} prompts a second")
+        numbers["bench.one_pass.bits"] = Number(16 if fast == "bfloat16" else 32)
         numbers["bench.one_pass.parameters"] = Number(size / 1e6, n=len(requests), spec=".0f")
     save_results(chosen.run, "bench", numbers, variant="one_pass")
 
