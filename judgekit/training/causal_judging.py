@@ -165,7 +165,8 @@ def accuracy_table(right, pairs, by="subset"):
     Returns
     -------
     pandas.DataFrame
-        Columns ``judge, family`` ("all" first), ``n, accuracy, low, high`` (Wilson's interval: prompts differ).
+        Columns ``judge, family`` ("all" first), ``n, accuracy, low, high`` (Wilson's interval: pairs count as
+        independent draws).
     """
     import pandas as pd
 
