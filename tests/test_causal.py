@@ -34,6 +34,7 @@ def test_there_are_many_distinct_pairs(many):
     train, _ = many
     assert len({pair.item_id for pair in train}) == len(train) == 20_000
     assert len({(p.question, p.response_a, p.response_b) for p in train}) == len(train)
+    assert len({pair.item_id for pair in tiny_tasks(20_000)}) == 20_000  # of the families that are trained on alone
 
 
 def test_parts_share_neither_operands_nor_wordings(many):
@@ -441,6 +442,25 @@ def test_validation_pairs_are_judged_from_the_start_on(tmp_path, base, data):
     before = is_right(judged(base, data[1], CausalRecipe(**SHORT)), data[1]).mean()
     after = is_right(judged(tmp_path / "sft", data[1]), data[1]).mean()
     assert (first["accuracy"], last["accuracy"]) == (before, after)
+
+
+def test_a_model_from_nothing_learns_to_judge(tmp_path):
+    from judgekit.training.causal import train_judge, train_rows
+    from judgekit.training.causal_data import strategy_of
+    from judgekit.training.causal_judging import is_right, judged
+    from judgekit.training.causal_tiny import drill_rows
+
+    given = {"families": ("kind",)}
+    common = {"batch_size": 32, "eval_every": 80, "max_length": 96}
+    drill = CausalRecipe(method="drill", steps=80, lr=4e-3, **common)
+    drills, strategy = (tiny_drills(2560, **given), tiny_drills(8, "validation", **given)), strategy_of(drill)
+    train_rows(drill, lambda tokenizer: [drill_rows(d, strategy, tokenizer) for d in drills], tmp_path / "drill")
+    pairs, held_out = tiny_tasks(1920, **given), tiny_tasks(200, "validation", **given)
+    sft = CausalRecipe(base=str(tmp_path / "drill"), steps=60, lr=2e-3, **common)
+    train_judge(sft, pairs, held_out[:8], tmp_path / "sft", shared_questions=True)
+    before = is_right(judged(None, held_out, CausalRecipe()), held_out).mean()
+    after = is_right(judged(tmp_path / "sft", held_out), held_out).mean()
+    assert 0.3 < before < 0.7 and after >= 0.8, (before, after)
 
 
 def test_packing_trains_on_the_same_replies(tmp_path, data):
