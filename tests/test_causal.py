@@ -1,15 +1,20 @@
 """Training a causal judge: tasks without tells, rows, trainings that resume, adapters, rewards, memory."""
 
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
+import yaml
+from tiny_causal import save_tiny
 
+from judgekit.paths import project_root
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
+from judgekit.training.blind import blind_table, length_only, response_only
 from judgekit.training.causal_recipe import CausalRecipe, RecipeError, recipe_of
-from judgekit.training.causal_tasks import APART, FAMILIES, LEARNABLE, drawn_tasks, tiny_drills, tiny_tasks
+from judgekit.training.causal_tasks import ANY_WORDS, APART, FAMILIES, LEARNABLE, drawn_tasks, tiny_drills, tiny_tasks
 from judgekit.training.causal_wordings import HELD_OUT, TRAIN
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
@@ -29,6 +34,7 @@ def test_there_are_many_distinct_pairs(many):
     train, _ = many
     assert len({pair.item_id for pair in train}) == len(train) == 20_000
     assert len({(p.question, p.response_a, p.response_b) for p in train}) == len(train)
+    assert len({pair.item_id for pair in tiny_tasks(20_000)}) == 20_000  # of the families that are trained on alone
 
 
 def test_parts_share_neither_operands_nor_wordings(many):
@@ -81,46 +87,26 @@ def test_labels_are_true(many):
     assert all(all(values) for values in told.values()), {f: np.mean(v) for f, v in told.items()}
 
 
-def response_counts(pairs, vocabulary):
-    counts = np.zeros((len(pairs), len(vocabulary)))
-    for row, pair in enumerate(pairs):
-        for sign, text in ((1, pair.response_a), (-1, pair.response_b)):
-            for word in text.split():
-                if word in vocabulary:
-                    counts[row, vocabulary[word]] += sign
-    return counts
-
-
-def blind_accuracy(train, test):
-    """Accuracy of a bag-of-words classifier that never sees the question."""
-    from sklearn.linear_model import LogisticRegression
-
-    words = sorted({word for p in train for text in (p.response_a, p.response_b) for word in text.split()})
-    vocabulary = {word: n for n, word in enumerate(words)}
-    model = LogisticRegression(C=0.1, max_iter=300)
-    model.fit(response_counts(train, vocabulary), [pair.label == "A" for pair in train])
-    return model.score(response_counts(test, vocabulary), [pair.label == "A" for pair in test])
-
-
-def test_responses_alone_tell_nothing(many):
+def test_neither_words_nor_lengths_alone_tell(many):
     train, test = many
-    assert blind_accuracy(train, test) <= 0.55
-    for family in FAMILIES:
-        own = [[pair for pair in part if pair.subset == family] for part in many]
-        assert blind_accuracy(*own) <= 0.60, family
+    assert response_only(train, test).mean() <= 0.55 and length_only(train, test).mean() <= 0.55
+    table = blind_table(train, test)
+    assert sorted(table["family"]) == sorted(FAMILIES) and table["n"].sum() == len(test)
+    assert table[["length", "responses"]].max(axis=None) <= 0.60, table
 
 
-def test_the_blind_classifier_sees_a_tell():
-    tell = [PreferencePair(str(n), "x", "q", "yes", "no", label="A") for n in range(40)]
-    tell = [pair.swapped() if n % 2 else pair for n, pair in enumerate(tell)]
-    assert blind_accuracy(tell, tell) == 1
+def test_the_blind_classifiers_see_a_tell():
+    for rule, better in ((response_only, "yes"), (length_only, "longer by far")):
+        tell = [PreferencePair(str(n), "x", "q", better, "no", label="A") for n in range(40)]
+        tell = [pair.swapped() if n % 2 else pair for n, pair in enumerate(tell)]
+        assert rule(tell, tell).all()
 
 
-def test_length_alone_tells_nothing(many):
+def test_longer_is_no_better(many):
     for family in FAMILIES:
         own = [pair for pair in many[1] if pair.subset == family]
-        longer = np.mean([(len(p.response_a) > len(p.response_b)) == (p.label == "A") for p in own])
-        assert 0.4 <= longer <= 0.6, family
+        longer = [(len(p.response_a) > len(p.response_b)) == (p.label == "A") for p in own]
+        assert 0.4 <= np.mean(longer) <= 0.6, family
 
 
 def test_ties_are_two_like_responses():
@@ -187,6 +173,7 @@ def test_a_recipe_survives_json():
     [
         ({"base": "tiny", "r": 4}, "base 'tiny' has random weights"),
         ({"base": "tiny", "method": "reward"}, "base 'tiny' has random weights"),
+        ({"base": "tiny", "packing": True}, "base 'tiny' cannot be packed"),
         ({"base": "/nowhere/at/all"}, "cannot be loaded"),
         ({"base": "tiny", "strategy": "single"}, "strategies that ask once"),
         ({"base": "tiny", "explanations": True}, "verdict only"),
@@ -249,13 +236,15 @@ def test_drills_teach_the_words_of_right_responses_and_marks_after_all(tokenizer
         for response, right in [*drill.responses, ("<|end|>", False)]:
             words = tokenizer(response)["input_ids"]
             seen, said = row["input_ids"][place : place + len(words)], row["labels"][place : place + len(words)]
-            assert seen == words and said[1:] == (words[1:] if right else [IGNORED] * len(words[1:]))
+            said_so = right and drill.predictable
+            assert seen == words and said[1:] == (words[1:] if said_so else [IGNORED] * len(words[1:]))
             mark = tokenizer.convert_tokens_to_ids(before) if before else IGNORED
-            assert said[0] in ({mark, words[0]} if right else {mark})
+            assert said[0] in ({mark, words[0]} if said_so else {mark})
             n_marks += said[0] == mark and before is not None
             before, place = ("right" if right else "wrong"), place + len(words) + 1
         assert not set(tokenizer.convert_tokens_to_ids(["right", "wrong"])) & set(row["input_ids"])
-    assert 0.65 < n_marks / sum(len(drill.responses) for drill in drills) < 0.9
+    assert 0.8 < n_marks / sum(len(drill.responses) for drill in drills) < 0.95
+    assert {drill.predictable for drill in drills} == {True, False}
 
 
 def pairs_of(benchmark, n, label="A"):
@@ -340,10 +329,10 @@ def base(tmp_path_factory):
     return folder
 
 
-def train(folder, data, **values):
+def train(folder, data, measure=False, **values):
     from judgekit.training.causal import train_judge
 
-    return train_judge(CausalRecipe(**(SHORT | values)), *data, folder, shared_questions=True)
+    return train_judge(CausalRecipe(**(SHORT | values)), *data, folder, shared_questions=True, measure=measure)
 
 
 def losses(report):
@@ -419,8 +408,8 @@ def test_batches_do_not_change_verdicts(base):
 
     pairs = tiny_tasks(24, "test")
     recipe = CausalRecipe()
-    alone = judged(base, pairs, recipe, batch_size=1)
-    np.testing.assert_allclose(judged(base, pairs, recipe, batch_size=16), alone, atol=1e-5)
+    alone = judged(base, pairs, recipe, batch_tokens=1)
+    np.testing.assert_allclose(judged(base, pairs, recipe, batch_tokens=300), alone, atol=1e-5)
 
 
 def test_preferences_are_learnt_from_an_adapter(tmp_path, base, data):
@@ -444,9 +433,40 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, data)
     np.testing.assert_allclose(turned[:, 1], p_a, atol=1e-5)  # no place is preferred
 
 
-def test_packing_trains_on_the_same_replies(tmp_path, base, data):
-    plain = train(tmp_path / "plain", data, base=str(base), steps=2, batch_size=2)
-    packed = train(tmp_path / "packed", data, base=str(base), steps=2, batch_size=2, packing=True)
+def test_validation_pairs_are_judged_from_the_start_on(tmp_path, base, data):
+    from judgekit.training.causal_judging import is_right, judged
+
+    report = train(tmp_path / "sft", data, base=str(base), measure=True, eval_every=6)
+    first, last = [row for row in report["history"] if row["validation"] is not None]
+    assert (first["step"], last["step"]) == (0, 6)
+    before = is_right(judged(base, data[1], CausalRecipe(**SHORT)), data[1]).mean()
+    after = is_right(judged(tmp_path / "sft", data[1]), data[1]).mean()
+    assert (first["accuracy"], last["accuracy"]) == (before, after)
+
+
+def test_a_model_from_nothing_learns_to_judge(tmp_path):
+    from judgekit.training.causal import train_judge, train_rows
+    from judgekit.training.causal_data import strategy_of
+    from judgekit.training.causal_judging import is_right, judged
+    from judgekit.training.causal_tiny import drill_rows
+
+    given = {"families": ("kind",)}
+    common = {"batch_size": 32, "eval_every": 80, "max_length": 96}
+    drill = CausalRecipe(method="drill", steps=80, lr=4e-3, **common)
+    drills, strategy = (tiny_drills(2560, **given), tiny_drills(8, "validation", **given)), strategy_of(drill)
+    train_rows(drill, lambda tokenizer: [drill_rows(d, strategy, tokenizer) for d in drills], tmp_path / "drill")
+    pairs, held_out = tiny_tasks(1920, **given), tiny_tasks(200, "validation", **given)
+    sft = CausalRecipe(base=str(tmp_path / "drill"), steps=60, lr=2e-3, **common)
+    train_judge(sft, pairs, held_out[:8], tmp_path / "sft", shared_questions=True)
+    before = is_right(judged(None, held_out, CausalRecipe()), held_out).mean()
+    after = is_right(judged(tmp_path / "sft", held_out), held_out).mean()
+    assert 0.3 < before < 0.7 and after >= 0.8, (before, after)
+
+
+def test_packing_trains_on_the_same_replies(tmp_path, data):
+    given = {"base": str(save_tiny(tmp_path / "base")), "steps": 2, "batch_size": 2, "max_length": 1024}
+    plain = train(tmp_path / "plain", data, **given)
+    packed = train(tmp_path / "packed", data, **given, packing=True)
     assert packed["history"] != plain["history"] and packed["history"][-1]["validation"] > 0
 
 
@@ -577,6 +597,39 @@ def test_the_largest_batch_fits_and_the_next_does_not():
     assert largest_batch(config, recipe, 1) == 0
 
 
+# Qwen3's published sizes: width, inner width, layers, heads, whether embeddings are tied.
+QWEN3 = {
+    "0_6b": (1024, 3072, 28, 16, True),
+    "4b": (2560, 9728, 36, 32, True),
+    "8b": (4096, 12288, 36, 32, False),
+    "14b": (5120, 17408, 40, 40, False),
+}
+
+
+@pytest.mark.parametrize("size", QWEN3)
+def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
+    from transformers import Qwen3Config
+
+    from judgekit.training.memory import GIB, estimate
+    from judgekit.workflow import known_parameters, notebook_path
+
+    path = project_root() / "params" / "gpu" / f"21_train_causal_judge-qwen3_{size}.yaml"
+    text = path.read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    assert set(values) <= known_parameters(notebook_path("21_train_causal_judge"))
+    assert values["variant"] == f"qwen3_{size}" and values["run"] == "gpu"
+    assert set(values["steps"]) == set(values["rates"]) == {"sft", "dpo", "reward"}
+    names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings")
+    sizes = dict(zip(names, QWEN3[size], strict=True))
+    config = Qwen3Config(vocab_size=151936, num_key_value_heads=8, head_dim=128, **sizes)
+    totals = []
+    for stage, steps in values["steps"].items():
+        given = {"method": stage, "base": values["base"], "steps": steps, "lr": values["rates"][stage]}
+        totals.append(estimate(config, recipe_of(given | values["settings"])).total / GIB)
+    most, room = map(int, re.search(r"At most (\d+) GiB by estimate .* one GPU of (\d+) GiB", text).groups())
+    assert most - 1 < max(totals) <= most and 1.1 * max(totals) <= room
+
+
 # ---------------------------------------------------------------- the command
 
 
@@ -622,3 +675,4 @@ def test_bad_recipe_files_are_named(tmp_path, text, message):
 
 def test_every_family_is_learnable_or_apart():
     assert set(LEARNABLE) | set(APART) == set(FAMILIES) and not set(LEARNABLE) & set(APART)
+    assert {"copying", "membership", "length"} <= set(LEARNABLE) and set(ANY_WORDS) <= set(FAMILIES)

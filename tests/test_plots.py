@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgekit import plots
+from judgekit.plots.training import plot_stages
 
 JUDGES = ["minilm", "features", "longer", "some_other_judge"]
 
@@ -130,3 +131,14 @@ def test_names_in_other_scripts_are_drawn():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without a font for them they are boxes, not an error
         ax.get_figure().canvas.draw()
+
+
+def test_stages_are_drawn_side_by_side():
+    histories = {stage: curve().assign(accuracy=np.linspace(0.5, 1, 100)) for stage in ("drill", "sft", "dpo")}
+    figure = plot_stages(histories)
+    assert [ax.get_title(loc="left") for ax in figure.axes[:3]] == list(histories) and len(figure.axes) == 6
+    assert {tuple(ax.lines[0].get_ydata()[[0, -1]]) for ax in figure.axes[3:]} == {(0.5, 1.0)}
+    with pytest.raises(ValueError, match="no stages"):
+        plot_stages({})
+    with pytest.raises(ValueError, match="lacks"):
+        plot_stages({"sft": curve()})

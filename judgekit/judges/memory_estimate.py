@@ -46,6 +46,21 @@ def short(count):
     return f"{count / 1e9:.1f}B" if count >= 5e8 else f"{count / 1e6:.0f}M" if count >= 1e7 else f"{count / 1e6:.2g}M"
 
 
+def parameter_count(config):
+    """Parameters of a causal model, counted on one without memory (device ``meta``), tied ones once.
+
+    Parameters
+    ----------
+    config : transformers.PreTrainedConfig
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def memory_estimate(name, config, dtype, tokens):
     """The memory of a model, from its configuration alone.
 
@@ -63,16 +78,10 @@ def memory_estimate(name, config, dtype, tokens):
 
     Notes
     -----
-    Parameters are counted on a model without memory (device ``meta``), tied ones once. Every layer is taken to keep
-    all keys and values: too much for sliding windows. Where the configuration does not say how many heads those have,
-    they count 0.
+    Every layer is taken to keep all keys and values: too much for sliding windows. Where the configuration does not say
+    how many heads those have, they count 0.
     """
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    parameters = parameter_count(config)
     text = config.get_text_config(decoder=True)
     heads = getattr(text, "num_attention_heads", None) or 0
     width = getattr(text, "head_dim", None) or (text.hidden_size // heads if heads else 0)

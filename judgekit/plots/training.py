@@ -101,24 +101,34 @@ def plot_learning(table, factors, *, width=TEXT):
 
 
 def plot_stages(histories, *, width=TEXT):
-    """Loss of training and validation by step, a panel for each stage of a training.
+    """Loss by step above, accuracy on validation pairs by step below, a column for each stage of a training.
 
     Parameters
     ----------
     histories : dict of str to pandas.DataFrame
-        Stage to its columns ``step, loss, validation``; either may be NaN.
+        Stage to its columns ``step, loss, validation, accuracy``; what was not measured at a step is NaN.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import PercentFormatter
 
     if not histories:
         raise ValueError("no stages: nothing to draw")
-    figure, panels = plt.subplots(1, len(histories), figsize=(width, 2.0), layout="constrained", squeeze=False)
-    for panel, (stage, table) in zip(panels[0], histories.items(), strict=True):
-        plot_training_curve(table, ax=panel)
-        panel.set_title(stage)
-        if panel is not panels[0][0]:
-            panel.set_ylabel("")
-            panel.get_legend().remove()
+    figure, panels = plt.subplots(
+        2, len(histories), figsize=(width, 3.0), layout="constrained", squeeze=False, sharex="col"
+    )
+    for (above, below), (stage, table) in zip(panels.T, histories.items(), strict=True):
+        plot_training_curve(required(table, "step", "loss", "validation", "accuracy"), ax=above)
+        above.set(title=stage, xlabel="")
+        measured = table.dropna(subset=["accuracy"])
+        below.plot(measured["step"], measured["accuracy"], "o-", ms=2.5, color=BLUE)
+        below.axhline(0.5, color=DARK, lw=0.6, ls=":")
+        below.set(ylim=(0.38, 1.03), xlabel="step")
+        below.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        if above is not panels[0][0]:
+            above.set_ylabel("")
+            above.get_legend().remove()
+            below.tick_params(labelleft=False)
+    panels[1][0].set_ylabel("accuracy, validation pairs")
     return figure
 
 

@@ -22,7 +22,15 @@ ROWS = {"sft": causal_data.sft_rows, "dpo": causal_data.dpo_rows, "reward": caus
 
 
 def train_judge(
-    recipe, train, validation, folder, shares=None, explanations=None, shared_questions=False, progress=False
+    recipe,
+    train,
+    validation,
+    folder,
+    shares=None,
+    explanations=None,
+    shared_questions=False,
+    progress=False,
+    measure=False,
 ):
     """Train on preference pairs.
 
@@ -42,6 +50,9 @@ def train_judge(
         Whether both parts may ask the same question, as tasks do whose responses make the difference ("name a
         fruit"). Otherwise that is an error.
     progress : bool
+    measure : bool
+        Whether the validation pairs are also judged, before the first step and with every validation: the history then
+        holds the accuracy.
 
     Returns
     -------
@@ -66,10 +77,10 @@ def train_judge(
     def rows(tokenizer):
         return tuple(make(pairs, recipe, tokenizer, explanations) for pairs in (chosen, held_out))
 
-    return train_rows(recipe, rows, folder, progress)
+    return train_rows(recipe, rows, folder, progress, measured_on=held_out if measure else ())
 
 
-def train_rows(recipe, rows, folder, progress=False):
+def train_rows(recipe, rows, folder, progress=False, measured_on=()):
     """Train on rows of token ids.
 
     Parameters
@@ -79,13 +90,15 @@ def train_rows(recipe, rows, folder, progress=False):
         From the tokenizer to training and validation rows.
     folder : path
     progress : bool
+    measured_on : list of PreferencePair, optional
+        Judged before the first step and with every validation.
 
     Returns
     -------
     dict
         The content of ``training.json``: ``recipe``, ``data`` (hash and number of rows), ``history`` (``step, loss,
-        validation``), ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on),
-        ``versions``, ``git``.
+        validation, accuracy``), ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start
+        on), ``versions``, ``git``.
 
     Raises
     ------
@@ -104,6 +117,9 @@ def train_rows(recipe, rows, folder, progress=False):
         return done
     checkpoints = own_checkpoints(folder, key)
     trainer = make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
+    if measured_on:
+        trainer.args.eval_on_start = True
+        trainer.add_callback(accuracy_callback(recipe, tokenizer, measured_on))
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     report = {
@@ -229,15 +245,28 @@ def make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progr
     return trainer
 
 
+def accuracy_callback(recipe, tokenizer, pairs):
+    """A callback that judges pairs at each validation and writes the accuracy beside its loss."""
+    from transformers import TrainerCallback
+
+    from judgekit.training.causal_judging import is_right, probabilities_of
+
+    class Accuracy(TrainerCallback):
+        def on_evaluate(self, args, state, control, model=None, **others):
+            was_training = model.training
+            found = probabilities_of(model, tokenizer, recipe, pairs)
+            model.train(was_training)
+            state.log_history[-1]["judged"] = float(is_right(found, pairs).mean())
+
+    return Accuracy()
+
+
 def history_of(log):
-    """The log of a trainer as rows ``step, loss, validation``; either may be None."""
-    rows = {}
+    """The log of a trainer as rows ``step, loss, validation, accuracy``; what was not measured is None."""
+    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}
     for entry in log:
-        row = rows.setdefault(entry["step"], {"step": entry["step"], "loss": None, "validation": None})
-        if "loss" in entry:
-            row["loss"] = entry["loss"]
-        if "eval_loss" in entry:
-            row["validation"] = entry["eval_loss"]
+        row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
+        row |= {name: entry[logged] for logged, name in names.items() if logged in entry}
     return [row for row in rows.values() if row["loss"] is not None or row["validation"] is not None]
 
 

@@ -51,6 +51,8 @@ def load_base(recipe):
     if recipe.base == TINY:
         if recipe.method not in ("drill", "sft") or recipe.r:
             raise RecipeError("base 'tiny' has random weights: train it with drill or sft and r: 0, then go on from it")
+        if recipe.packing:
+            raise RecipeError("base 'tiny' cannot be packed: its convolutions would read from one prompt into the next")
         tokenizer = tiny_tokenizer(strategy_of(recipe))
         return tiny_model(tokenizer, recipe.seed), tokenizer
     location, kind = base_location(recipe.base), AutoModelForCausalLM

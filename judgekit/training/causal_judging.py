@@ -4,13 +4,15 @@ import numpy as np
 import torch
 
 from judgekit.intervals import proportion_interval
-from judgekit.training.causal_base import is_reward_model, load_base, load_trained, trained_recipe
+from judgekit.judges.batching import token_batches
+from judgekit.judges.chat_tokens import ChatTokenizer
+from judgekit.judges.one_pass import plan_of
+from judgekit.training.causal_base import load_base, load_trained, trained_recipe
 from judgekit.training.causal_data import (
     SAID,
     both_responses,
     prompt_tokens,
     reply_text,
-    reply_tokens,
     strategy_of,
 )
 from judgekit.training.causal_recipe import recipe_of
@@ -24,10 +26,10 @@ def padded(rows, pad):
     return ids, (torch.arange(longest)[None] < lengths[:, None]).long(), lengths
 
 
-def in_batches(rows, batch_size):
-    """Indices of the rows in batches of like lengths, the longest first."""
-    order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+def in_batches(rows, batch_tokens):
+    """Indices of the rows in batches of at most so many tokens, the longest rows first."""
+    lengths = dict(enumerate(map(len, rows)))
+    return token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
 def deciding_tokens(tokenizer, strategy):
@@ -41,18 +43,15 @@ def deciding_tokens(tokenizer, strategy):
     if not (strategy.closed or strategy.reads == "first line"):
         raise ValueError(f"strategy {strategy.name!r} explains before it judges: its verdict needs generating")
     labels = [label for label, said in SAID.items() if said in strategy.labels]
-    replies = [reply_tokens(tokenizer, reply_text(strategy, label)) for label in labels]
-    shared = 0
-    while len({reply[shared] for reply in replies}) == 1:
-        shared += 1
-    tokens = [reply[shared] for reply in replies]
+    plan = plan_of({label: reply_text(strategy, label) for label in labels}, ChatTokenizer(tokenizer).reply_tokens)
+    tokens = [path[0] for path in plan.paths]
     if len(set(tokens)) < len(tokens):
         raise ValueError(f"strategy {strategy.name!r}: no single token tells its verdicts apart")
-    return labels, replies[0][:shared], tokens
+    return labels, list(plan.forced), tokens
 
 
 @torch.inference_mode()
-def verdict_probabilities(model, tokenizer, strategy, pairs, max_length=1024, batch_size=64):
+def verdict_probabilities(model, tokenizer, strategy, pairs, max_length=1024, batch_tokens=16_384):
     """Probabilities of the verdicts on pairs, as they stand.
 
     Parameters
@@ -62,7 +61,7 @@ def verdict_probabilities(model, tokenizer, strategy, pairs, max_length=1024, ba
     strategy : judgekit.prompts.Strategy
         Whose verdict comes first.
     pairs : list of PreferencePair
-    max_length, batch_size : int
+    max_length, batch_tokens : int
 
     Returns
     -------
@@ -74,7 +73,7 @@ def verdict_probabilities(model, tokenizer, strategy, pairs, max_length=1024, ba
     rows = [prompt_tokens(tokenizer, strategy, pair, room) + opening for pair in pairs]
     found = np.zeros((len(pairs), 3))
     model.eval()
-    for batch in in_batches(rows, batch_size):
+    for batch in in_batches(rows, batch_tokens):
         ids, mask, lengths = padded([rows[i] for i in batch], tokenizer.pad_token_id)
         device = next(model.parameters()).device
         logits = model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits.cpu()
@@ -85,7 +84,7 @@ def verdict_probabilities(model, tokenizer, strategy, pairs, max_length=1024, ba
 
 
 @torch.inference_mode()
-def reward_scores(model, tokenizer, pairs, max_length=1024, batch_size=64):
+def reward_scores(model, tokenizer, pairs, max_length=1024, batch_tokens=16_384):
     """Scores of both responses of pairs by a reward model.
 
     Returns
@@ -96,16 +95,16 @@ def reward_scores(model, tokenizer, pairs, max_length=1024, batch_size=64):
     rows = [ids for pair in pairs for ids in both_responses(tokenizer, pair, max_length)]
     scores = np.zeros(len(rows))
     model.eval()
-    for batch in in_batches(rows, batch_size):
+    for batch in in_batches(rows, batch_tokens):
         ids, mask, _ = padded([rows[i] for i in batch], tokenizer.pad_token_id)
         device = next(model.parameters()).device
         scores[batch] = model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float().cpu()
     return scores.reshape(-1, 2)
 
 
-def reward_probabilities(model, tokenizer, pairs, max_length=1024, batch_size=64):
+def reward_probabilities(model, tokenizer, pairs, max_length=1024, batch_tokens=16_384):
     """Probabilities of A, B and tie (none) from the difference of the two scores (Bradley and Terry)."""
-    scores = reward_scores(model, tokenizer, pairs, max_length, batch_size)
+    scores = reward_scores(model, tokenizer, pairs, max_length, batch_tokens)
     p_a = 1 / (1 + np.exp(scores[:, 1] - scores[:, 0]))
     return np.stack([p_a, 1 - p_a, np.zeros_like(p_a)], axis=1)
 
@@ -119,7 +118,14 @@ def is_right(probabilities, pairs):
     return np.array([bool(s) and order[b] == pair.label for s, b, pair in zip(single, best, pairs, strict=True)])
 
 
-def judged(folder, pairs, recipe=None, batch_size=64):
+def probabilities_of(model, tokenizer, recipe, pairs, batch_tokens=16_384):
+    """Probabilities of A, B and tie by a model that a recipe trains: from its scores, or from its verdicts."""
+    if recipe.method == "reward":
+        return reward_probabilities(model, tokenizer, pairs, recipe.max_length, batch_tokens)
+    return verdict_probabilities(model, tokenizer, strategy_of(recipe), pairs, recipe.max_length, batch_tokens)
+
+
+def judged(folder, pairs, recipe=None, batch_tokens=16_384):
     """Probabilities of A, B and tie by the judge of a training folder, or by an untrained base.
 
     Parameters
@@ -130,7 +136,7 @@ def judged(folder, pairs, recipe=None, batch_size=64):
         Shown as they stand.
     recipe : CausalRecipe, optional
         How pairs are put; that of the folder by default.
-    batch_size : int
+    batch_tokens : int
 
     Returns
     -------
@@ -142,9 +148,7 @@ def judged(folder, pairs, recipe=None, batch_size=64):
         recipe = recipe or recipe_of(trained_recipe(folder))
         model, tokenizer = load_trained(folder)
     model = model.to("cuda" if torch.cuda.is_available() else "cpu")
-    if folder is not None and is_reward_model(folder):
-        return reward_probabilities(model, tokenizer, pairs, recipe.max_length, batch_size)
-    return verdict_probabilities(model, tokenizer, strategy_of(recipe), pairs, recipe.max_length, batch_size)
+    return probabilities_of(model, tokenizer, recipe, pairs, batch_tokens)
 
 
 def accuracy_table(right, pairs, by="subset"):
@@ -161,7 +165,8 @@ def accuracy_table(right, pairs, by="subset"):
     Returns
     -------
     pandas.DataFrame
-        Columns ``judge, family`` ("all" first), ``n, accuracy, low, high`` (Wilson's interval: prompts differ).
+        Columns ``judge, family`` ("all" first), ``n, accuracy, low, high`` (Wilson's interval: pairs count as
+        independent draws).
     """
     import pandas as pd
 

@@ -49,7 +49,7 @@ class CausalRecipe:
     max_length : int
         Tokens of prompt and reply; a longer pair loses the middle of its responses, visibly.
     packing : bool
-        Put several prompts into one row (``sft`` and ``drill``).
+        Put several prompts into one row (``sft``), where the model has attention alone: the tiny one has not.
     recompute : bool
         Compute activations again in the backward pass: less memory, a third more time.
     beta : float

@@ -15,8 +15,12 @@ from judgekit.training.causal_wordings import HELD_OUT, TRAIN
 
 BENCHMARK = "tiny_tasks"
 FAMILIES = tuple(TRAIN)
-APART = ("arithmetic",)  # reported by itself; which of the others a tiny model learns is still to be measured
+# What the tiny model learns in minutes was found out on the validation part, in trials that were not kept. The families
+# apart are not trained on and are reported by themselves: they stayed near one half there, or were not tried again.
+# Negation (exclusion, avoiding) was learnt in some of the trials and not in others, and held up the rest.
+APART = ("exchange", "exclusion", "place", "lookup", "avoiding", "ordering", "counting", "arithmetic")
 LEARNABLE = tuple(name for name in FAMILIES if name not in APART)
+ANY_WORDS = ("exclusion", "avoiding", "length")  # nearly any words are a right response: there are none to be learnt
 PARTS = {"train": 14, "validation": 15, "test": 20}  # of twenty equal parts of all operands, the last one (exclusive)
 
 
@@ -143,10 +147,13 @@ class Drill:
     question : str
     responses : tuple of (str, bool)
         Responses, and whether each is right.
+    predictable : bool
+        Whether the question says something of the words of a right response.
     """
 
     question: str
     responses: tuple
+    predictable: bool = True
 
 
 def tiny_drills(n_drills, part="train", families=LEARNABLE, responses=6, seed=0):
@@ -179,6 +186,6 @@ def tiny_drills(n_drills, part="train", families=LEARNABLE, responses=6, seed=0)
         drawn = next(streams[families[n % len(families)]])
         marks = [rng.random() < 0.5 for _ in range(responses)]
         texts = [" ".join((drawn.task.right if mark else drawn.task.wrong)(rng)) for mark in marks]
-        drills.append(Drill(drawn.question, tuple(zip(texts, marks, strict=True))))
+        drills.append(Drill(drawn.question, tuple(zip(texts, marks, strict=True)), drawn.family not in ANY_WORDS))
     rng.shuffle(drills)
     return drills

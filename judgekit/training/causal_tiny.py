@@ -1,14 +1,24 @@
 """A causal language model small enough to be trained from nothing on a laptop, and the words it knows.
 
-Half a million weights in Llama's architecture. Its tokenizer has a token per word of the tiny tasks, and one for each
-passage of the strategy's prompt that never changes, so that a whole prompt is some thirty tokens.
+Half a million weights in LFM2's architecture: short convolutions, which see the words just before, in turn with
+attention. To tell whether a response repeats a word of the question takes a layer that knows what came before and one
+that looks for its like; with attention alone it came later, in trials that were not kept. The tokenizer has a token per
+word of the tiny tasks, and one for each passage of the strategy's prompt that never changes, so that a whole prompt is
+some twenty tokens.
 """
 
 from random import Random
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForSequenceClassification,
+    Lfm2Config,
+    Lfm2ForCausalLM,
+    Lfm2PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+from transformers.modeling_layers import GenericForSequenceClassification
 
 from judgekit.judges.base import Request
 from judgekit.prompts.files import PLACEHOLDER
@@ -66,15 +76,25 @@ def tiny_tokenizer(strategy):
     return wrapped
 
 
-def tiny_config(tokenizer, width=128, layers=3, heads=4, inner=256):
-    """Architecture of the tiny model."""
-    return LlamaConfig(
+class Lfm2ForSequenceClassification(GenericForSequenceClassification, Lfm2PreTrainedModel):
+    """LFM2 with a head for scores, which transformers does not have: what a reward model needs."""
+
+
+AutoModelForSequenceClassification.register(Lfm2Config, Lfm2ForSequenceClassification, exist_ok=True)
+
+
+def tiny_config(tokenizer, width=96, layers="cacaa", heads=4, inner=192):
+    """Architecture of the tiny model; ``layers`` has a letter for each, a convolution or attention."""
+    kinds = {"c": "conv", "a": "full_attention"}
+    return Lfm2Config(
         vocab_size=-(-len(tokenizer) // 8) * 8,
         hidden_size=width,
-        num_hidden_layers=layers,
+        num_hidden_layers=len(layers),
+        layer_types=[kinds[letter] for letter in layers],
         num_attention_heads=heads,
         num_key_value_heads=heads,
         intermediate_size=inner,
+        block_auto_adjust_ff_dim=False,
         max_position_embeddings=512,
         rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
         initializer_range=0.05,
@@ -89,7 +109,7 @@ def tiny_model(tokenizer, seed=0):
     """The model with random weights, the same for the same seed."""
     state = torch.get_rng_state()
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(tiny_config(tokenizer))
+    model = Lfm2ForCausalLM(tiny_config(tokenizer))
     torch.set_rng_state(state)
     return model
 
@@ -110,10 +130,11 @@ def drill_rows(drills, strategy, tokenizer):
 
     Notes
     -----
-    Two things are learnt. The words of right responses, as a language model learns them: that is what makes it read the
-    question. And where a response ends, whether it was right; the marks are labels only, so no later position can read
-    them. Before a right response both would stand on one position, and a coin decides. Marks alone are not enough:
-    whether two words are the same cannot be learnt a little, and the loss stays where it began.
+    Two things are learnt. The words of right responses, as a language model learns them: that is what makes it read
+    the question. And where a response ends, whether it was right; the marks are labels only, so no later position can
+    read them. Before a right response both would stand on one position: in one of three cases it is the word. Marks
+    alone are not enough: whether two words are the same cannot be learnt a little, and the loss stays where it began.
+    Where nearly any words would be right, they are not learnt.
     """
     _, around = passages(strategy)
     after_question, between, last = (tokenizer.convert_tokens_to_ids(piece) for piece in around[1:4])
@@ -125,9 +146,9 @@ def drill_rows(drills, strategy, tokenizer):
         due = {}
         for n, (response, right) in enumerate(drill.responses, 1):
             words = tokenizer(response, add_special_tokens=False)["input_ids"]
-            if right:
+            if right and drill.predictable:
                 said = {len(ids) + place: word for place, word in enumerate(words)}
-                due = due | said if rng.random() < 0.5 else said | due
+                due = due | said if rng.random() < 1 / 3 else said | due
             ids += [*words, last if n == len(drill.responses) else between]
             due[len(ids)] = marks[right]  # a label stands one place after the position that predicts it
         ids.append(tokenizer.eos_token_id)

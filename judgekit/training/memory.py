@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from judgekit.judges.memory_estimate import parameter_count
+
 GIB = 2**30
 
 
@@ -61,32 +63,13 @@ def linear_shapes(config):
     return [*attention, (width, inner), (width, inner), (inner, width)]
 
 
-def parameter_count(config):
-    """Weights of a decoder with gated feed-forward layers, exactly.
-
-    Notes
-    -----
-    Biases of attention (Qwen2) and norms of queries and keys (Qwen3) are counted where the configuration has them.
-    """
-    vocabulary, width, _, layers, queries, keys, head = dimensions(config)
-    block = sum(inputs * outputs for inputs, outputs in linear_shapes(config)) + 2 * width
-    if config.model_type == "qwen3":
-        block += 2 * head
-    if config.model_type == "qwen2":
-        block += queries + 2 * keys
-    elif getattr(config, "attention_bias", False):
-        block += queries + 2 * keys + width
-    embeddings = vocabulary * width * (1 if config.tie_word_embeddings else 2)
-    return layers * block + width + embeddings
-
-
 def adapter_count(config, r):
     """Weights of a LoRA adapter on every linear layer of the blocks."""
     layers = dimensions(config)[3]
     return layers * sum(r * (inputs + outputs) for inputs, outputs in linear_shapes(config))
 
 
-def estimate(config, recipe, gpu=True):
+def estimate(config, recipe, gpu=True, parameters=None):
     """Memory of one device for a training.
 
     Parameters
@@ -96,6 +79,8 @@ def estimate(config, recipe, gpu=True):
         ``target_modules`` is taken as all linear layers.
     gpu : bool
         Frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
+    parameters : int, optional
+        Weights of the model, where they have been counted already.
 
     Returns
     -------
@@ -110,7 +95,7 @@ def estimate(config, recipe, gpu=True):
     are an estimate (they depend on the kernels); the rest is exact.
     """
     vocabulary, width, inner, layers, queries, _, _ = dimensions(config)
-    parameters, embeddings = parameter_count(config), vocabulary * width
+    parameters, embeddings = parameters or parameter_count(config), vocabulary * width
     adapter = adapter_count(config, recipe.r) if recipe.r else 0
     trained = adapter or parameters
     half = 2 if gpu and recipe.bf16 else 4
@@ -146,8 +131,8 @@ def largest_batch(config, recipe, memory, gpu=True):
     memory : float
         Bytes of the device.
     """
-    fitting = 0
+    fitting, parameters = 0, parameter_count(config)
     for size in (2**power for power in range(10)):
-        if estimate(config, replace(recipe, batch_size=size), gpu).total * 1.1 <= memory:
+        if estimate(config, replace(recipe, batch_size=size), gpu, parameters).total * 1.1 <= memory:
             fitting = size
     return fitting
