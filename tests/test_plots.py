@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgekit import plots
-from judgekit.plots.training import plot_stages
+from judgekit.plots.training import plot_rank_check, plot_stages
 
 JUDGES = ["minilm", "features", "longer", "some_other_judge"]
 
@@ -50,7 +50,17 @@ def reliability():
     return pd.concat(parts).assign(low=0.3, high=0.99)
 
 
+def settings():
+    rows = [("base", "base", 0.6, 0.3), ("gate_strength", "open", 0.4, 0.2), ("rank", "4", 0.61, 0.33)]
+    return pd.DataFrame(rows, columns=["factor", "level", "validation", "test"])
+
+
+def rank_check(table, **options):
+    return plot_rank_check(table, "misleading", "LLMBar adversarial", **options)
+
+
 PICTURES = [
+    (rank_check, settings),
     (plots.plot_forest, scores),
     (plots.plot_waterfall, waterfall),
     (plots.plot_label_counts, labels),
