@@ -263,6 +263,13 @@ def test_inputs_that_do_not_fit_are_refused(change, words):
         nested_probe(*change(*material()), HEADS["five"], FAST)
 
 
+def test_a_space_of_unknown_names_is_refused():
+    with pytest.raises(ValueError, match="metric 'f1' is none of weighted_f1"):
+        Space(metric="f1")
+    with pytest.raises(ValueError, match="family 'boosting' is none of majority"):
+        Space(families=("logistic", "boosting"))
+
+
 # ---------------------------------------------------------------- nothing leaks
 
 
@@ -367,6 +374,14 @@ def test_a_saved_probe_predicts_as_the_fitted_one(tmp_path, family, classes, n_c
     assert sorted(path.name for path in (tmp_path / "probe").iterdir()) == ["probe.json", "probe.safetensors"]
 
 
+def test_a_probe_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    _, saved, states = fitted("ordinal")
+    save_probe(saved, tmp_path)
+    with pytest.raises(TypeError):
+        save_probe(replace(saved, bias=saved.bias + 1, about={"when": object()}), tmp_path)
+    assert (load_probe(tmp_path).probabilities(states) == saved.probabilities(states)).all()
+
+
 def test_a_saved_probe_needs_no_scikit_learn():
     import subprocess
     import sys
@@ -378,9 +393,13 @@ def test_a_saved_probe_needs_no_scikit_learn():
 
 def test_another_model_or_shape_is_refused():
     _, saved, states = fitted("logistic")
-    saved.check_model("f" * 64)
-    with pytest.raises(ProbeError, match=r"sample/model \(model_fingerprint f{12}\).*another one \(a{12}\)"):
-        saved.check_model("a" * 64)
+    saved.check_model("f" * 64, 512, False)
+    with pytest.raises(ProbeError, match=r"fitted on sample/model with model_fingerprint f{64}, not with a{64}"):
+        saved.check_model("a" * 64, 512, False)
+    with pytest.raises(ProbeError, match="with limit 512, not with 256"):
+        saved.check_model("f" * 64, 256, False)
+    with pytest.raises(ProbeError, match="with bf16 False, not with True"):
+        saved.check_model("f" * 64, 512, True)
     with pytest.raises(ValueError, match=r"shape \(30, 1, 6\).*\(n_texts, 2, 6\)"):
         saved.probabilities(states[:, :1])
 
@@ -407,6 +426,8 @@ def test_what_cannot_be_saved_is_said():
         ("width", "6", "'width' is '6', not int"),
         ("width", 7, "'weight' has shape"),
         ("limit", None, "'limit' is None"),
+        ("limit", True, "'limit' is True, not int"),
+        ("bf16", 0, "'bf16' is 0, not bool"),
         ("sha256", "0" * 64, "probe.safetensors: not the file.*'sha256'"),
         ("model_fingerprint", ..., "'model_fingerprint' is missing"),
     ],

@@ -9,10 +9,14 @@ from tiny_causal import save_tiny, tiny_tokenizer
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.judges.settings import JudgeUnavailable
+from judgekit.probes.export import saved_probe
+from judgekit.probes.saved import ProbeError
+from judgekit.probes.selection import Choice, fit_choice
 from judgekit.representations import attention
 from judgekit.representations.cache import StateCache
 from judgekit.representations.pooling import POOLINGS, pool, pooled_width
 from judgekit.representations.reader import QUANTITIES, StateReader
+from judgekit.representations.serving import inputs_of, states_for
 from judgekit.representations.statistics import pooled_statistics
 
 TEXTS = [
@@ -274,6 +278,51 @@ def test_states_that_overflow_are_not_hidden(folders):
 def test_a_model_that_is_not_there_is_said(tmp_path):
     with pytest.raises(JudgeUnavailable, match="no model here"):
         StateReader(str(tmp_path))
+
+
+# ---------------------------------------------------------------- serving a probe
+
+
+def fitted_on(reader, pooling, layers):
+    """A probe that tells texts with a question mark from others, and what it says of them itself."""
+    texts = [f"{text} {mark}" for text in TEXTS for mark in ("?", "!", "? ?", "! !")]
+    labels = np.array([("?" in text[-3:]) * 1 for text in texts])
+    states = reader.read(texts, (pooling,), layers)
+    choice = Choice(pooling, tuple(range(len(layers))), "logistic", {"C": 1.0}, 0, 0)
+    probe = fit_choice(choice, states, labels)
+    own = probe.predict_proba(states[pooling].reshape(len(texts), -1))
+    return saved_probe(probe, "logistic", inputs_of(reader, pooling, layers)), texts, own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probes_read_what_they_were_fitted_on_in_one_pass(readers, monkeypatch, kind):
+    reader = readers[kind]
+    made = {"mean": fitted_on(reader, "mean", (1, 2)), "last": fitted_on(reader, "last", (0, 2))}
+    passes = []
+    forward = reader.forward
+    monkeypatch.setattr(reader, "forward", lambda *args: passes.append(args[1:]) or forward(*args))
+    texts = made["mean"][1]
+    states = states_for({name: probe for name, (probe, _, _) in made.items()}, reader, texts)
+    assert passes == [(("last", "mean"), [0, 1, 2])]
+    for name, (probe, _, own) in made.items():
+        np.testing.assert_allclose(probe.probabilities(states[name]), own, atol=1e-6)
+
+
+def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
+    probe, texts, _ = fitted_on(readers["bert"], "mean", (1,))
+    with pytest.raises(ProbeError, match="model_fingerprint"):
+        states_for({"probe": probe}, readers["llama"], texts)
+    with pytest.raises(ProbeError, match="limit"):
+        states_for({"probe": probe}, StateReader(str(folders["bert"]), limit=16), texts)
+
+
+def test_inputs_that_are_not_there_are_refused(readers):
+    assert inputs_of(readers["bert"], "concat", (2,)).width == 96
+    with pytest.raises(ValueError, match="'token_statistics' is none of mean"):
+        inputs_of(readers["bert"], "token_statistics", (1,))
+    for layers in ((2, 1), (3,), (1, 1)):
+        with pytest.raises(ValueError, match="numbers from 0 to 2"):
+            inputs_of(readers["bert"], "mean", layers)
 
 
 # ---------------------------------------------------------------- the cache

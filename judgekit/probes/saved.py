@@ -6,12 +6,12 @@ probe, its thresholds; ``probe.json`` says which hidden states of which model th
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 from scipy.special import expit, softmax
 
 from judgekit.results.files import replaced
@@ -28,6 +28,7 @@ WANTED = {  # fields of probe.json and their types
     "layers": list,
     "width": int,
     "limit": int,
+    "bf16": bool,
     "about": dict,
     "sha256": str,
 }
@@ -55,6 +56,8 @@ class Inputs:
         Of one layer's pooled vector.
     limit : int
         Tokens read of a text.
+    bf16 : bool
+        Whether the model computed in bfloat16.
     """
 
     model: str
@@ -63,6 +66,7 @@ class Inputs:
     layers: tuple
     width: int
     limit: int
+    bf16: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,17 +134,24 @@ class SavedProbe:
         """Expected class of each text, shape (n_texts,): what texts are ranked by."""
         return self.probabilities(states) @ np.asarray(self.classes, float)
 
-    def check_model(self, fingerprint):
-        """Refuse another model's hidden states.
+    def check_model(self, fingerprint, limit, bf16):
+        """Refuse hidden states that are not read as those the probe was fitted on.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of the model at hand.
+        limit : int
+        bf16 : bool
 
         Raises
         ------
         ProbeError
-            If the fingerprint is not that of the model which the probe was fitted on.
+            If one of them differs; the message names the field.
         """
-        if fingerprint != self.inputs.model_fingerprint:
-            fitted_on = f"{self.inputs.model} (model_fingerprint {self.inputs.model_fingerprint[:12]})"
-            raise ProbeError(f"the probe was fitted on {fitted_on}, and this model is another one ({fingerprint[:12]})")
+        for name, given in {"model_fingerprint": fingerprint, "limit": limit, "bf16": bf16}.items():
+            if given != (own := getattr(self.inputs, name)):
+                raise ProbeError(f"the probe was fitted on {self.inputs.model} with {name} {own}, not with {given}")
 
 
 def save_probe(probe, folder):
@@ -155,13 +166,14 @@ def save_probe(probe, folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: np.ascontiguousarray(getattr(probe, name), float) for name in ("weight", "bias", "thresholds")}
+    content = save(tensors)
+    config = {"format": FORMAT, "kind": probe.kind, "classes": list(probe.classes)} | asdict(probe.inputs)
+    config |= {"about": probe.about, "sha256": hashlib.sha256(content).hexdigest()}
+    told = json.dumps(config, indent=1) + "\n"  # before anything is written: ``about`` may not be JSON
     with replaced(folder / TENSORS) as temporary:
-        save_file(tensors, temporary)
-        sha256 = hashlib.sha256(temporary.read_bytes()).hexdigest()
-    config = {"format": FORMAT, "kind": probe.kind, "classes": list(probe.classes)}
-    config |= asdict(probe.inputs) | {"layers": list(probe.inputs.layers), "about": probe.about, "sha256": sha256}
+        temporary.write_bytes(content)
     with replaced(folder / CONFIG) as temporary:
-        temporary.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(told, encoding="utf-8")
 
 
 def load_probe(folder):
@@ -184,8 +196,7 @@ def load_probe(folder):
     folder = Path(folder)
     config = read_config(folder / CONFIG)
     tensors = read_tensors(folder / TENSORS, config["sha256"])
-    names = ("model", "model_fingerprint", "pooling", "layers", "width", "limit")
-    inputs = Inputs(**{name: config[name] for name in names} | {"layers": tuple(config["layers"])})
+    inputs = Inputs(**{item.name: config[item.name] for item in fields(Inputs)} | {"layers": tuple(config["layers"])})
     probe = SavedProbe(config["kind"], tuple(config["classes"]), inputs, **tensors, about=config["about"])
     check_shapes(probe, folder / TENSORS)
     return probe
@@ -205,7 +216,7 @@ def read_config(path):
     for name, kind in WANTED.items():
         if name not in config:
             raise ProbeError(f"{path}: field {name!r} is missing")
-        if not isinstance(config[name], kind) or isinstance(config[name], bool):
+        if type(config[name]) is not kind:  # isinstance would take true for a number
             raise ProbeError(f"{path}: field {name!r} is {config[name]!r}, not {kind.__name__}")
     for name, least in (("classes", 2), ("layers", 1)):
         values = config[name]

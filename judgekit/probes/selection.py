@@ -38,6 +38,13 @@ class Space:
     n_inner: int = 5
     families: tuple | None = None
 
+    def __post_init__(self):
+        """Refuse names that are not there, before hours are spent."""
+        if self.metric not in METRICS:
+            raise ValueError(f"metric {self.metric!r} is none of {', '.join(METRICS)}")
+        if unknown := set(self.families or ()) - set(FAMILIES):
+            raise ValueError(f"family {min(unknown)!r} is none of {', '.join(FAMILIES)}")
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -1,5 +1,6 @@
 """Three numbers about a state, whatever its width: cheap control features for what a probe reads from all of it."""
 
+import numpy as np
 import torch
 
 STATISTICS = ("norm", "variance", "entropy")
@@ -62,3 +63,23 @@ def pooled_statistics(pooled):
     numpy.ndarray of float32, shape (n_texts, n_layers, 3)
     """
     return state_statistics(torch.as_tensor(pooled)).numpy()
+
+
+def head_statistics(entropies):
+    """What attention heads have in common: mean, standard deviation and maximum of their entropies.
+
+    Parameters
+    ----------
+    entropies : numpy.ndarray, shape (n_texts, n_layers, n_heads)
+        Quantity ``attention_entropy`` of `judgekit.representations.reader`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_texts, n_layers, 3)
+
+    Examples
+    --------
+    >>> head_statistics(np.array([[[1.0, 3.0]]])).tolist()
+    [[[2.0, 1.0, 3.0]]]
+    """
+    return np.stack([entropies.mean(-1), entropies.std(-1), entropies.max(-1)], axis=-1)
