@@ -349,6 +349,17 @@ def test_what_is_cached_is_not_computed_again(cached, monkeypatch):
     assert sorted(passes) == [("mean", "min"), ("min",)]  # what is there is not read again
 
 
+@pytest.mark.parametrize("other", [{"limit": 12}, {"bf16": True}, {"name": "bert"}])
+def test_readers_that_read_otherwise_share_a_folder_and_no_file(folders, cached, other):
+    texts = TEXTS[2:3]
+    cached.read(texts, ("mean",))
+    settings = {name: value for name, value in other.items() if name != "name"}
+    folder = str(folders[other.get("name", "qwen3")])
+    alone = StateReader(folder, **settings).read(texts, ("mean",))["mean"]
+    shared = StateReader(folder, cache=cached.cache, **settings).read(texts, ("mean",))["mean"]
+    assert (shared == alone).all() and len(files_of(cached)) == 2
+
+
 @pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "text"])
 def test_a_file_that_cannot_be_trusted_is_computed_again(cached, damage):
     expected = cached.read(TEXTS[:2], ("mean",))["mean"]
