@@ -25,8 +25,9 @@ FLOORS = [
         "gate",
         "pairfile",
     },
-    {"benchmarks", "corpora", "sample", "cleaning", "store"},
-    {"judges", "representations", "catalogue"},
+    {"benchmarks", "corpora", "sample", "cleaning", "store", "probes"},
+    {"judges", "catalogue"},
+    {"representations"},  # above the judges: it reads models through their loaders and batches
     {"scoring", "training", "resources"},
     {
         "bias",

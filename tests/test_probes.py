@@ -1,0 +1,467 @@
+"""Probes: fitted, chosen, estimated and saved; and that what is held out has no say in what is chosen."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.preprocessing import StandardScaler
+
+from judgekit.intervals import cluster_bootstrap, cluster_sums, proportion_interval
+from judgekit.probes.controls import length_features
+from judgekit.probes.export import saved_probe
+from judgekit.probes.families import FAMILIES, Projection, make_probe
+from judgekit.probes.heads import CLASSIFIERS, HEADS, binary_labels, checked_labels
+from judgekit.probes.nested import nested_probe
+from judgekit.probes.ordinal import OrdinalLogistic, class_probabilities, penalised_loss
+from judgekit.probes.saved import Inputs, ProbeError, load_probe, save_probe
+from judgekit.probes.scores import METRICS, class_counts, scored
+from judgekit.probes.selection import Choice, Search, Space, choose_probe, fit_choice, grouped_folds, joined_layers
+
+FAST = Space(n_components=8, candidates=3, max_layers=2, n_inner=3, families=("logistic",))
+
+
+def material(n=120, n_layers=4, width=6, signal=(2,), seed=0, classes=5, per_question=2):
+    """Gaussian features of which some layers follow the label: features, labels, questions."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % classes) + (classes > 2)
+    states = rng.normal(size=(n, n_layers, width))
+    for layer in signal:
+        states[:, layer, 0] += 2.0 * (labels - labels.mean())
+    return {"mean": states}, labels, [f"q{i // per_question}" for i in range(n)]
+
+
+# ---------------------------------------------------------------- heads and metrics
+
+
+def test_binary_labels_follow_the_threshold():
+    assert binary_labels([1, 4, 5, 3.9]).tolist() == [0, 1, 1, 0]
+    assert binary_labels([1, 2], threshold=2).tolist() == [0, 1]
+
+
+def test_labels_outside_the_head_are_refused():
+    with pytest.raises(ValueError, match="label 6 is no class of the head five: 1, 2, 3, 4, 5"):
+        checked_labels([1, 6], HEADS["five"])
+    with pytest.raises(ValueError, match="all 3 labels are equal"):
+        checked_labels([1, 1, 1], HEADS["binary"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    labels, predicted = rng.integers(1, 6, 40), rng.integers(1, 5, 40)  # class 5 is never predicted
+    matrix = class_counts(labels, predicted, range(1, 6)).sum(0)
+    kept = {"labels": range(1, 6), "zero_division": 0}
+    expected = {
+        "accuracy": accuracy_score(labels, predicted),
+        "macro_f1": f1_score(labels, predicted, average="macro", **kept),
+        "weighted_f1": f1_score(labels, predicted, average="weighted", **kept),
+    }
+    assert {name: float(metric(matrix)) for name, metric in METRICS.items()} == pytest.approx(expected)
+
+
+def test_scores_have_intervals_that_resample_questions():
+    labels = np.array([0, 1] * 40)
+    predicted = np.where(np.arange(80) % 5, labels, 1 - labels)
+    single = scored(labels, predicted, predicted, range(80), (0, 1), n_boot=500)
+    doubled = scored(
+        np.repeat(labels, 4), np.repeat(predicted, 4), np.repeat(predicted, 4), np.repeat(range(80), 4), (0, 1), 500
+    )
+    assert set(single) == {"weighted_f1", "macro_f1", "accuracy", "spearman"}
+    assert all(low < value < high for value, low, high in single.values())
+    assert doubled["accuracy"] == pytest.approx(single["accuracy"])  # copies of an item are no new evidence
+
+
+def test_predictions_outside_the_classes_are_refused():
+    with pytest.raises(ValueError, match="7 is none of the classes"):
+        class_counts([1, 2], [1, 7], (1, 2))
+    with pytest.raises(ValueError, match="2 labels for 1 predictions"):
+        class_counts([1, 2], [1], (1, 2))
+
+
+# ---------------------------------------------------------------- ordinal regression
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(0)
+    X, codes, weight = rng.normal(size=(20, 3)), rng.integers(0, 4, 20), rng.uniform(0.5, 2, 20)
+    point = rng.normal(size=6)
+    numeric = approx_fprime(point, lambda p: penalised_loss(p, X, codes, weight)[0], 1e-7)
+    np.testing.assert_allclose(penalised_loss(point, X, codes, weight)[1], numeric, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_two_ordered_classes_are_logistic_regression(class_weight):
+    features, labels, _ = material(classes=2, n=90)
+    X, labels = joined_layers(features["mean"], (2, 3)), np.where(np.arange(90) % 7, labels, 1)
+    ours = OrdinalLogistic(C=0.5, class_weight=class_weight).fit(X, labels)
+    theirs = LogisticRegression(C=0.5, class_weight=class_weight, tol=1e-8, max_iter=5000).fit(X, labels)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+
+
+def test_the_order_is_recovered_with_its_thresholds():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 2))
+    position = X @ [2.0, -1.0] + rng.logistic(size=4000)
+    labels = np.digitize(position, [-2.0, 0.0, 3.0])
+    found = OrdinalLogistic(C=100).fit(X, labels)
+    np.testing.assert_allclose(found.coef_, [2, -1], atol=0.15)
+    np.testing.assert_allclose(found.thresholds_, [-2, 0, 3], atol=0.2)
+    chances = found.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    best_possible = class_probabilities(X @ [2.0, -1.0], np.array([-2.0, 0.0, 3.0])).argmax(1)
+    assert (chances >= 0).all()
+    assert (found.predict(X) == labels).mean() > (best_possible == labels).mean() - 0.01
+
+
+def test_one_class_is_nothing_to_order():
+    with pytest.raises(ValueError, match="two classes"):
+        OrdinalLogistic().fit(np.zeros((3, 1)), [1, 1, 1])
+
+
+# ---------------------------------------------------------------- families
+
+
+@pytest.mark.parametrize("family", [*CLASSIFIERS, "ordinal"])
+def test_every_family_learns_what_is_there(family):
+    features, labels, _ = material(n=200)
+    X = joined_layers(features["mean"], (2,))
+    probe = make_probe(family, FAMILIES[family].usual, n_components=None).fit(X[:150], labels[:150])
+    assert (probe.predict(X[150:]) == labels[150:]).mean() > 0.45  # chance is 0.2
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_every_setting_of_a_grid_fits_and_is_reproducible(family):
+    features, labels, _ = material(n=40, classes=2)
+    X = joined_layers(features["mean"], (1, 2))
+    for setting in FAMILIES[family].grid:
+        twice = [make_probe(family, setting, 5, seed=3).fit(X, labels).predict(X) for _ in range(2)]
+        assert (twice[0] == twice[1]).all()
+
+
+def test_components_are_capped_by_rows_and_columns():
+    X = np.random.default_rng(0).normal(size=(6, 9))
+    for centred in (True, False):
+        assert Projection(50, centred).fit(X).transform(X).shape == (6, 5)
+        assert Projection(50, centred).fit(X[:, :2]).transform(X[:, :2]).shape == (6, 2)
+        assert Projection(3, centred).fit(X).transform(X).shape == (6, 3)
+
+
+def test_exchanging_responses_changes_the_sign_and_nothing_else():
+    rng = np.random.default_rng(0)
+    differences = rng.normal(0.5, 1, (60, 8))  # not centred at zero: A has been shown with larger numbers
+    preferred = (differences[:, 0] + rng.normal(size=60) > 0.5).astype(int)
+    turned = rng.random(60) < 0.5
+    sign = np.where(turned, -1, 1)
+    one = make_probe("pair_logistic", {"C": 1.0}, 4).fit(differences, preferred)
+    other = make_probe("pair_logistic", {"C": 1.0}, 4).fit(
+        differences * sign[:, None], np.where(turned, 1 - preferred, preferred)
+    )
+    p = one.predict_proba(differences)
+    np.testing.assert_allclose(one.predict_proba(-differences), p[:, ::-1], atol=1e-12)
+    np.testing.assert_allclose(other.predict_proba(differences), p, atol=1e-6)
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def test_no_question_is_on_both_sides_and_every_item_is_tested_once():
+    _, labels, groups = material(n=60, per_question=4)
+    folds = grouped_folds(labels, np.array(groups), 5, seed=0)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(60))
+    for train, test in folds:
+        assert not {groups[i] for i in train} & {groups[i] for i in test}
+
+
+def test_folds_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="2 questions cannot be cut into 3 folds"):
+        grouped_folds(np.array([0, 1, 0, 1]), np.array(list("aabb")), 3, 0)
+    with pytest.raises(ValueError, match="one class"), pytest.warns(UserWarning, match="least populated"):
+        grouped_folds(np.array([0, 0, 0, 0, 1]), np.array(list("abcde")), 4, 0)
+
+
+def test_the_layer_with_the_signal_is_chosen_from_the_kind_that_has_it():
+    features, labels, groups = material()
+    noise = np.random.default_rng(9).normal(size=(120, 3, 4))
+    choice = choose_probe({"noise": noise, **features}, labels, groups, HEADS["five"], FAST)
+    assert choice.features == "mean" and 2 in choice.layers
+    assert choice.ranking["mean"].shape == (4, 2) and choice.ranking["mean"][:, 0].argmax() == 2
+
+
+def test_layers_are_added_only_while_they_help():
+    rng = np.random.default_rng(0)
+    labels, groups = np.arange(300) % 2, np.arange(300)
+    states = rng.normal(size=(300, 3, 1))
+    states[:, [0, 2]] += 1.5 * labels[:, None, None]  # two layers that tell of the label, each with noise of its own
+    assert choose_probe({"x": states}, labels, groups, HEADS["binary"], FAST).layers == (0, 2)
+    single = choose_probe({"x": states}, labels, groups, HEADS["binary"], replace(FAST, max_layers=1))
+    assert single.layers in {(0,), (2,)}
+    copies = np.repeat(states[:, :1], 3, axis=1)
+    assert len(choose_probe({"x": copies}, labels, groups, HEADS["binary"], FAST).layers) == 1
+
+
+def test_of_equal_means_the_steadier_wins_and_of_equals_the_smaller(monkeypatch):
+    told = {(0,): (0.7, 0.2), (1,): (0.7, 0.1), (2,): (0.68, 0.0), (1, 2): (0.68, 0.0)}
+    features, labels, groups = material(n_layers=3)
+    search = Search(features, labels, np.array(groups), HEADS["five"], replace(FAST, stability=0.5), 0)
+    monkeypatch.setattr(search, "score", lambda name, layers, family, setting: told[tuple(sorted(layers))])
+    _, order = search.ranking("mean")
+    assert order == [2, 1, 0]  # 0.68, 0.65, 0.60 after the penalty
+    assert search.worth("mean", (2,), "logistic", {}) > search.worth("mean", (1, 2), "logistic", {})
+    search.space = replace(search.space, stability=0.0)
+    assert search.ranking("mean")[1] == [1, 0, 2]
+
+
+@pytest.mark.parametrize("head", ["five", "ordinal"])
+def test_a_signal_is_found_out_of_fold(head):
+    features, labels, groups = material(n=150)
+    found = nested_probe(
+        features, labels, groups, HEADS[head], replace(FAST, families=None if head == "ordinal" else ("logistic",))
+    )
+    assert found.metrics["accuracy"][1] > 0.3 and found.metrics["spearman"][1] > 0.7
+    assert [2 in choice.layers for choice in found.choices] == [True] * 5
+    assert len(found.predicted) == 150 and set(found.fold) == set(range(5))
+
+
+def test_the_majority_and_controls_go_through_the_same_door():
+    features, labels, groups = material(classes=2)
+    labels[:30] = 1  # 75 of 120 or so
+    majority = nested_probe(features, labels, groups, HEADS["binary"], replace(FAST, families=("majority",)))
+    assert (majority.predicted == 1).all() and majority.metrics["accuracy"][0] == pytest.approx(labels.mean())
+    texts = ["word " * (3 + 5 * label + i % 3) for i, label in enumerate(labels)]
+    length = nested_probe({"length": length_features(texts)}, labels, groups, HEADS["binary"], FAST)
+    assert length.metrics["accuracy"][0] == 1
+
+
+def test_pairs_are_judged_by_the_difference():
+    rng = np.random.default_rng(0)
+    differences = rng.normal(size=(100, 2, 5))
+    preferred = (differences[:, 1, 0] > 0).astype(int)
+    found = nested_probe(
+        {"mean": differences}, preferred, np.arange(100) // 2, HEADS["pair"], replace(FAST, families=None)
+    )
+    assert found.metrics["accuracy"][1] > 0.75
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f, y, g: ({"mean": f["mean"][:-1]}, y, g), "shape .119, 4, 6."),
+        (lambda f, y, g: ({"mean": f["mean"][:, 0]}, y, g), "layers, width"),
+        (lambda f, y, g: ({"mean": np.where(f["mean"] > 3, np.nan, f["mean"])}, y, g), "not finite"),
+        (lambda f, y, g: ({}, y, g), "0 kinds of features"),
+        (lambda f, y, g: (f, y, g[:-1]), "120 labels, 119 groups"),
+        (lambda f, y, g: (f, y + 1, g), "label 6 is no class"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        nested_probe(*change(*material()), HEADS["five"], FAST)
+
+
+def test_a_space_of_unknown_names_is_refused():
+    with pytest.raises(ValueError, match="metric 'f1' is none of weighted_f1"):
+        Space(metric="f1")
+    with pytest.raises(ValueError, match="family 'boosting' is none of majority"):
+        Space(families=("logistic", "boosting"))
+
+
+# ---------------------------------------------------------------- nothing leaks
+
+
+def noise(seed, n=100, n_layers=14, width=8):
+    """Features and labels that have nothing to do with each other, in two poolings, as where layers are chosen."""
+    rng = np.random.default_rng(seed)
+    features = {name: rng.normal(size=(n, n_layers, width)) for name in ("mean", "last")}
+    return features, rng.permutation(np.arange(n) % 2), np.arange(n) // 2
+
+
+def best_by_the_test_fold(features, labels, seed):
+    """The original's procedure: every layer, pooling and classifier is scored on one test fold, the best is told.
+
+    Scaling is fitted on all rows, the split ignores questions, and what is reported is the score that was chosen by.
+    """
+    train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(labels, labels))
+    told = []
+    for array in features.values():
+        for layer in range(array.shape[1]):
+            X = StandardScaler().fit_transform(array[:, layer])
+            for family in ("logistic", "linear_svm", "rbf_svm"):
+                classifier = FAMILIES[family].make(FAMILIES[family].usual, seed)
+                told.append((classifier.fit(X[train], labels[train]).predict(X[test]) == labels[test]).mean())
+    return max(told), len(test)
+
+
+def test_noise_stays_at_chance_unless_the_test_fold_chooses():
+    space = replace(FAST, families=("logistic", "rbf_svm"), n_components=None)
+    hits, questions, chosen_by_test = [], [], []
+    for seed in range(6):
+        features, labels, groups = noise(seed)
+        found = nested_probe(features, labels, groups, HEADS["binary"], space, seed=seed, n_boot=200)
+        hits.append(found.predicted == labels)
+        questions += [f"{seed}:{group}" for group in groups]
+        chosen_by_test.append(best_by_the_test_fold(features, labels, seed))
+        assert chosen_by_test[-1][0] > hits[-1].mean() + 0.1
+    counts = np.column_stack([np.concatenate(hits), np.ones(len(questions))])
+    value, low, high = cluster_bootstrap(cluster_sums(counts, questions), lambda s: s[..., 0] / s[..., 1], 2000)
+    assert low <= 0.5 <= high, value
+    best, n = (sum(column) for column in zip(*((share * n, n) for share, n in chosen_by_test), strict=True))
+    assert proportion_interval(best / n, n)[0] > 0.6  # far above chance, where nothing is to be known
+
+
+def test_the_inner_score_that_chose_is_too_good_and_not_what_is_reported():
+    features, labels, groups = noise(0, n_layers=10)
+    found = nested_probe(features, labels, groups, HEADS["binary"], FAST)
+    assert np.mean([choice.mean for choice in found.choices]) > found.metrics["macro_f1"][0] + 0.03
+
+
+def test_choices_and_probes_do_not_see_the_fold_that_is_held_out():
+    features, labels, groups = material(classes=2)
+    found = nested_probe(features, labels, groups, HEADS["binary"], FAST)
+    for number in (0, 3):
+        held_out = found.fold == number
+        disturbed = features["mean"].copy()
+        disturbed[held_out] = 1e6 * (1 - 2 * labels[held_out, None, None])  # a giveaway, in every layer
+        other = nested_probe({"mean": disturbed}, labels, groups, HEADS["binary"], FAST)
+        assert (other.fold == found.fold).all()
+        assert other.choices[number] == found.choices[number]
+        rankings = [result.choices[number].ranking["mean"] for result in (found, other)]
+        assert (rankings[0] == rankings[1]).all()
+
+
+def test_items_of_a_question_do_not_vouch_for_each_other():
+    rng = np.random.default_rng(0)
+    questions = np.repeat(np.arange(40), 4)
+    labels = rng.permutation(np.arange(40) % 2)[questions]  # by question, and by nothing else
+    states = rng.normal(size=(40, 3, 40))[questions] + 0.1 * rng.normal(size=(160, 3, 40))
+    whole = replace(FAST, n_components=None)
+    grouped = nested_probe({"x": states}, labels, questions, HEADS["binary"], whole).metrics["accuracy"]
+    apart = nested_probe({"x": states}, labels, np.arange(160), HEADS["binary"], whole).metrics["accuracy"]
+    assert grouped[1] <= 0.5 <= grouped[2]
+    assert apart[1] > 0.6  # the questions are known again
+
+
+# ---------------------------------------------------------------- saving
+
+
+def fitted(family, classes=5, n_components=8):
+    """A probe on two layers, its saved form, and states it has not seen."""
+    features, labels, _ = material(n=80, classes=classes)
+    choice = Choice("mean", (1, 2), family, {"C": 0.1}, 0.0, 0.0)
+    probe = fit_choice(choice, features, labels, Space(n_components=n_components))
+    inputs = Inputs("sample/model", "f" * 64, "mean", (1, 2), 6, 512)
+    states = np.random.default_rng(5).normal(size=(30, 4, 6))[:, [1, 2]] * 3
+    return probe, saved_probe(probe, family, inputs, {"aspect": "fluency"}), states
+
+
+@pytest.mark.parametrize("n_components", [None, 3, 8])
+@pytest.mark.parametrize(
+    ("family", "classes"), [("logistic", 2), ("logistic", 5), ("ordinal", 5), ("pair_logistic", 2)]
+)
+def test_a_saved_probe_predicts_as_the_fitted_one(tmp_path, family, classes, n_components):
+    probe, saved, states = fitted(family, classes, n_components)
+    save_probe(saved, tmp_path / "probe")
+    loaded = load_probe(tmp_path / "probe")
+    X = states.reshape(30, -1)
+    np.testing.assert_allclose(loaded.probabilities(states), probe.predict_proba(X), atol=1e-6)
+    assert (loaded.predict(states) == probe.predict(X)).all() and len(set(loaded.predict(states))) > 1
+    np.testing.assert_allclose(loaded.expected(states), probe.predict_proba(X) @ probe.classes_, atol=1e-6)
+    assert loaded.inputs == saved.inputs and loaded.about == {"aspect": "fluency"}
+    assert sorted(path.name for path in (tmp_path / "probe").iterdir()) == ["probe.json", "probe.safetensors"]
+
+
+def test_a_probe_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    _, saved, states = fitted("ordinal")
+    save_probe(saved, tmp_path)
+    with pytest.raises(TypeError):
+        save_probe(replace(saved, bias=saved.bias + 1, about={"when": object()}), tmp_path)
+    assert (load_probe(tmp_path).probabilities(states) == saved.probabilities(states)).all()
+
+
+def test_a_saved_probe_needs_no_scikit_learn():
+    import subprocess
+    import sys
+
+    code = "import sys, judgekit.probes.saved\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sklearn", "torch", "transformers"} & set(done.stdout.split())
+
+
+def test_another_model_or_shape_is_refused():
+    _, saved, states = fitted("logistic")
+    saved.check_model("f" * 64, 512, False)
+    with pytest.raises(ProbeError, match=r"fitted on sample/model with model_fingerprint f{64}, not with a{64}"):
+        saved.check_model("a" * 64, 512, False)
+    with pytest.raises(ProbeError, match="with limit 512, not with 256"):
+        saved.check_model("f" * 64, 256, False)
+    with pytest.raises(ProbeError, match="with bf16 False, not with True"):
+        saved.check_model("f" * 64, 512, True)
+    with pytest.raises(ValueError, match=r"shape \(30, 1, 6\).*\(n_texts, 2, 6\)"):
+        saved.probabilities(states[:, :1])
+
+
+def test_what_cannot_be_saved_is_said():
+    features, labels, _ = material(n=40)
+    probe = fit_choice(Choice("mean", (0,), "forest", {}, 0, 0), features, labels)
+    with pytest.raises(ValueError, match="'forest' cannot be saved: logistic"):
+        saved_probe(probe, "forest", Inputs("m", "f", "mean", (0,), 6, 512))
+    probe = fit_choice(Choice("mean", (0,), "logistic", {}, 0, 0), features, labels)
+    with pytest.raises(ValueError, match="fitted on 6 features; the inputs say 2 x 6"):
+        saved_probe(probe, "logistic", Inputs("m", "f", "mean", (0, 1), 6, 512))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("format", 99, "'format' is 99"),
+        ("kind", "forest", "'kind' is 'forest', none of logistic"),
+        ("classes", [5, 1], "'classes' is .5, 1."),
+        ("classes", [1, 2, 3], "'weight' has shape .12, 5."),
+        ("layers", [2], "'weight' has shape"),
+        ("layers", [2.5], "'layers' is"),
+        ("width", "6", "'width' is '6', not int"),
+        ("width", 7, "'weight' has shape"),
+        ("limit", None, "'limit' is None"),
+        ("limit", True, "'limit' is True, not int"),
+        ("bf16", 0, "'bf16' is 0, not bool"),
+        ("sha256", "0" * 64, "probe.safetensors: not the file.*'sha256'"),
+        ("model_fingerprint", ..., "'model_fingerprint' is missing"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named_with_its_file(tmp_path, field, value, words):
+    save_probe(fitted("logistic")[1], tmp_path)
+    config = json.loads((tmp_path / "probe.json").read_text())
+    changed = {name: content for name, content in config.items() if name != field}
+    (tmp_path / "probe.json").write_text(json.dumps(changed if value is ... else changed | {field: value}))
+    with pytest.raises(ProbeError, match=words) as told:
+        load_probe(tmp_path)
+    assert str(tmp_path) in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["probe.json", "probe.safetensors"])
+def test_a_damaged_or_missing_file_is_named(tmp_path, name):
+    save_probe(fitted("ordinal")[1], tmp_path)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-20])
+    with pytest.raises(ProbeError, match=name):
+        load_probe(tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(ProbeError, match=f"{name}: no such file"):
+        load_probe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "value", "words"),
+    [
+        ("thresholds", np.array([1.0, 0.0, 2.0, 3.0]), "not ascending"),
+        ("thresholds", np.zeros(1), "'thresholds' has shape"),
+        ("bias", np.array([np.nan]), "not finite"),
+    ],
+)
+def test_tensors_that_make_no_sense_are_refused(tmp_path, tensor, value, words):
+    save_probe(replace(fitted("ordinal")[1], **{tensor: value}), tmp_path)
+    with pytest.raises(ProbeError, match=words):
+        load_probe(tmp_path)

@@ -1,0 +1,414 @@
+"""Hidden states: what is pooled, that neither padding nor the batch matters, and what the cache holds."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from tiny_causal import save_tiny, tiny_tokenizer
+from tiny_encoder import save_tiny_encoder
+
+from judgekit.judges.settings import JudgeUnavailable
+from judgekit.probes.export import saved_probe
+from judgekit.probes.saved import ProbeError
+from judgekit.probes.selection import Choice, fit_choice
+from judgekit.representations import attention
+from judgekit.representations.cache import StateCache
+from judgekit.representations.pooling import POOLINGS, pool, pooled_width
+from judgekit.representations.reader import QUANTITIES, StateReader
+from judgekit.representations.serving import inputs_of, states_for
+from judgekit.representations.statistics import pooled_statistics
+
+TEXTS = [
+    "2",
+    "The response is better because it answers the question.",
+    "Rate the quality of the response. " * 5,
+    "Which of the two is right?\n\nOutput (a) or Output (b)",
+]
+KINDS = ("bert", "llama", "qwen3")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A tiny random model of each kind, in a folder of its own."""
+    root = tmp_path_factory.mktemp("models")
+    made = {kind: save_tiny(root / kind, kind) for kind in ("llama", "qwen3")}
+    return made | {kind: save_tiny_encoder(root / kind, kind) for kind in ("bert", "roberta", "gpt2")}
+
+
+@pytest.fixture(scope="module")
+def readers(folders):
+    return {kind: StateReader(str(folders[kind])) for kind in KINDS}
+
+
+def relative_gap(found, expected):
+    """Largest difference, relative to the size of what is compared where that is above 1."""
+    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
+
+
+# ---------------------------------------------------------------- pooling
+
+
+def test_poolings_of_a_worked_example_ignore_padding():
+    states = torch.tensor([[[torch.nan, 5.0], [1.0, -2.0], [3.0, 4.0], [99.0, torch.nan]]])
+    mask = torch.tensor([[False, True, True, False]])
+    found = {name: pool(states, mask, name)[0].tolist() for name in POOLINGS}
+    assert found == {
+        "mean": [2.0, 1.0],
+        "last": [3.0, 4.0],
+        "first": [1.0, -2.0],
+        "min": [1.0, -2.0],
+        "max": [3.0, 4.0],
+        "concat": [1.0, -2.0, 3.0, 4.0, 2.0, 1.0],
+    }
+    assert {name: pooled_width(2, name) for name in POOLINGS} == {name: len(row) for name, row in found.items()}
+
+
+def test_pooling_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="none of mean"):
+        pool(torch.zeros(1, 1, 1), torch.ones(1, 1, dtype=torch.bool), "median")
+    with pytest.raises(ValueError, match="without tokens"):
+        pool(torch.zeros(2, 1, 1), torch.tensor([[True], [False]]), "mean")
+
+
+def test_statistics_are_those_of_numpy_and_scipy():
+    from scipy.special import softmax
+    from scipy.stats import entropy
+
+    vectors = np.random.default_rng(0).normal(0, 3, (4, 2, 16)).astype(np.float32)
+    found = pooled_statistics(vectors)
+    expected = [np.linalg.norm(vectors, axis=-1), vectors.var(-1), entropy(softmax(vectors, -1), axis=-1)]
+    np.testing.assert_allclose(found, np.stack(expected, -1), rtol=1e-5)
+
+
+# ---------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_are_numbered_as_documented(readers, kind):
+    reader = readers[kind]
+    ids = torch.tensor([reader.encoder.token_ids(TEXTS[1], 512)])
+    with torch.inference_mode():
+        direct = reader.model(input_ids=ids, output_hidden_states=True)
+        embedded = reader.model.get_input_embeddings()(ids)
+    found = reader.read([TEXTS[1]], ("mean", "last"))
+    assert found["mean"].shape == (1, 3, 32) == (1, reader.n_layers, reader.encoder.width)
+    for layer, states in enumerate(direct.hidden_states):
+        assert relative_gap(found["mean"][0, layer], states[0].mean(0).numpy()) < 1e-5
+    assert relative_gap(found["last"][0, -1], direct.last_hidden_state[0, -1].numpy()) < 1e-5
+    if kind != "bert":  # BERT adds positions and a norm to its embeddings
+        assert relative_gap(found["mean"][0, 0], embedded[0].mean(0).numpy()) < 1e-5
+
+
+def test_the_packaged_encoder_is_read_as_the_judge_reads_it():
+    reader = StateReader("minilm")
+    with torch.inference_mode():
+        expected = reader.encoder.embed([reader.encoder.token_ids(text, 512) for text in TEXTS]).numpy()
+    found = reader.read(TEXTS, ("mean",))["mean"]
+    assert found.shape == (len(TEXTS), 7, 384)
+    np.testing.assert_allclose(found[:, -1], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_padding_nor_the_batch_matters(folders, readers, kind, side):
+    alone = [readers[kind].read([text], QUANTITIES) for text in TEXTS]
+    together = StateReader(str(folders[kind]), padding_side=side).read(TEXTS, QUANTITIES)
+    for name in QUANTITIES:
+        expected = np.concatenate([values[name] for values in alone])
+        assert together[name].shape == expected.shape
+        assert relative_gap(together[name], expected) < 1e-4, name
+    # The texts and the layers do differ, or equality would say nothing.
+    assert np.abs(together["mean"][0] - together["mean"][1]).max() > 0.01
+    assert np.abs(together["mean"][:, 1] - together["mean"][:, 2]).max() > 0.01
+
+
+def test_a_model_that_counts_positions_from_its_padding_id(folders):
+    with pytest.raises(ValueError, match="pad it on the right"):
+        StateReader(str(folders["roberta"]), padding_side="left")
+    reader = StateReader(str(folders["roberta"]))
+    assert reader.limit == 256 - 1  # 256 positions, of which the first is the padding's
+    texts = [*TEXTS, "word " * 400]
+    alone = np.concatenate([reader.read([text], ("mean",))["mean"] for text in texts])
+    assert relative_gap(reader.read(texts, ("mean",))["mean"], alone) < 1e-4
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_attention_that_is_declared_by_name_is_found(folders, side):
+    alone = StateReader(str(folders["gpt2"]))
+    expected = np.concatenate([alone.read([text], ("attention_entropy",))["attention_entropy"] for text in TEXTS])
+    found = StateReader(str(folders["gpt2"]), padding_side=side).read(TEXTS, ("attention_entropy",))
+    assert relative_gap(found["attention_entropy"], expected) < 1e-4
+
+
+def test_an_encoder_decoder_is_refused(tmp_path):
+    from transformers import T5Config, T5Model
+
+    tokenizer = tiny_tokenizer()
+    T5Model(T5Config(vocab_size=len(tokenizer), d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)).save_pretrained(
+        tmp_path
+    )
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="encoder-decoder"):
+        StateReader(str(tmp_path))
+
+
+def test_pooling_over_padding_would_be_seen(readers):
+    reader = readers["bert"]
+    ids, mask = reader.padded([reader.encoder.token_ids(text, 512) for text in TEXTS[:2]])
+    with torch.inference_mode():
+        states = reader.model(input_ids=ids, attention_mask=mask).last_hidden_state
+    alone = reader.read(TEXTS[:1], ("mean",))["mean"][0, -1]
+    assert relative_gap(states[0].mean(0).numpy(), alone) > 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_entropy_is_that_of_the_whole_maps(readers, kind):
+    reader = readers[kind]
+    kernel = reader.model.config._attn_implementation
+    found = reader.read(TEXTS[1:2], ("attention_entropy",))["attention_entropy"]
+    assert reader.model.config._attn_implementation == kernel
+    assert found.shape == (1, 3, 4) and (found[:, 0] == 0).all() and (found[:, 1:] > 0).all()
+    ids = torch.tensor([reader.encoder.token_ids(TEXTS[1], 512)])
+    reader.model.set_attn_implementation("eager")
+    with torch.inference_mode():
+        maps = reader.model(input_ids=ids, output_attentions=True).attentions
+    reader.model.set_attn_implementation(kernel)
+    for layer, weights in enumerate(maps, start=1):
+        expected = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean(-1)[0]
+        np.testing.assert_allclose(found[0, layer], expected.numpy(), atol=1e-5)
+
+
+def test_attention_maps_are_dropped_layer_by_layer(readers, monkeypatch):
+    import weakref
+
+    alive, most = [], []
+    entropy_of = attention.mean_entropy
+
+    def counted(weights, mask):
+        alive.append(weakref.ref(weights))
+        most.append(sum(map_() is not None for map_ in alive))
+        return entropy_of(weights, mask)
+
+    monkeypatch.setattr(attention, "mean_entropy", counted)
+    readers["llama"].read(TEXTS[:2], ("attention_entropy",))
+    assert most == [1, 1]  # two blocks: the first one's maps are gone when the second one's come
+
+
+def test_hooks_leave_with_the_batch(readers):
+    reader = readers["qwen3"]
+    reader.read(TEXTS[:1], ("mean",))  # transformers leaves hooks of its own with the first pass
+    before = [len(module._forward_hooks) for module, _ in attention.attention_modules(reader.model)]
+    reader.read(TEXTS[:1], ("attention_entropy",))
+    assert [len(module._forward_hooks) for module, _ in attention.attention_modules(reader.model)] == before
+
+
+def test_a_model_that_hides_its_attention_is_refused(readers, monkeypatch):
+    model = readers["bert"].model
+    monkeypatch.setattr(type(model), "_can_record_outputs", {})
+    with pytest.raises(ValueError, match="0 of 2 blocks"):
+        attention.attention_modules(model)
+
+
+def test_one_pass_gives_everything_and_equal_texts_are_read_once(folders, monkeypatch):
+    reader = StateReader(str(folders["llama"]))
+    passes = []
+    forward = reader.model.forward
+    monkeypatch.setattr(reader.model, "forward", lambda *a, **k: passes.append(len(k["input_ids"])) or forward(*a, **k))
+    found = reader.read([*TEXTS, TEXTS[0]], ("mean", "last", "concat", "token_statistics"))
+    assert passes == [len(TEXTS)]
+    assert (found["mean"][0] == found["mean"][-1]).all()
+
+
+def test_batches_hold_their_budgets(folders, monkeypatch):
+    reader = StateReader(str(folders["bert"]), batch_tokens=60, attention_cells=900)
+    shapes = []
+    forward = reader.forward
+
+    def noted(id_lists, *rest):
+        shapes.append((len(id_lists), max(map(len, id_lists))))
+        return forward(id_lists, *rest)
+
+    monkeypatch.setattr(reader, "forward", noted)
+    texts = ["word " * n for n in (1, 2, 3, 4, 5, 8, 13, 21)]
+    reader.read(texts, ("mean",))
+    assert sum(n for n, _ in shapes) == len(texts) and max(n for n, _ in shapes) > 1
+    assert all(n == 1 or n * longest <= 60 for n, longest in shapes)
+    shapes.clear()
+    reader.read(texts, ("attention_entropy",))
+    assert all(n == 1 or (n * longest <= 60 and n * longest**2 <= 900) for n, longest in shapes)
+
+
+def test_chosen_layers_come_in_the_order_asked_for(readers):
+    reader = readers["qwen3"]
+    every = reader.read(TEXTS[:2], ("max",))["max"]
+    assert (reader.read(TEXTS[:2], ("max",), layers=(2, 0))["max"] == every[:, [2, 0]]).all()
+
+
+def test_bfloat16_is_close_and_another_number(folders):
+    low = StateReader(str(folders["bert"]), bf16=True).read(TEXTS, ("mean",))["mean"]
+    high = StateReader(str(folders["bert"])).read(TEXTS, ("mean",))["mean"]
+    assert low.dtype == np.float32
+    assert 1e-6 < relative_gap(low, high) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("texts", "quantities", "layers", "words"),
+    [
+        (["a"], ("median",), None, "'median' is none of"),
+        (["a"], ("mean",), (3,), "layer 3: .* layers 0 to 2"),
+        (["a"], ("mean",), (-1,), "layer -1"),
+        ([], ("mean",), None, "nothing to read"),
+        (["a", ""], ("mean",), None, "the text '' has no tokens"),
+    ],
+)
+def test_what_cannot_be_read_is_said(readers, texts, quantities, layers, words):
+    with pytest.raises(ValueError, match=words):
+        readers["llama"].read(texts, quantities, layers)
+
+
+def test_states_that_overflow_are_not_hidden(folders):
+    reader = StateReader(str(folders["llama"]))
+    with torch.no_grad():
+        reader.model.layers[1].mlp.down_proj.weight.fill_(torch.inf)
+    with pytest.raises(ValueError, match="mean of layer 2 is not finite for the text '2'"):
+        reader.read(TEXTS[:1], ("mean",))
+
+
+def test_a_model_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(JudgeUnavailable, match="no model here"):
+        StateReader(str(tmp_path))
+
+
+# ---------------------------------------------------------------- serving a probe
+
+
+def fitted_on(reader, pooling, layers):
+    """A probe that tells texts with a question mark from others, and what it says of them itself."""
+    texts = [f"{text} {mark}" for text in TEXTS for mark in ("?", "!", "? ?", "! !")]
+    labels = np.array([("?" in text[-3:]) * 1 for text in texts])
+    states = reader.read(texts, (pooling,), layers)
+    choice = Choice(pooling, tuple(range(len(layers))), "logistic", {"C": 1.0}, 0, 0)
+    probe = fit_choice(choice, states, labels)
+    own = probe.predict_proba(states[pooling].reshape(len(texts), -1))
+    return saved_probe(probe, "logistic", inputs_of(reader, pooling, layers)), texts, own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probes_read_what_they_were_fitted_on_in_one_pass(readers, monkeypatch, kind):
+    reader = readers[kind]
+    made = {"mean": fitted_on(reader, "mean", (1, 2)), "last": fitted_on(reader, "last", (0, 2))}
+    passes = []
+    forward = reader.forward
+    monkeypatch.setattr(reader, "forward", lambda *args: passes.append(args[1:]) or forward(*args))
+    texts = made["mean"][1]
+    states = states_for({name: probe for name, (probe, _, _) in made.items()}, reader, texts)
+    assert passes == [(("last", "mean"), [0, 1, 2])]
+    for name, (probe, _, own) in made.items():
+        np.testing.assert_allclose(probe.probabilities(states[name]), own, atol=1e-6)
+
+
+def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
+    probe, texts, _ = fitted_on(readers["bert"], "mean", (1,))
+    with pytest.raises(ProbeError, match="model_fingerprint"):
+        states_for({"probe": probe}, readers["llama"], texts)
+    with pytest.raises(ProbeError, match="limit"):
+        states_for({"probe": probe}, StateReader(str(folders["bert"]), limit=16), texts)
+
+
+def test_inputs_that_are_not_there_are_refused(readers):
+    assert inputs_of(readers["bert"], "concat", (2,)).width == 96
+    with pytest.raises(ValueError, match="'token_statistics' is none of mean"):
+        inputs_of(readers["bert"], "token_statistics", (1,))
+    for layers in ((2, 1), (3,), (1, 1)):
+        with pytest.raises(ValueError, match="numbers from 0 to 2"):
+            inputs_of(readers["bert"], "mean", layers)
+
+
+# ---------------------------------------------------------------- the cache
+
+
+@pytest.fixture
+def cached(folders, tmp_path):
+    return StateReader(str(folders["qwen3"]), cache=StateCache(tmp_path / "states"))
+
+
+def files_of(reader):
+    return sorted(path for path in reader.cache.folder.rglob("*") if path.is_file())
+
+
+def test_what_is_cached_is_not_computed_again(cached, monkeypatch):
+    first = cached.read(TEXTS, ("mean", "last"), layers=(1,))
+    assert len(files_of(cached)) == 2 * len(TEXTS)
+    passes = []
+    forward = cached.forward
+    monkeypatch.setattr(cached, "forward", lambda *a: passes.append(a[1]) or forward(*a))
+    again = cached.read(TEXTS[::-1], ("mean", "last"), layers=(0, 1))
+    assert passes == [] and (again["mean"][::-1, 1:] == first["mean"]).all()
+    cached.read([*TEXTS, "another text"], ("mean", "min"))
+    assert sorted(passes) == [("mean", "min"), ("min",)]  # what is there is not read again
+
+
+@pytest.mark.parametrize("other", [{"limit": 12}, {"bf16": True}, {"name": "bert"}])
+def test_readers_that_read_otherwise_share_a_folder_and_no_file(folders, cached, other):
+    texts = TEXTS[2:3]
+    cached.read(texts, ("mean",))
+    settings = {name: value for name, value in other.items() if name != "name"}
+    folder = str(folders[other.get("name", "qwen3")])
+    alone = StateReader(folder, **settings).read(texts, ("mean",))["mean"]
+    shared = StateReader(folder, cache=cached.cache, **settings).read(texts, ("mean",))["mean"]
+    assert (shared == alone).all() and len(files_of(cached)) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "text"])
+def test_a_file_that_cannot_be_trusted_is_computed_again(cached, damage):
+    expected = cached.read(TEXTS[:2], ("mean",))["mean"]
+    path, other = files_of(cached)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 255
+    damaged = {
+        "cut": path.read_bytes()[:100],
+        "changed": bytes(content),
+        "foreign": other.read_bytes(),
+        "text": b"not a safetensors file",
+    }
+    path.write_bytes(damaged[damage])
+    with pytest.warns(UserWarning, match=path.name):
+        assert (cached.read(TEXTS[:2], ("mean",))["mean"] == expected).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it has been written anew
+        cached.read(TEXTS[:2], ("mean",))
+
+
+def test_an_interrupted_write_leaves_no_file(cached, monkeypatch):
+    def interrupted(tensors, path, metadata):
+        path.write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("judgekit.representations.cache.save_file", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cached.read(TEXTS[:1], ("mean",))
+    assert files_of(cached) == []
+
+
+def test_keys_differ_wherever_values_may():
+    cache = StateCache("unused")
+    base = ("model", "text", "mean", 512, False)
+    others = [
+        ("x", *base[1:]),
+        *((*base[:i], other, *base[i + 1 :]) for i, other in enumerate(["x", "y", "z", 9, True])),
+    ]
+    assert len({cache.key(*args) for args in (base, *others)}) == 6
+    assert cache.key("model", "\ud800", "mean", 512, False)  # a lone surrogate has a key too
+
+
+def test_a_file_in_place_of_the_folder_is_said(tmp_path):
+    (tmp_path / "states").write_text("mine")
+    with pytest.raises(NotADirectoryError, match="is a file"):
+        StateCache(tmp_path / "states")
+
+
+def test_a_model_with_other_weights_has_another_fingerprint(folders, readers, tmp_path):
+    save_tiny_encoder(tmp_path / "other", seed=1)
+    assert StateReader(str(tmp_path / "other")).fingerprint != readers["bert"].fingerprint
+    assert StateReader(str(folders["bert"])).fingerprint == readers["bert"].fingerprint
