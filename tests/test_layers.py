@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 from seeded_causal import N_TRAIN, SCORE_IDS, seeded_model, seeded_prompts
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.judges import causal_model
 from judgekit.judges.causal_model import CausalModel
@@ -18,14 +19,16 @@ from judgekit.judges.settings import JudgeUnavailable
 from judgekit.layers.aggregation import OVER, aggregated_scores, distribution, expected_score, modal_score
 from judgekit.layers.evaluation import calibration_error, differences, evaluated
 from judgekit.layers.head import ScoreHead, final_norm
+from judgekit.layers.rated import soft_target
 from judgekit.layers.reading import LayerReader, layer_logits, written_up_to
 from judgekit.layers.scale import score_plan
-from judgekit.layers.weights import cross_fitted, fit_weights, published_weights, soft_target
+from judgekit.layers.weights import cross_fitted, fit_weights, published_weights
 
 NEAR = 1e-4
 SCALE = (1, 2, 3, 4, 5)
 REFERENCE = json.loads((Path(__file__).parent / "layers_reference.json").read_text(encoding="utf-8"))
 IDS_PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
+TWO_DIGITS = Plan((1, 2, 10), ("1.", "2", "10."), (), ((11, 13), (12,), (11, 14)))
 ASKED = [
     [{"role": "user", "content": text}]
     for text in ("Rate the response.", "How good is this?\n\n" + "It is better. " * 30, "2 + 2 = 5", "<|im_end|>\ud800")
@@ -144,17 +147,46 @@ def test_a_beginning_in_common_is_read_once_and_changes_nothing():
 
 @pytest.mark.parametrize("normed", [False, True])
 def test_layers_are_the_hidden_states_under_the_head(normed):
-    engine, tokens = engine_of()
-    prompt, plan = [5, 6, 7, 8], score_plan(SCALE, tokens.reply_tokens)
-    found = layer_logits(engine, [prompt], plan, normed)[0]
-    model, ids = engine.model, [path[0] for path in plan.paths]
+    model, prompt, ids = seeded_model(), [5, 6, 7, 8], list(SCORE_IDS)
+    found = layer_logits(CausalModel(model), [prompt], IDS_PLAN, normed)[0]
     with torch.inference_mode():
-        states = model(torch.tensor([[*prompt, *plan.forced]]), output_hidden_states=True).hidden_states
-        states = [layer[0, -1] for layer in states]
+        states = [layer[0, -1] for layer in model(torch.tensor([prompt]), output_hidden_states=True).hidden_states]
         wanted = [model.lm_head(model.model.norm(s) if normed else s)[ids] for s in states[:-1]]
         wanted.append(model.lm_head(states[-1])[ids])
     assert np.abs(found - torch.stack(wanted).numpy()).max() < NEAR
-    assert found.shape == (3, 5)
+    assert found.shape == (4, 5)
+
+
+ARCHITECTURES = {  # where the final norm is, how positions are counted, and what happens after the head
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2},
+    "opt": {"ffn_dim": 16, "word_embed_proj_dim": 16},
+    "gpt_neox": {},
+    "phi": {},
+    "mistral": {"num_key_value_heads": 1, "sliding_window": 4},
+    "granite": {"logits_scaling": 3.0},
+    "cohere": {"logit_scale": 0.25},
+    "gemma2": {"num_key_value_heads": 1, "head_dim": 8, "final_logit_softcapping": 0.5, "sliding_window": 4},
+}
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+@pytest.mark.parametrize("normed", [False, True])
+def test_every_architecture_is_read_alike(kind, normed):
+    shape = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **shape | ARCHITECTURES[kind])).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4).add_(0.1 * torch.randn_like(weight))
+    engine, prompts = CausalModel(model), [[3, 4, 5], [6, 7, 8, 9] * 5, [10]]
+    together = layer_logits(engine, prompts, TWO_DIGITS, normed)
+    alone = np.concatenate([layer_logits(engine, [prompt], TWO_DIGITS, normed) for prompt in prompts])
+    assert together.shape == (3, 3, 3) and np.abs(together - alone).max() < NEAR
+    assert np.ptp(alone[:, 1:], axis=0).min() > 10 * NEAR
+    with torch.inference_mode():
+        own = [model(torch.tensor([prompt])).logits[0, -1, 12].item() for prompt in prompts]
+    assert np.abs(together[:, -1, 1] - own).max() < NEAR  # the score of one token
 
 
 @pytest.mark.parametrize("copies", [True, False])
@@ -182,19 +214,6 @@ def test_verdicts_of_pairs_are_read_from_layers_too():
     plan = plan_of({"first": "[[A]]", "second": "[[B]]", "tie": "[[C]]"}, tokens.reply_tokens)
     found = distribution(layer_logits(engine, [[9, 10]], plan), [0, 0, 1])[0]
     assert found == pytest.approx(list(plan.weights(engine.logprobs([[9, 10]], plan, 99)[0]).values()), abs=NEAR)
-
-
-def test_capped_logits_are_capped_at_every_layer():
-    from transformers import Gemma2Config, Gemma2ForCausalLM
-
-    torch.manual_seed(0)
-    shape = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "head_dim": 8}
-    config = Gemma2Config(**shape, num_attention_heads=2, num_key_value_heads=1, final_logit_softcapping=0.5)
-    model = Gemma2ForCausalLM(config).eval()
-    with torch.no_grad():
-        model.lm_head.weight.mul_(20)
-    found = layer_logits(CausalModel(model), [[3, 4, 5], [6] * 20], IDS_PLAN)
-    assert 0.3 < np.abs(found).max() <= 0.5
 
 
 def test_a_head_that_is_not_all_there_is_is_found_out():

@@ -5,6 +5,6 @@ the score tokens are then weighted over layers, and the expected score is taken 
 2508.03550). Layers are numbered as in `judgekit.representations`: 0 is the embedding output, and the last one has been
 through the final norm.
 
-`scale` says which tokens are scores, `reading` runs the model, `aggregation` and `weights` make scores of logits, and
-`evaluation` holds them against people's.
+`scale` says which tokens are scores, `head` and `reading` run the model, `aggregation` makes scores of logits,
+`weights` learns from `rated` items how much each layer counts, and `evaluation` holds scores against people's.
 """
