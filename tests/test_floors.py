@@ -27,7 +27,7 @@ FLOORS = [
     },
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes"},
     {"judges", "catalogue"},
-    {"representations"},  # above the judges: it reads models through their loaders and batches
+    {"representations", "layers"},  # above the judges: they read models through their loaders and batches
     {"scoring", "training", "resources"},
     {
         "bias",

@@ -134,38 +134,58 @@ class CausalModel:
         )
         first = out.logits[:, -1].float().log_softmax(-1)
         sums = first[:, [path[0] for path in plan.paths]].double()
-        if plan.branches:
-            for part in parts(len(prompts), len(plan.branches) * mask.shape[1], budget):
-                if copyable(cache):
-                    later = self.after_cache(selected(cache, part.to(ids.device)), mask[part], plan.branches)
-                else:
-                    later = self.after_reading([sequences[row] for row in part.tolist()], plan.branches)
-                sums[part] += path_sums(later, plan).to(sums)
+        for part in parts(len(prompts), len(plan.branches) * mask.shape[1], budget) if plan.branches else ():
+            out = self.after(part, cache, mask, sequences, plan.branches)
+            later = out.logits.float().log_softmax(-1).unflatten(0, (len(part), len(plan.branches)))
+            sums[part] += path_sums(later, plan).to(sums)
         return sums.tolist()
 
-    def after_cache(self, cache, mask, branches):
-        """Log-probabilities after each token of each branch, shape (rows, branches, tokens, vocabulary)."""
+    def after(self, rows, cache, mask, sequences, branches, **more):
+        """What the model gives after each token of each branch, for some rows of a batch that has been read.
+
+        Parameters
+        ----------
+        rows : torch.Tensor of int
+        cache, mask
+            Of the whole batch, after it was read; the cache is left as it is.
+        sequences : list of list of int
+            The batch, with what is shared.
+        branches : sequence of sequence of int
+        **more
+            For the model.
+
+        Returns
+        -------
+        transformers.modeling_outputs.CausalLMOutputWithPast
+            Row by row, the branches of each together; the last columns belong to the longest branch, and shorter ones
+            are followed by padding.
+        """
+        if copyable(cache):
+            return self.after_cache(selected(cache, rows.to(mask.device)), mask[rows], branches, **more)
+        return self.after_reading([sequences[row] for row in rows.tolist()], branches, **more)
+
+    def after_cache(self, cache, mask, branches, **more):
+        """`after` where the cache holds what stands before the branches."""
         n, longest = len(mask), max(map(len, branches))
         cache.batch_repeat_interleave(len(branches))
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
         ids = torch.tensor(padded, device=mask.device).repeat(n, 1)
         mask = torch.cat([mask.repeat_interleave(len(branches), 0), torch.ones_like(ids)], dim=1)
-        out = self.forward(
+        return self.forward(
             ids,
             longest,
             attention_mask=mask,
             position_ids=positions(mask)[:, -longest:],
             past_key_values=cache,
+            **more,
         )
-        return out.logits.float().log_softmax(-1).view(n, len(branches), longest, -1)
 
-    def after_reading(self, sequences, branches):
-        """The same where a cache cannot be copied: every branch is read with all that stands before it."""
+    def after_reading(self, sequences, branches, **more):
+        """`after` where a cache cannot be copied: every branch is read with all that stands before it."""
         longest = max(map(len, branches))
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
         ids, mask, _ = self.rows([[*sequence, *branch] for sequence in sequences for branch in padded])
-        out = self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask), use_cache=False)
-        return out.logits.float().log_softmax(-1).view(len(sequences), len(branches), longest, -1)
+        return self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask), use_cache=False, **more)
 
 
 def positions(mask):

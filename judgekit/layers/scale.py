@@ -1,0 +1,100 @@
+"""Which tokens say a score: from a scale and the words around a score to a plan of token ids."""
+
+import numbers
+
+from judgekit.judges.one_pass import plan_of
+
+
+def checked_scores(scores):
+    """A scale as a tuple of whole numbers.
+
+    Raises
+    ------
+    ValueError
+        If it has fewer than two scores, or they are not whole and ascending.
+    """
+    scores = tuple(scores)
+    if not all(isinstance(score, numbers.Integral) and not isinstance(score, bool) for score in scores):
+        raise ValueError(f"a scale has whole scores, not {list(scores)}")
+    scores = tuple(map(int, scores))
+    if len(scores) < 2 or list(scores) != sorted(set(scores)):
+        raise ValueError(f"a scale has two scores or more, ascending, not {list(scores)}")
+    return scores
+
+
+def score_plan(scores, tokenise, reply="{score}"):
+    """The token ids to look at for the scores of a scale.
+
+    Parameters
+    ----------
+    scores : sequence of int
+        Ascending, e.g. ``range(1, 6)``.
+    tokenise : callable
+        From a text to token ids and, for each, where it ends in the text
+        (`judgekit.judges.chat_tokens.ChatTokenizer.reply_tokens`).
+    reply : str
+        What the model is taken to write, with ``{score}`` in it: ``"{score}"``, ``"Rating: [[{score}]]"``. All that
+        stands before the score is put into its mouth.
+
+    Returns
+    -------
+    judgekit.judges.one_pass.Plan
+        ``names`` are the scores.
+
+    Raises
+    ------
+    ValueError
+        If the scale is none, the reply does not hold ``{score}`` exactly once, or the tokens of one score begin those
+        of another (``1`` and ``10`` where digits are tokens of their own): something must follow the score then,
+        whose probability tells them apart.
+
+    Notes
+    -----
+    Several tokens per score are handled as in `judgekit.judges.one_pass`. The published code has one token id per
+    score, and so no scale beyond 9 with a tokenizer that splits numbers into digits.
+    """
+    scores = checked_scores(scores)
+    if reply.count("{score}") != 1:
+        raise ValueError(f"the reply {reply!r} must hold {{score}} exactly once")
+    plan = plan_of({score: reply.replace("{score}", str(score)) for score in scores}, tokenise)
+    for score, path in zip(scores, plan.paths, strict=True):
+        longer = [other for other, ids in zip(scores, plan.paths, strict=True) if ids[: len(path)] == path]
+        if len(longer) > 1:
+            raise ValueError(
+                f"the tokens of {reply.replace('{score}', str(score))!r} begin those of {longer[-1]}: let something "
+                f"follow the score, e.g. '{reply}.' or '[[{{score}}]]'"
+            )
+    return plan
+
+
+def score_place(written, plan):
+    """Where a completion says its last score.
+
+    Parameters
+    ----------
+    written : sequence of int
+        Token ids of the completion.
+    plan : judgekit.judges.one_pass.Plan
+
+    Returns
+    -------
+    int or None
+        Place of the first token of the last score, with what the plan puts before it; None where there is none.
+
+    Notes
+    -----
+    The published code looks for score tokens from the end, too. Tokens of one digit are found inside longer numbers:
+    with a scale from 1 to 5, a completion that ends in "of 10" says 1. Words around the score, in the plan, avoid it.
+
+    Examples
+    --------
+    >>> from judgekit.judges.one_pass import Plan
+    >>> plan = Plan((1, 2), ("1", "2"), (), ((11,), (12,)))
+    >>> score_place([30, 11, 7, 12, 4], plan), score_place([30, 7], plan)
+    (3, None)
+    """
+    wanted = [(*plan.forced, *path) for path in plan.paths]
+    for place in reversed(range(len(written))):
+        if any(tuple(written[place : place + len(ids)]) == ids for ids in wanted):
+            return place
+    return None

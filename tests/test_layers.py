@@ -1,0 +1,546 @@
+"""Layer-wise logits of score tokens: equal to the published code's, free of padding; weights; order and calibration."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from seeded_causal import N_TRAIN, SCORE_IDS, seeded_model, seeded_prompts
+from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from judgekit.judges import causal_model
+from judgekit.judges.causal_model import CausalModel
+from judgekit.judges.chat_tokens import ChatTokenizer
+from judgekit.judges.one_pass import Plan, plan_of
+from judgekit.judges.settings import JudgeUnavailable
+from judgekit.layers.aggregation import OVER, aggregated_scores, distribution, expected_score, modal_score
+from judgekit.layers.evaluation import calibration_error, differences, evaluated
+from judgekit.layers.head import ScoreHead, final_norm
+from judgekit.layers.rated import soft_target
+from judgekit.layers.reading import LayerReader, layer_logits, written_up_to
+from judgekit.layers.scale import score_plan
+from judgekit.layers.weights import cross_fitted, fit_weights, published_weights
+
+NEAR = 1e-4
+SCALE = (1, 2, 3, 4, 5)
+REFERENCE = json.loads((Path(__file__).parent / "layers_reference.json").read_text(encoding="utf-8"))
+IDS_PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
+TWO_DIGITS = Plan((1, 2, 10), ("1.", "2", "10."), (), ((11, 13), (12,), (11, 14)))
+ASKED = [
+    [{"role": "user", "content": text}]
+    for text in ("Rate the response.", "How good is this?\n\n" + "It is better. " * 30, "2 + 2 = 5", "<|im_end|>\ud800")
+]
+
+
+# ---------------------------------------------------------------- the published code
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """What this package makes of the seeded model: completions, and logits of all layers."""
+    engine, (prompts, _) = CausalModel(seeded_model()), seeded_prompts()
+    completions = engine.generate(prompts, 10)
+    return completions, layer_logits(engine, written_up_to(prompts, completions, IDS_PLAN), IDS_PLAN)
+
+
+@pytest.fixture(scope="module")
+def train_test(ours):
+    """Logits and labels of the rows with a score, as training and test part."""
+    logits, labels = ours[1], np.array(seeded_prompts()[1])
+    there = [row for row in range(len(logits)) if not np.isnan(logits[row]).any()]
+    train, test = ([row for row in there if (row < N_TRAIN) is first] for first in (True, False))
+    return logits[train], labels[train], logits[test], labels[test]
+
+
+def test_logits_of_every_layer_are_the_published_ones(ours):
+    completions, logits = ours
+    assert completions == REFERENCE["completions"]
+    missing = [row is None for row in REFERENCE["logits"]]
+    assert 5 < sum(missing) < len(missing) - 5
+    assert np.isnan(logits).all((1, 2)).tolist() == missing
+    wanted = np.array([row for row in REFERENCE["logits"] if row is not None])
+    assert np.abs(logits[~np.array(missing)] - wanted).max() < NEAR
+
+
+def test_scores_of_the_last_layer_are_the_published_ones(ours):
+    found = aggregated_scores(ours[1], SCALE)
+    for name in ("vscore", "escore"):
+        assert np.nan_to_num(found[name], nan=-1) == pytest.approx(np.array(REFERENCE[name]), abs=NEAR)
+
+
+def test_weights_of_one_epoch_are_the_published_ones(train_test):
+    logits, labels, *_ = train_test
+    mixed = published_weights(logits, labels, SCALE)
+    assert mixed.values == pytest.approx([*REFERENCE["weights_mixed_without_last"], 0], abs=NEAR)
+    entropy = published_weights(logits, labels, SCALE, "cross_entropy", last=True, batch_size=8)
+    assert entropy.values == pytest.approx(REFERENCE["weights_cross_entropy_with_last"], abs=NEAR)
+    assert np.ptp(mixed.values[:-1]) > 100 * NEAR, "weights that stayed where they started would prove nothing"
+
+
+def test_every_aggregate_of_test_rows_is_the_published_one(train_test):
+    logits, labels, test, test_labels = train_test
+    learned = published_weights(logits, labels, SCALE).values
+    found = aggregated_scores(test, SCALE, learned, last=False)
+    summed = distribution(test, [1, 1, 1, 0], "double_softmax")  # the published code sums here, and does not average
+    pairs = {
+        "direct_score": found["vscore"],
+        "e_score": found["escore"],
+        "lager_w": found["learned"],
+        "lager_wo": found["uniform"],
+        "logits_agg_max_score": found["uniform_argmax"],
+        "logits_agg_weighted_max_score": found["learned_argmax"],
+        "prob_weighted_agg_e_score": found["learned_double_softmax"],
+        "prob_weighted_agg_max_score": found["learned_double_softmax_argmax"],
+        "prob_agg_e_score": expected_score(summed, SCALE),
+        "prob_agg_max_score": modal_score(summed, SCALE),
+        "human": test_labels,
+    }
+    assert set(pairs) == set(REFERENCE["test_scores"])
+    for name, values in pairs.items():
+        assert values == pytest.approx(np.array(REFERENCE["test_scores"][name]), abs=NEAR), name
+
+
+# ---------------------------------------------------------------- reading
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("qwen3"))
+
+
+@pytest.fixture(scope="module")
+def reader(folder):
+    return LayerReader(str(folder))
+
+
+def engine_of(digits_alone=True, kind="qwen3", **more):
+    tokenizer = tiny_tokenizer(digits_alone)
+    return CausalModel(tiny_model(tokenizer, kind, **more), pad=tokenizer.pad_token_id), ChatTokenizer(tokenizer)
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("scores", [SCALE, range(1, 11)])
+def test_neither_padding_nor_batch_matters(normed, scores):
+    engine, tokens = engine_of()
+    plan = score_plan(scores, tokens.reply_tokens, "Rating: [[{score}]]")
+    assert bool(plan.branches) is (len(scores) == 10)
+    prompts = [[*range(9, 9 + length)] for length in (1, 60, 7, 23)]
+    alone = np.concatenate([layer_logits(engine, [prompt], plan, normed) for prompt in prompts])
+    together = layer_logits(engine, prompts, plan, normed)
+    assert np.abs(together - alone).max() < NEAR
+    assert np.abs(layer_logits(engine, prompts[::-1], plan, normed, batch_tokens=1)[::-1] - alone).max() < NEAR
+    assert np.ptp(alone[:, 1:], axis=0).min() > 100 * NEAR, "prompts that give the same would prove nothing"
+
+
+def test_a_beginning_in_common_is_read_once_and_changes_nothing():
+    engine, tokens = engine_of()
+    plan = score_plan(range(1, 11), tokens.reply_tokens, "[[{score}]]")
+    prompts = [[*range(9, 40), last] for last in (50, 51, 52)]
+    together = layer_logits(engine, prompts, plan)
+    assert len(engine.start) == 31
+    alone = np.concatenate([layer_logits(engine, [prompt], plan) for prompt in prompts])
+    assert engine.start == () and np.abs(together - alone).max() < NEAR
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_layers_are_the_hidden_states_under_the_head(normed):
+    model, prompt, ids = seeded_model(), [5, 6, 7, 8], list(SCORE_IDS)
+    found = layer_logits(CausalModel(model), [prompt], IDS_PLAN, normed)[0]
+    with torch.inference_mode():
+        states = [layer[0, -1] for layer in model(torch.tensor([prompt]), output_hidden_states=True).hidden_states]
+        wanted = [model.lm_head(model.model.norm(s) if normed else s)[ids] for s in states[:-1]]
+        wanted.append(model.lm_head(states[-1])[ids])
+    assert np.abs(found - torch.stack(wanted).numpy()).max() < NEAR
+    assert found.shape == (4, 5)
+
+
+ARCHITECTURES = {  # where the final norm is, how positions are counted, and what happens after the head
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2},
+    "opt": {"ffn_dim": 16, "word_embed_proj_dim": 16},
+    "gpt_neox": {},
+    "phi": {},
+    "mistral": {"num_key_value_heads": 1, "sliding_window": 4},
+    "granite": {"logits_scaling": 3.0},
+    "cohere": {"logit_scale": 0.25},
+    "gemma2": {"num_key_value_heads": 1, "head_dim": 8, "final_logit_softcapping": 0.5, "sliding_window": 4},
+}
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+@pytest.mark.parametrize("normed", [False, True])
+def test_every_architecture_is_read_alike(kind, normed):
+    shape = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **shape | ARCHITECTURES[kind])).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4).add_(0.1 * torch.randn_like(weight))
+    engine, prompts = CausalModel(model), [[3, 4, 5], [6, 7, 8, 9] * 5, [10]]
+    together = layer_logits(engine, prompts, TWO_DIGITS, normed)
+    alone = np.concatenate([layer_logits(engine, [prompt], TWO_DIGITS, normed) for prompt in prompts])
+    assert together.shape == (3, 3, 3) and np.abs(together - alone).max() < NEAR
+    assert np.ptp(alone[:, 1:], axis=0).min() > 10 * NEAR
+    with torch.inference_mode():
+        own = [model(torch.tensor([prompt])).logits[0, -1, 12].item() for prompt in prompts]
+    assert np.abs(together[:, -1, 1] - own).max() < NEAR  # the score of one token
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypatch, copies):
+    engine, tokens = engine_of()
+    monkeypatch.setattr(causal_model, "copyable", lambda cache: copies)
+    plan = score_plan(range(1, 11), tokens.reply_tokens, "Rating: [[{score}]]")
+    prompts = [[9, 10, 11], [12, 13, 14, 15, 16]]
+    found = layer_logits(engine, prompts, plan)
+    last = distribution(found, [0, 0, 1])
+    for row, logprobs in zip(last, engine.logprobs(prompts, plan, 4096), strict=True):
+        assert row == pytest.approx(list(plan.weights(logprobs).values()), abs=NEAR)
+    # below the last layer: the same sum of log-probabilities, with the whole path read by the bare model
+    ten = plan.paths[9]
+    ids = torch.tensor([[*prompts[0], *plan.forced, *ten]])
+    with torch.inference_mode():
+        state = engine.model(ids, output_hidden_states=True).hidden_states[1][0, -len(ten) - 1 : -1]
+        logits = engine.model.lm_head(state)
+    wanted = logits[0, ten[0]] + sum(logits[n].log_softmax(-1)[ten[n]] for n in range(1, len(ten)))
+    assert len(ten) > 1 and found[0, 1, 9] == pytest.approx(float(wanted), abs=NEAR)
+
+
+def test_verdicts_of_pairs_are_read_from_layers_too():
+    engine, tokens = engine_of()
+    plan = plan_of({"first": "[[A]]", "second": "[[B]]", "tie": "[[C]]"}, tokens.reply_tokens)
+    found = distribution(layer_logits(engine, [[9, 10]], plan), [0, 0, 1])[0]
+    assert found == pytest.approx(list(plan.weights(engine.logprobs([[9, 10]], plan, 99)[0]).values()), abs=NEAR)
+
+
+def test_a_head_that_is_not_all_there_is_is_found_out():
+    engine, _ = engine_of()
+    engine.model.lm_head.register_forward_hook(lambda module, inputs, logits: 2 * logits)
+    with pytest.raises(ValueError, match="are not its output head"):
+        layer_logits(engine, [[3, 4]], IDS_PLAN)
+
+
+def test_a_model_without_a_final_norm_says_so():
+    engine, _ = engine_of()
+    engine.model.model.scaling_at_the_end = engine.model.model.norm
+    named = layer_logits(engine, [[3, 4]], IDS_PLAN, normed=True)
+    model = engine.model
+    with pytest.raises(ValueError, match="Qwen3ForCausalLM has no final norm called nothing"):
+        ScoreHead(model, normed=True, norm="nothing")
+    assert final_norm(model, "scaling_at_the_end") is model.model.norm
+    usual, model.model.norm = model.model.norm, None
+    with pytest.raises(ValueError, match=r"no final norm.*normed=False"):
+        layer_logits(engine, [[3, 4]], IDS_PLAN, normed=True)
+    model.model.norm = usual
+    assert np.array_equal(layer_logits(engine, [[3, 4]], IDS_PLAN, normed=True, norm="scaling_at_the_end"), named)
+
+
+def test_a_model_without_an_output_head_says_so():
+    model = seeded_model()
+    model.get_output_embeddings = lambda: None
+    with pytest.raises(ValueError, match="no output head"):
+        ScoreHead(model)
+
+
+def test_damaged_weights_and_empty_prompts_are_refused():
+    engine, _ = engine_of()
+    with pytest.raises(ValueError, match="prompt 1 has no tokens"):
+        layer_logits(engine, [[3], []], IDS_PLAN)
+    with torch.no_grad():
+        engine.model.lm_head.weight[SCORE_IDS[0]] = torch.nan
+    with pytest.raises(ValueError, match="not finite"):
+        layer_logits(engine, [[3, 4]], IDS_PLAN)
+
+
+def test_nothing_to_read_is_no_number():
+    engine, _ = engine_of()
+    assert layer_logits(engine, [], IDS_PLAN).shape == (0, 3, 5)
+    assert np.isnan(layer_logits(engine, [None, [3]], IDS_PLAN)).all((1, 2)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("max_new_tokens", [None, 6])
+def test_a_reader_asks_conversations(reader, max_new_tokens):
+    plan = reader.plan(SCALE)
+    found = reader.logits(ASKED[:3], plan, max_new_tokens=max_new_tokens)
+    assert found.shape == (3, 3, 5)
+    prompts = [reader.tokens.ids(messages) for messages in ASKED[:3]]
+    if max_new_tokens:
+        prompts = written_up_to(prompts, [reader.write([prompt], 6)[0] for prompt in prompts], plan)
+    assert found == pytest.approx(layer_logits(reader.engine, prompts, plan), abs=NEAR, nan_ok=True)
+
+
+def test_hostile_texts_are_read_as_text(reader):
+    found = reader.logits(ASKED, reader.plan(SCALE))
+    assert np.isfinite(found).all()
+    ended = [[{"role": "user", "content": "<|im_end|>?"}]]  # no end of a message, and no surrogate
+    assert np.abs(found[3] - reader.logits(ended, reader.plan(SCALE))[0]).max() < NEAR
+    ids = reader.tokens.ids(ended[0])
+    assert ids.count(reader.tokens.tokenizer.eos_token_id) == 1
+
+
+@pytest.mark.parametrize(
+    "conversation", ["Rate this.", [], ["Rate this."], [{"role": "user"}], [{"role": "user", "content": None}], None]
+)
+def test_what_is_no_conversation_is_refused(reader, conversation):
+    with pytest.raises(ValueError, match="conversation 1 "):
+        reader.logits([ASKED[0], conversation], reader.plan(SCALE))
+
+
+def test_a_conversation_that_does_not_fit_is_refused(folder):
+    reader = LayerReader(str(folder))
+    reader.room = 40
+    with pytest.raises(ValueError, match=r"conversation 1 has .* 40 positions"):
+        reader.logits(ASKED[:2], reader.plan(SCALE))
+
+
+def test_no_model_and_no_precision_are_refused(folder, tmp_path):
+    with pytest.raises(JudgeUnavailable):
+        LayerReader(str(tmp_path))
+    with pytest.raises(JudgeUnavailable, match="dtype='int8'"):
+        LayerReader(str(folder), dtype="int8")
+
+
+# ---------------------------------------------------------------- scales
+
+
+@pytest.mark.parametrize("scores", [(), (3,), (2, 1), (1, 1, 2), (1, 2.5), (True, 2), "12"])
+def test_what_is_no_scale_is_refused(scores):
+    with pytest.raises(ValueError, match="a scale has"):
+        score_plan(scores, ChatTokenizer(tiny_tokenizer()).reply_tokens)
+
+
+def test_a_score_that_begins_another_needs_something_after_it():
+    tokenise = ChatTokenizer(tiny_tokenizer()).reply_tokens
+    with pytest.raises(ValueError, match="begin those of 10: let something follow"):
+        score_plan(range(1, 11), tokenise)
+    assert (
+        score_plan(range(1, 11), tokenise, "{score}.").paths[9][:2]
+        != score_plan(range(1, 11), tokenise, "{score}.").paths[0]
+    )
+    whole = score_plan(
+        range(1, 11), ChatTokenizer(tiny_tokenizer(digits_alone=False)).reply_tokens, "Rating: [[{score}]]"
+    )
+    assert whole.names == tuple(range(1, 11))
+
+
+@pytest.mark.parametrize("reply", ["Rating:", "{score} of {score}"])
+def test_a_reply_holds_one_score(reply):
+    with pytest.raises(ValueError, match="exactly once"):
+        score_plan(SCALE, ChatTokenizer(tiny_tokenizer()).reply_tokens, reply)
+
+
+# ---------------------------------------------------------------- aggregation
+
+
+def test_logits_shapes_scales_and_weights_must_fit():
+    logits = np.zeros((2, 3, 5))
+    for wrong in (
+        lambda: aggregated_scores(logits, (1, 2, 3)),
+        lambda: aggregated_scores(logits[0], SCALE),
+        lambda: aggregated_scores(logits, SCALE, learned=[0.5, 0.5]),
+        lambda: aggregated_scores(logits[:, :1], SCALE, last=False),
+        lambda: distribution(logits, [1, -1, 1]),
+        lambda: distribution(logits, [0, 0, 0]),
+        lambda: distribution(logits, [1, np.nan, 1]),
+        lambda: distribution(logits, [1, 1, 1], over="scores"),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_a_missing_row_stays_missing_and_touches_no_other(over):
+    logits = np.random.default_rng(0).normal(size=(3, 2, 5))
+    whole = distribution(logits, [0.3, 0.7], over)
+    logits[1] = np.nan
+    found = distribution(logits, [0.3, 0.7], over)
+    assert np.isnan(found[1]).all() and np.array_equal(found[[0, 2]], whole[[0, 2]])
+    assert np.isnan(modal_score(found, SCALE)).tolist() == [False, True, False]
+    assert whole.sum(1) == pytest.approx(1)
+
+
+def test_huge_logits_stay_probabilities():
+    found = distribution(np.array([[[1e4, -1e4, 0.0], [5e3, 0.0, 1e4]]]), [0.5, 0.5])
+    assert found.tolist() == [[1.0, 0.0, 0.0]]
+
+
+# ---------------------------------------------------------------- weights
+
+
+def planted(n=1500, weights=(0.1, 0.0, 0.6, 0.3), seed=0):
+    """Logits of independent layers, and labels drawn from their average under planted weights."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(scale=3, size=(n, len(weights), 5))
+    odds = distribution(logits, weights)
+    return logits, (odds.cumsum(1) < rng.random((n, 1))).sum(1) + 1, np.array(weights)
+
+
+@pytest.mark.parametrize("loss", ["mixed", "cross_entropy"])
+def test_planted_weights_are_found_again(loss):
+    logits, labels, weights = planted()
+    found = fit_weights(logits, labels, SCALE, loss)
+    assert np.abs(np.array(found.values) - weights).max() < 0.06
+    assert found == fit_weights(logits, labels, SCALE, loss)  # nothing is drawn
+    order = np.random.default_rng(1).permutation(len(labels))
+    assert fit_weights(logits[order], labels[order], SCALE, loss).values == pytest.approx(found.values, abs=1e-3)
+    brief = published_weights(logits, labels, SCALE, loss, last=True)
+    assert found.training_loss < brief.training_loss
+
+
+def test_without_the_last_layer_it_has_no_weight():
+    logits, labels, _ = planted(n=300)
+    found = fit_weights(logits, labels, SCALE, last=False)
+    assert found.values[-1] == 0 and sum(found.values) == pytest.approx(1)
+    logits[:, -1] = 1e6
+    assert fit_weights(logits, labels, SCALE, last=False).values == found.values
+
+
+def test_one_epoch_leaves_the_random_numbers_of_others_alone():
+    logits, labels, _ = planted(n=40)
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    first = published_weights(logits, labels, SCALE)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(6)
+    assert published_weights(logits, labels, SCALE) == first
+
+
+def test_fractional_labels_are_not_cut_off():
+    assert soft_target([3.75], SCALE).tolist() == [[0, 0, 0.25, 0.75, 0]]
+    assert soft_target([1, 9], (1, 5, 9)).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": np.arange(6.0)}, "labels from 0 to 5 on a scale from 1 to 5"),
+        ({"labels": np.ones(5)}, "labels of shape"),
+        ({"labels": np.array([1, 2, 3, 4, 5, np.nan])}, "missing"),
+        ({"scores": range(1, 10)}, "5 scores, but the scale has 9"),
+        ({"loss": "mae"}, "loss='mae'"),
+        ({"logits": np.full((6, 3, 5), np.nan)}, "missing"),
+        ({"logits": np.zeros((6, 1, 5)), "last": False}, "there is none"),
+        ({"logits": np.zeros((0, 3, 5)), "labels": np.zeros(0)}, "for 0 items"),
+    ],
+)
+@pytest.mark.parametrize("fit", [fit_weights, published_weights])
+def test_what_is_no_training_material_is_refused(fit, change, said):
+    given = {"logits": np.zeros((6, 3, 5)), "labels": np.ones(6), "scores": SCALE} | change
+    with pytest.raises(ValueError, match=said):
+        fit(**given)
+
+
+def test_weights_are_refused_other_layers_and_scales():
+    logits, labels, _ = planted(n=50)
+    weights = fit_weights(logits, labels, SCALE)
+    for wrong in (logits[:, :3], logits[:, :, :4]):
+        with pytest.raises(ValueError):
+            weights.expected_scores(wrong)
+
+
+@pytest.mark.parametrize("fit", [fit_weights, published_weights])
+def test_no_row_of_a_question_has_a_say_in_its_weights(fit):
+    logits, labels, _ = planted(n=60)
+    clusters = [f"q{row // 2}" for row in range(60)]
+    predicted, weights = cross_fitted(logits, labels, clusters, SCALE, fit=fit)
+    assert len(weights) == 5 and np.isfinite(predicted).all()
+    for question in ("q0", "q7", "q29"):
+        rows = [row for row, name in enumerate(clusters) if name == question]
+        other = labels.copy()
+        other[rows] = 6 - other[rows]
+        other[rows[0]] = 1
+        changed, _ = cross_fitted(logits, other, clusters, SCALE, fit=fit)
+        assert np.array_equal(changed[rows], predicted[rows])
+        assert not np.array_equal(changed, predicted), "labels must matter to the other folds"
+        moved = logits.copy()
+        moved[rows[1]] *= -1
+        assert cross_fitted(moved, labels, clusters, SCALE, fit=fit)[0][rows[0]] == predicted[rows[0]]
+
+
+def test_rows_without_a_score_train_nothing_and_get_none():
+    logits, labels, _ = planted(n=40)
+    clusters = np.arange(40)
+    logits[3] = np.nan
+    predicted, _ = cross_fitted(logits, labels, clusters, SCALE)
+    other = np.where(np.arange(40) == 3, 6 - labels, labels)
+    assert np.flatnonzero(np.isnan(predicted)).tolist() == [3]
+    again, _ = cross_fitted(logits, other, clusters, SCALE)
+    assert np.array_equal(again, predicted, equal_nan=True)
+    with pytest.raises(ValueError, match="2 questions cannot be cut into 5 folds"):
+        cross_fitted(logits, labels, ["a", "b"] * 20, SCALE)
+    with pytest.raises(ValueError, match="40 items, 39 labels"):
+        cross_fitted(logits, labels[1:], clusters, SCALE)
+
+
+# ---------------------------------------------------------------- evaluation
+
+
+@pytest.fixture(scope="module")
+def rated():
+    """Labels, and scores that follow them with noise."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(1, 6, size=80).astype(float)
+    return labels, np.clip(labels + rng.normal(size=80), 1, 5), [f"q{row // 4}" for row in range(80)]
+
+
+def test_correlations_and_errors_are_scipys(rated):
+    labels, predicted, clusters = rated
+    found = evaluated(predicted, labels, clusters, SCALE, n_boot=200)
+    assert found["pearson"][0] == pytest.approx(stats.pearsonr(predicted, labels)[0])
+    assert found["spearman"][0] == pytest.approx(stats.spearmanr(predicted, labels)[0])
+    assert found["kendall"][0] == pytest.approx(stats.kendalltau(predicted, labels)[0])
+    assert found["absolute_error"][0] == pytest.approx(np.abs(predicted - labels).mean())
+    bins = np.minimum(((predicted - 1) / 4 * 10).astype(int), 9)
+    gaps = [np.abs((predicted - labels)[bins == b].sum()) for b in range(10)]
+    assert found["calibration_error"][0] == pytest.approx(sum(gaps) / 80 / 4)
+    assert found["coverage"] == (1, 1, 1)
+    for value, low, high in found.values():
+        assert low <= value <= high
+    again = evaluated(predicted, labels, clusters, SCALE, n_boot=200)
+    assert again == found
+
+
+def test_shrinking_to_the_middle_spoils_calibration_and_no_correlation(rated):
+    labels, _, clusters = rated
+    found = differences(3 + (labels - 3) / 4, labels, labels, clusters, SCALE, n_boot=100)
+    for name in ("pearson", "spearman", "kendall"):
+        assert found[name] == pytest.approx((0, 0, 0), abs=1e-9)
+    assert found["calibration_error"][1] > 0.1 and found["absolute_error"][1] > 0.5
+    assert calibration_error(labels, labels, SCALE) == 0
+
+
+def test_questions_are_resampled_not_items(rated):
+    labels, predicted, _ = rated
+    items = np.arange(80)
+    twice = [np.tile(side, 4) for side in (predicted, labels, items)]
+    apart = evaluated(twice[0], twice[1], np.arange(320), SCALE, n_boot=300)["pearson"]
+    together = evaluated(twice[0], twice[1], twice[2], SCALE, n_boot=300)["pearson"]
+    assert together[2] - together[1] > 1.5 * (apart[2] - apart[1])
+
+
+def test_items_without_a_score_lower_coverage_only(rated):
+    labels, predicted, clusters = rated
+    holed = predicted.copy()
+    holed[:8] = np.nan
+    found = evaluated(holed, labels, clusters, SCALE, n_boot=50)
+    rest = evaluated(predicted[8:], labels[8:], clusters[8:], SCALE, n_boot=50)
+    assert found["coverage"][0] == pytest.approx(0.9)
+    assert found["kendall"][0] == rest["kendall"][0]
+    both = differences(holed, predicted, labels, clusters, SCALE, n_boot=50)
+    assert both["pearson"] == (0, 0, 0)
+
+
+def test_what_cannot_be_evaluated_is_refused(rated):
+    labels, predicted, clusters = rated
+    for wrong, said in (
+        ((predicted * 2, labels, clusters), "predicted scores from"),
+        ((predicted, labels * 2, clusters), "labels from"),
+        ((predicted[1:], labels, clusters), "different lengths"),
+        ((predicted, np.where(labels == 1, np.nan, labels), clusters), "a label is missing"),
+        ((np.full(80, np.nan), labels, clusters), "0 of 80 items"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            evaluated(*wrong, SCALE, n_boot=20)
