@@ -8,6 +8,7 @@ from scipy.stats import rankdata
 from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
 from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge
+from judgekit.metrics import pearson
 from judgekit.records import LABELS
 from judgekit.results import Number
 
@@ -99,13 +100,6 @@ def rank_agreement(scores, hits, clusters, n_boot=2000, seed=0):
         raise ValueError(f"{len(scores)} settings with {len(np.unique(scores))} different scores cannot be ranked")
     drawn = resampled_sums(cluster_sums(np.column_stack([hits.T, np.ones(hits.shape[1])]), clusters), n_boot, seed)
     accuracies = np.vstack([hits.mean(1), drawn[:, :-1] / drawn[:, -1:]])
-    found = spearman(scores, accuracies)
+    ranks = np.broadcast_to(rankdata(scores), accuracies.shape)
+    found = pearson(ranks, rankdata(accuracies, axis=1))
     return Number(float(found[0]), *percentile_interval(found[1:]), n=len(scores), spec=".2f")
-
-
-def spearman(scores, rows):
-    """Rank correlations of scores, shape (n,), with each of some rows, shape (m, n); 0 where a row is constant."""
-    ranks, each = rankdata(scores), rankdata(rows, axis=1)
-    ranks, each = ranks - ranks.mean(), each - each.mean(1, keepdims=True)
-    spread = np.sqrt((ranks**2).sum() * (each**2).sum(1))
-    return np.divide(each @ ranks, spread, out=np.zeros(len(each)), where=spread > 0)
