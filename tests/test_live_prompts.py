@@ -95,6 +95,33 @@ def test_demonstrations_are_drawn_from_training_data(server, asked):
     }
 
 
+def test_number_and_order_of_demonstrations_are_studied_side_by_side(server):
+    ways = {"none": "rules", "two": "demonstrations?shots=2", "four": "demonstrations"}
+    ways["four_back"] = "demonstrations?shots=4&shots_order=reversed"
+    evaluators = live_evaluators("tiny", ways)
+    judges = live_judges(evaluators, QUICK)
+    two, four, back = ([one.item_id for one in judges[e.judge].strategy.demonstrations] for e in evaluators[1:])
+    assert (len(two), len(four)) == (2, 4) and back == four[::-1] and set(two) < set(four)
+    pairs, store = {SET: load_set(SET)[:3]}, VerdictStore(":memory:")
+    outcomes = outcome_table(evaluators, judges, pairs, store)
+    assert set(outcomes["method"]) == set(ways)
+    assert sum(server.asked.values()) == 4 * 3 * 2, "each way is asked about every pair in both orders"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("demonstrations?many=2", "many is none of shots"),
+        ("demonstrations?shots=two", "invalid literal"),
+        ("demonstrations?shots", "bad query field"),
+        ("rules?shots=2", "only the strategy 'demonstrations'"),
+    ],
+)
+def test_wrong_demonstration_settings_name_the_method(server, asked, message):
+    with pytest.raises(ValueError, match=rf"method 'mine'.*{message}"):
+        live_judges(live_evaluators("tiny", {"mine": asked}), QUICK)
+
+
 @pytest.mark.slow
 def test_the_notebook_asks_a_live_model(server, tmp_path):
     """The notebook in a checkout of its own, so that no real store or result is touched."""

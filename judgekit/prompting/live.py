@@ -1,6 +1,7 @@
 """The same study on a model of today: strategies asked live, through the verdict store, of any compatible server."""
 
 from statistics import fmean
+from urllib.parse import parse_qsl
 
 import pandas as pd
 
@@ -25,7 +26,9 @@ def live_evaluators(model, methods):
     model : str
         As the server calls it; empty for none.
     methods : dict of str to str
-        Method, as the tables name it, to the strategy that asks in that way, e.g. ``{"vanilla": "rules-strict"}``.
+        Method, as the tables name it, to the strategy that asks in that way, e.g. ``{"vanilla": "rules-strict"}``. The
+        number and order of demonstrations may differ between methods:
+        ``{"two": "demonstrations?shots=2", "two_back": "demonstrations?shots=2&shots_order=reversed"}``.
 
     Returns
     -------
@@ -77,11 +80,36 @@ def live_judges(evaluators, settings=None):
     for one in evaluators:
         if one.judge.startswith("openai/"):
             model, _, asked = one.judge.removeprefix("openai/").partition("#")
-            shown = asked.removesuffix("-strict") == "demonstrations"
-            judges[one.judge] = (
-                shown_judge(model, asked, given, shots) if shown else load_judge(one.judge, settings=given)
-            )
+            asked, _, own = asked.partition("?")
+            if asked.removesuffix("-strict") == "demonstrations":
+                judges[one.judge] = shown_judge(model, asked, given, shots | own_shots(own, one.method))
+            elif own:
+                raise ValueError(f"method {one.method!r}: only the strategy 'demonstrations' takes '?{own}'")
+            else:
+                judges[one.judge] = load_judge(one.judge, settings=given)
     return judges
+
+
+def own_shots(text, method):
+    """The settings of `SHOTS` that one method states for itself, e.g. ``shots=2&shots_order=reversed``.
+
+    Raises
+    ------
+    ValueError
+        If one is unknown, or is no whole number where one is needed.
+
+    Examples
+    --------
+    >>> own_shots("shots=2&shots_order=reversed", "two")
+    {'shots': 2, 'shots_order': 'reversed'}
+    """
+    try:
+        stated = dict(parse_qsl(text, strict_parsing=True)) if text else {}
+        if unknown := set(stated) - set(SHOTS):
+            raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(SHOTS)}")
+        return {name: type(SHOTS[name])(value) for name, value in stated.items()}
+    except ValueError as wrong:
+        raise ValueError(f"method {method!r}, '?{text}': {wrong}") from None
 
 
 def shown_judge(model, asked, given, shots):
