@@ -12,7 +12,7 @@ import torch
 from judgekit.compare.ranking import hits_of, study_hits
 from judgekit.davidson import outcome_probabilities
 from judgekit.gate import PARAPHRASE
-from judgekit.judges import request_of
+from judgekit.judges import UnknownJudge, request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.encoder_model import TextEncoder
 from judgekit.judges.features import FeaturesJudge
@@ -786,6 +786,13 @@ def test_every_setting_keeps_its_judge(study):
             assert np.mean(hits_of(judge, VALIDATION["v"]) == np.array(hits)) >= 0.95
 
 
+def test_settings_of_a_base_without_adapters_keep_their_judges_too(made, tmp_path):
+    base = Level(replace(TINY, steps=1, r=-1, lr=1e-4))
+    run_study({(BASE, BASE): base, ("gate_strength", "open"): base.changed(share=0.0)}, made, [0], tmp_path)
+    gated, opened = (EncoderJudge(tmp_path / f"{name}-0") for name in ("base-base", "gate_strength-open"))
+    assert gated.encoder_key == opened.encoder_key and gated.config["gate"] and not opened.config["gate"]
+
+
 def test_settings_are_held_against_a_test_set_together(study):
     levels, _, folder, _ = study
     pairs, settings = {"test": load_sample("sample_natural")[:12]}, list(levels)
@@ -794,7 +801,7 @@ def test_settings_are_held_against_a_test_set_together(study):
     for row, (factor, level) in enumerate(settings):
         alone = hits_of(EncoderJudge(folder / f"{factor}-{level}-0"), pairs["test"])
         assert hits["test"][row].tolist() == alone.tolist()
-    with pytest.raises(FileNotFoundError, match="no judge here"):
+    with pytest.raises(UnknownJudge, match=r"'encoder/base-base-7': no judge\.json in"):
         study_hits(folder, settings, [7], pairs)
     with pytest.raises(ValueError, match="no label"):
         hits_of(EncoderJudge(folder / "base-base-0"), [replace(pairs["test"][0], label=None)])

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
-from judgekit.judges import request_of
-from judgekit.judges.encoder import EncoderJudge
+from judgekit.judges import load_judge, request_of
 from judgekit.metrics import pearson
 from judgekit.records import LABELS
 from judgekit.results import Number
@@ -50,7 +49,7 @@ def study_hits(folder, settings, seeds, pairs, progress=None):
 
     Raises
     ------
-    FileNotFoundError
+    judgekit.judges.UnknownJudge
         If a judge is missing: the study was run before judges were kept, or not at all.
     """
     found = {name: np.zeros((len(settings), len(kept))) for name, kept in pairs.items()}
@@ -58,7 +57,8 @@ def study_hits(folder, settings, seeds, pairs, progress=None):
     rows = list(enumerate(settings))
     for row, (factor, level) in progress(rows) if progress else rows:
         for number in seeds:
-            judge = EncoderJudge(Path(folder) / f"{factor}-{level}-{number}")
+            setting = f"{factor}-{level}-{number}"
+            judge = load_judge(f"encoder/{setting}", Path(folder) / setting)
             judge.share_embeddings(like.setdefault(judge.encoder_key, judge))
             for name, kept in pairs.items():
                 found[name][row] += hits_of(judge, kept) / len(seeds)

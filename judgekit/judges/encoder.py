@@ -36,16 +36,16 @@ def digests_of(folder, names):
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
 
 
-def folder_fingerprint(folder, bf16):
+def folder_fingerprint(digests, bf16):
     """Hash of the files, and of the numeric format, that a judge's replies depend on."""
-    digests = digests_of(folder, ("judge.json", *WEIGHTS, OTHERS))
     return fingerprint_of("encoder", FORMAT, digests, "bf16" if bf16 else "fp32")
 
 
-def encoder_key(folder, config, bf16):
+def encoder_key(digests, config, bf16):
     """Hash of what a judge's embeddings depend on."""
     parts = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
-    return fingerprint_of(digests_of(folder, WEIGHTS), [config.get(name) for name in parts], bf16)
+    weights = {name: digests[name] for name in WEIGHTS if name in digests}
+    return fingerprint_of(weights, [config.get(name) for name in parts], bf16)
 
 
 class EncoderJudge:
@@ -84,7 +84,9 @@ class EncoderJudge:
             raise ValueError(f"{folder}/judge.json: format {self.config.get('format')}; this version reads {FORMAT}")
         self.name = name or f"encoder/{folder.name}"
         self.bf16 = native_bf16() if bf16 is None else bf16
-        self.fingerprint = folder_fingerprint(folder, self.bf16)
+        digests = digests_of(folder, ("judge.json", *WEIGHTS, OTHERS))
+        self.fingerprint = folder_fingerprint(digests, self.bf16)
+        self.encoder_key = encoder_key(digests, self.config, self.bf16)
         self.batch_tokens = batch_tokens
         self.surface = SurfaceModel(self.config, folder / "judge.json")
         trained = self.config["trained"]
@@ -96,7 +98,6 @@ class EncoderJudge:
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
         self.cache = OrderedDict()
-        self.encoder_key = encoder_key(folder, self.config, self.bf16)
 
     def share_embeddings(self, other):
         """Embed no text that another judge with the same encoder has embedded, and let it do the same.

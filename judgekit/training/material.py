@@ -58,7 +58,7 @@ class Material:
         """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all.
 
         No source gives more than `PER_SOURCE` questions to a kind: sums, whose numbers show at once which response is
-        meant for which, would otherwise be half of what misleads.
+        meant for which, would otherwise be nearly half of what misleads.
         """
         options = {"per_question": per_question, "limit": limit and limit // len(kinds), "per_source": PER_SOURCE}
         made = [constructed_pairs(kind, self.bank, self.parts[part], seed, **options) for kind in kinds]

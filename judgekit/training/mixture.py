@@ -204,7 +204,8 @@ def run_level(level, material, folder, judge_folder, embedders=embedder_of, n_co
         judge = gates[level.share]
     save_encoder(reading, reader, judge if level.share else None, judge_folder)
     if recipe.r and Path(judge_folder) != Path(folder):
-        shutil.copytree(Path(folder) / "adapter", Path(judge_folder) / "adapter", dirs_exist_ok=True)
+        part = "adapter" if recipe.r > 0 else "model"
+        shutil.copytree(Path(folder) / part, Path(judge_folder) / part, dirs_exist_ok=True)
     held_out = dict(material.validation)
     for name, kinds in CONSTRUCTED.items():
         held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
