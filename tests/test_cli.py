@@ -554,7 +554,7 @@ def test_fetch_from_the_mirror(capsys):
 @pytest.fixture(scope="module")
 def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
-    from judgekit.judges.encoder_model import TextEncoder
+    from judgekit.models.encoder import TextEncoder
     from judgekit.sample import load_sample
     from judgekit.training.encoder import train_encoder
     from judgekit.training.material import make_material

@@ -9,7 +9,7 @@ import pytest
 from judgekit.paths import PACKAGE
 
 FLOORS = [
-    {"paths", "records", "progress", "escaping"},
+    {"paths", "records", "progress", "escaping", "fingerprints"},
     {
         "sources",
         "prompts",
@@ -25,9 +25,9 @@ FLOORS = [
         "gate",
         "pairfile",
     },
-    {"benchmarks", "corpora", "sample", "cleaning", "store", "probes"},
+    {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
+    {"representations", "layers"},
     {"judges", "catalogue"},
-    {"representations", "layers"},  # above the judges: they read models through their loaders and batches
     {"scoring", "training", "resources"},
     {
         "bias",

@@ -12,17 +12,17 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from judgekit.cli import main
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.batching import shared_start
-from judgekit.judges.causal_model import CausalModel, load_model
-from judgekit.judges.chat_tokens import ChatTokenizer
 from judgekit.judges.completion import Completion
 from judgekit.judges.hf import Settings
-from judgekit.judges.memory_estimate import memory_estimate
-from judgekit.judges.model_files import ModelFiles, model_files
-from judgekit.judges.one_pass import nested, plan_of
 from judgekit.judges.rounds import Rounds
-from judgekit.judges.settings import JudgeUnavailable
 from judgekit.judges.token_verdict import compared_marks
+from judgekit.models.batching import shared_start
+from judgekit.models.causal import CausalModel, load_model
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.errors import Unavailable
+from judgekit.models.files import ModelFiles, model_files
+from judgekit.models.memory_estimate import memory_estimate
+from judgekit.models.one_pass import nested, plan_of
 from judgekit.prompts import strategy_names
 from judgekit.records import PreferencePair
 from judgekit.sample import load_sample
@@ -512,16 +512,16 @@ def changed_adapter(adapter, place, **config):
 
 
 def test_adapters_that_cannot_be_used_are_told(adapter, tmp_path):
-    with pytest.raises(JudgeUnavailable, match="task_type 'SEQ_CLS'"):
+    with pytest.raises(Unavailable, match="task_type 'SEQ_CLS'"):
         judge_of(changed_adapter(adapter, tmp_path / "a", task_type="SEQ_CLS"))
-    with pytest.raises(JudgeUnavailable, match="base_model_name_or_path is missing"):
+    with pytest.raises(Unavailable, match="base_model_name_or_path is missing"):
         judge_of(changed_adapter(adapter, tmp_path / "b", base_model_name_or_path=None))
     bare = changed_adapter(adapter, tmp_path / "c")
     (bare / "adapter_model.safetensors").unlink()
-    with pytest.raises(JudgeUnavailable, match=r"adapter_model\.safetensors is missing"):
+    with pytest.raises(Unavailable, match=r"adapter_model\.safetensors is missing"):
         judge_of(bare)
     (bare / "adapter_config.json").write_text("{")
-    with pytest.raises(JudgeUnavailable, match="cannot be read"):
+    with pytest.raises(Unavailable, match="cannot be read"):
         judge_of(bare)
 
 
@@ -567,7 +567,7 @@ def test_a_hub_name_stands_for_a_commit(folder, tmp_path, monkeypatch):
     found = model_files("tiny/judge")
     assert (found.base, found.revision, found.digest) == ("tiny/judge", commit, {"hub": ["tiny/judge", commit]})
     assert model_files(f"tiny/judge@{commit}") == found
-    with pytest.raises(JudgeUnavailable, match="not to be had from the hub"):
+    with pytest.raises(Unavailable, match="not to be had from the hub"):
         model_files("tiny/judge@v2")
 
 
@@ -592,7 +592,7 @@ def test_a_hub_name_stands_for_a_commit(folder, tmp_path, monkeypatch):
     ],
 )
 def test_what_is_wrong_is_told(folder, name, settings, message):
-    with pytest.raises(JudgeUnavailable, match=message):
+    with pytest.raises(Unavailable, match=message):
         load_judge(name.format(folder=folder), settings=settings)
 
 

@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
-from judgekit.judges.batching import token_batches
 from judgekit.judges.encoder import EncoderJudge
-from judgekit.judges.encoder_model import TextEncoder, native_bf16
 from judgekit.judges.features import FeaturesJudge, reply_of
 from judgekit.judges.replay import ReplayJudge
+from judgekit.models.batching import token_batches
+from judgekit.models.encoder import TextEncoder, native_bf16
 from judgekit.records import PreferencePair, Turn, Verdict
 from judgekit.sample import load_sample
 from judgekit.store import Reply

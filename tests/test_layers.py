@@ -11,11 +11,6 @@ from seeded_causal import N_TRAIN, SCORE_IDS, seeded_model, seeded_prompts
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from judgekit.judges import causal_model
-from judgekit.judges.causal_model import CausalModel
-from judgekit.judges.chat_tokens import ChatTokenizer
-from judgekit.judges.one_pass import Plan, plan_of
-from judgekit.judges.settings import JudgeUnavailable
 from judgekit.layers.aggregation import OVER, aggregated_scores, distribution, expected_score, modal_score
 from judgekit.layers.evaluation import calibration_error, differences, evaluated
 from judgekit.layers.head import ScoreHead, final_norm
@@ -23,6 +18,11 @@ from judgekit.layers.rated import soft_target
 from judgekit.layers.reading import LayerReader, layer_logits, written_up_to
 from judgekit.layers.scale import score_plan
 from judgekit.layers.weights import cross_fitted, fit_weights, published_weights
+from judgekit.models import causal
+from judgekit.models.causal import CausalModel
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.errors import Unavailable
+from judgekit.models.one_pass import Plan, plan_of
 
 NEAR = 1e-4
 SCALE = (1, 2, 3, 4, 5)
@@ -192,7 +192,7 @@ def test_every_architecture_is_read_alike(kind, normed):
 @pytest.mark.parametrize("copies", [True, False])
 def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypatch, copies):
     engine, tokens = engine_of()
-    monkeypatch.setattr(causal_model, "copyable", lambda cache: copies)
+    monkeypatch.setattr(causal, "copyable", lambda cache: copies)
     plan = score_plan(range(1, 11), tokens.reply_tokens, "Rating: [[{score}]]")
     prompts = [[9, 10, 11], [12, 13, 14, 15, 16]]
     found = layer_logits(engine, prompts, plan)
@@ -297,9 +297,9 @@ def test_a_conversation_that_does_not_fit_is_refused(folder):
 
 
 def test_no_model_and_no_precision_are_refused(folder, tmp_path):
-    with pytest.raises(JudgeUnavailable):
+    with pytest.raises(Unavailable):
         LayerReader(str(tmp_path))
-    with pytest.raises(JudgeUnavailable, match="dtype='int8'"):
+    with pytest.raises(Unavailable, match="dtype='int8'"):
         LayerReader(str(folder), dtype="int8")
 
 

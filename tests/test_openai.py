@@ -14,11 +14,12 @@ from chat_server import KEY, ChatServer, good_reply, running
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
 from judgekit.judges.chat import estimated_tokens, retry_after
 from judgekit.judges.generative import letters_turned
-from judgekit.judges.openai import JudgeUnavailable, OpenAIJudge, Settings, settings_of
+from judgekit.judges.openai import OpenAIJudge, Settings, settings_of
 from judgekit.judges.pacing import Budget, BudgetSpent, Concurrency, RateLimit
 from judgekit.judges.secrets import Secret
 from judgekit.judges.streaming import streamed
 from judgekit.judges.token_verdict import token_probabilities
+from judgekit.models.errors import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.results import slug
@@ -184,7 +185,7 @@ def test_names_say_the_strategy(serve):
     judge = judge_of("openai/org/m-1#cot-strict")
     assert (judge.name, judge.strategy.name, judge.strategy.policy) == ("openai/org/m-1#cot-strict", "cot", "strict")
     assert slug(judge.name) == "m_1_cot_strict"
-    with pytest.raises(JudgeUnavailable, match="the settings another"):
+    with pytest.raises(Unavailable, match="the settings another"):
         judge_of("openai/m#cot", strategy="rules")
 
 
@@ -509,7 +510,7 @@ def test_no_more_run_at_once_than_allowed(serve):
 @pytest.mark.parametrize(("start", "most"), [(0, 4), (5, 4)])
 def test_impossible_concurrency_is_refused(serve, start, most):
     serve()
-    with pytest.raises(JudgeUnavailable, match="concurrency"):
+    with pytest.raises(Unavailable, match="concurrency"):
         judge_of(concurrency=start, most=most)
 
 
@@ -571,7 +572,7 @@ def test_costs_are_counted_in_the_declared_prices(serve):
 
 def test_a_cost_needs_prices(serve):
     serve()
-    with pytest.raises(JudgeUnavailable, match="price_in"):
+    with pytest.raises(Unavailable, match="price_in"):
         judge_of(max_cost=1.0)
 
 
@@ -603,7 +604,7 @@ def test_a_missing_variable_is_named(monkeypatch, missing):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv(missing, " ")
-    with pytest.raises(JudgeUnavailable, match=f"{missing} is not set"):
+    with pytest.raises(Unavailable, match=f"{missing} is not set"):
         load_judge("openai/tiny")
 
 
@@ -613,7 +614,7 @@ def test_a_missing_variable_is_named(monkeypatch, missing):
 def test_a_wrong_address_is_told_without_showing_it(monkeypatch, url):
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(JudgeUnavailable, match="OPENAI_BASE_URL must be") as told:
+    with pytest.raises(Unavailable, match="OPENAI_BASE_URL must be") as told:
         load_judge("openai/tiny")
     assert "secret" not in str(told.value)
 
@@ -622,7 +623,7 @@ def test_a_wrong_address_is_told_without_showing_it(monkeypatch, url):
 def test_a_key_that_is_none_is_not_shown(monkeypatch, key):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(JudgeUnavailable, match="OPENAI_API_KEY holds") as told:
+    with pytest.raises(Unavailable, match="OPENAI_API_KEY holds") as told:
         load_judge("openai/tiny")
     assert key not in str(told.value)
 
@@ -668,7 +669,7 @@ def test_what_looks_like_a_key_is_taken_out_too():
     ],
 )
 def test_wrong_settings_are_told(given, message):
-    with pytest.raises(JudgeUnavailable, match=message):
+    with pytest.raises(Unavailable, match=message):
         settings_of(given)
 
 
@@ -686,5 +687,5 @@ def test_only_judges_that_have_settings_take_some():
 @pytest.mark.parametrize("name", ["openai/", "openai/#cot", "openai/m#nonesuch", "openai/m#demonstrations"])
 def test_wrong_names_are_told(serve, name):
     serve()
-    with pytest.raises(JudgeUnavailable):
+    with pytest.raises(Unavailable):
         load_judge(name)

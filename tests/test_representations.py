@@ -8,7 +8,7 @@ import torch
 from tiny_causal import save_tiny, tiny_tokenizer
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.judges.settings import JudgeUnavailable
+from judgekit.models.errors import Unavailable
 from judgekit.probes.export import saved_probe
 from judgekit.probes.saved import ProbeError
 from judgekit.probes.selection import Choice, fit_choice
@@ -276,7 +276,7 @@ def test_states_that_overflow_are_not_hidden(folders):
 
 
 def test_a_model_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(JudgeUnavailable, match="no model here"):
+    with pytest.raises(Unavailable, match="no model here"):
         StateReader(str(tmp_path))
 
 

@@ -14,8 +14,8 @@ from judgekit.davidson import outcome_probabilities
 from judgekit.gate import PARAPHRASE
 from judgekit.judges import UnknownJudge, request_of
 from judgekit.judges.encoder import EncoderJudge
-from judgekit.judges.encoder_model import TextEncoder
 from judgekit.judges.features import FeaturesJudge
+from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES

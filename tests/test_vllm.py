@@ -8,8 +8,8 @@ from tiny_causal import save_tiny
 
 from judgekit.cli import main
 from judgekit.judges import load_judge, request_of
-from judgekit.judges.settings import JudgeUnavailable
 from judgekit.judges.vllm import lora_rank
+from judgekit.models.errors import Unavailable
 from judgekit.records import PreferencePair
 
 NEAR = 1e-3
@@ -108,7 +108,7 @@ def test_both_engines_put_the_same_tokens(folder):
     ],
 )
 def test_wrong_settings_are_told(folder, settings, message):
-    with pytest.raises(JudgeUnavailable, match=message):
+    with pytest.raises(Unavailable, match=message):
         load_judge(f"vllm/{folder}", settings=settings)
 
 

@@ -174,7 +174,7 @@ def test_imports_are_followed_to_the_end():
         "__init__.py",
     }
     through_others = {"metrics.py", "intervals.py", "records.py", "judges/base.py", "benchmarks/pandalm.py"}
-    inside_functions = {"judges/encoder.py", "judges/encoder_model.py", "surface.py", "benchmarks/outputs.py"}
+    inside_functions = {"judges/encoder.py", "models/encoder.py", "surface.py", "benchmarks/outputs.py"}
     assert direct | through_others | inside_functions <= found
     assert not {"cleaning/chain.py", "training/encoder.py", "workflow.py"} & found
     assert (paths.PACKAGE / "cleaning" / "chain.py").is_file()

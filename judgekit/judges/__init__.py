@@ -45,7 +45,7 @@ def load_judge(name, folder=None, label=None, settings=None):
     ------
     UnknownJudge
         If there is no such judge; the message lists the known ones.
-    judgekit.judges.settings.JudgeUnavailable
+    judgekit.models.errors.Unavailable
         If an ``openai/`` judge lacks its server or key in the environment, there is no such model, or a setting is
         wrong.
 

@@ -119,8 +119,3 @@ def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) 
         truncated=reply.truncated,
         calls=reply.calls,
     )
-
-
-def fingerprint_of(*parts) -> str:
-    """SHA-256 over JSON-able parts, the usual way to make a fingerprint."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

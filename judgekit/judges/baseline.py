@@ -2,7 +2,8 @@
 
 import hashlib
 
-from judgekit.judges.base import Request, fingerprint_of
+from judgekit.fingerprints import fingerprint_of
+from judgekit.judges.base import Request
 from judgekit.records import LABELS
 from judgekit.store import Reply
 

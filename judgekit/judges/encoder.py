@@ -18,11 +18,11 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from judgekit.davidson import outcome_probabilities
+from judgekit.fingerprints import fingerprint_of
 from judgekit.gate import gated, relevance_inputs, relevance_of
-from judgekit.judges.base import fingerprint_of
-from judgekit.judges.batching import token_batches
-from judgekit.judges.encoder_model import TextEncoder, native_bf16
 from judgekit.judges.features import SurfaceModel, reply_of
+from judgekit.models.batching import token_batches
+from judgekit.models.encoder import TextEncoder, native_bf16
 
 FORMAT = 3
 OTHERS = "others.safetensors"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from judgekit.davidson import outcome_probabilities
-from judgekit.judges.base import fingerprint_of
+from judgekit.fingerprints import fingerprint_of
 from judgekit.store import Reply
 from judgekit.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
 

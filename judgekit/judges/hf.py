@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import torch
 
-from judgekit.judges.batching import shared_start, token_batches
-from judgekit.judges.causal_model import CausalModel, load_model, out_of_memory
 from judgekit.judges.local import LocalJudge, LocalSettings, load_local
-from judgekit.judges.memory_estimate import memory_estimate
-from judgekit.judges.settings import JudgeUnavailable
-
-LEAST_SHARED = 8  # tokens that are worth reading in advance
+from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
+from judgekit.models.causal import CausalModel, load_model, out_of_memory
+from judgekit.models.errors import Unavailable
+from judgekit.models.memory_estimate import memory_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +34,11 @@ class Settings(LocalSettings):
         # super() without arguments fails in a dataclass with slots: the class is made anew after this is compiled
         LocalSettings.__post_init__(self)
         if self.batch_tokens <= 0:
-            raise JudgeUnavailable(f"batch_tokens={self.batch_tokens} must be above 0")
+            raise Unavailable(f"batch_tokens={self.batch_tokens} must be above 0")
         try:
             torch.device("cpu" if self.device == "auto" else self.device)
         except RuntimeError:
-            raise JudgeUnavailable(f"device={self.device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
+            raise Unavailable(f"device={self.device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
 
 
 class HFJudge(LocalJudge):

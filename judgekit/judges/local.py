@@ -3,16 +3,17 @@
 import json
 from dataclasses import asdict, dataclass
 
-from judgekit.judges.base import fingerprint_of
-from judgekit.judges.chat_tokens import ChatTokenizer
+from judgekit.fingerprints import fingerprint_of
 from judgekit.judges.completion import Completion, longest_completion
 from judgekit.judges.forecast import forecast
 from judgekit.judges.generative import Interview
-from judgekit.judges.model_files import model_files
-from judgekit.judges.one_pass import plan_of
 from judgekit.judges.pacing import Budget
 from judgekit.judges.rounds import Rounds
-from judgekit.judges.settings import DEFAULT, JudgeUnavailable, judge_name, named_settings, read_settings
+from judgekit.judges.settings import DEFAULT, judge_name, named_settings, read_settings
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.errors import Unavailable
+from judgekit.models.files import end_tokens, model_files
+from judgekit.models.one_pass import plan_of
 from judgekit.prompts import PromptError, load_strategy
 from judgekit.store import Reply
 
@@ -63,12 +64,12 @@ class LocalSettings:
     def __post_init__(self):
         for name, allowed in (("mode", MODES), ("dtype", DTYPES)):
             if getattr(self, name) not in allowed:
-                raise JudgeUnavailable(f"{name}={getattr(self, name)!r} is not one of {', '.join(allowed)}")
+                raise Unavailable(f"{name}={getattr(self, name)!r} is not one of {', '.join(allowed)}")
         for name in ("max_new_tokens", "max_prompt_tokens"):
             if getattr(self, name) is not None and getattr(self, name) <= 0:
-                raise JudgeUnavailable(f"{name}={getattr(self, name)} must be above 0")
+                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
         if not 0 <= self.temperature < float("inf"):
-            raise JudgeUnavailable(f"temperature={self.temperature} must be 0 or above")
+            raise Unavailable(f"temperature={self.temperature} must be 0 or above")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ class LocalJudge:
     Parameters
     ----------
     model : str
-        `judgekit.judges.model_files.model_files` says what it may be.
+        `judgekit.models.files.model_files` says what it may be.
     settings : LocalSettings
     demonstrations : sequence of judgekit.prompts.Demonstration
         For the strategy that shows some.
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If there is no such model, or a setting is wrong.
     judgekit.prompts.PromptError
         If there is no such strategy.
@@ -123,7 +124,7 @@ class LocalJudge:
         self.settings = settings
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         if settings.mode == "one_pass" and self.strategy.flow == "swap":
-            raise JudgeUnavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
+            raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
         self.files = model_files(model)
         try:
             self.config = AutoConfig.from_pretrained(
@@ -133,7 +134,7 @@ class LocalJudge:
                 self.files.tokenizer, revision=self.files.tokenizer_revision, trust_remote_code=False
             )
         except (OSError, ValueError) as broken:
-            raise JudgeUnavailable(f"{model}: {' '.join(str(broken).split())[:300]}") from None
+            raise Unavailable(f"{model}: {' '.join(str(broken).split())[:300]}") from None
         self.tokens = ChatTokenizer(tokenizer, settings.thinking)
         self.ends = end_tokens(self.files, self.config, tokenizer)
         self.plan = self.candidates() if settings.mode == "one_pass" else None
@@ -152,7 +153,7 @@ class LocalJudge:
         try:
             return plan_of(said, self.tokens.reply_tokens)
         except ValueError as wrong:
-            raise JudgeUnavailable(str(wrong)) from None
+            raise Unavailable(str(wrong)) from None
 
     def resolved_dtype(self):
         """The dtype of the weights, by name."""
@@ -175,7 +176,7 @@ class LocalJudge:
         if positions is not None:
             room = positions - max(self.max_new_tokens(call.name) for call in self.strategy.calls)
             if room <= 0:
-                raise JudgeUnavailable(f"{self.model} has {positions} positions: max_new_tokens leaves no room in them")
+                raise Unavailable(f"{self.model} has {positions} positions: max_new_tokens leaves no room in them")
         given = [limit for limit in (room, self.settings.max_prompt_tokens) if limit is not None]
         return min(given, default=None)
 
@@ -243,30 +244,18 @@ class LocalJudge:
         return Completion(self.plan.likeliest(weights), count, 0, seconds=seconds, weights=weights)
 
 
-def end_tokens(files, config, tokenizer):
-    """Ids that end a reply: the tokenizer's, and those of the model's generation settings or else its configuration."""
-    from transformers import GenerationConfig
-
-    try:
-        own = GenerationConfig.from_pretrained(files.base, revision=files.revision).eos_token_id
-    except OSError:  # not every model comes with that file
-        own = config.get_text_config(decoder=True).eos_token_id
-    ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id}
-    return sorted(end for end in ends if end is not None)
-
-
 def load_local(kind, settings_kind, name, settings=None, demonstrations=()):
     """A judge from its name without the provider: a model, and after ``#`` a strategy and ``-strict``.
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If a setting contradicts the name or is wrong, or there is no such model.
     """
     model, given = named_settings(name, settings)
     if not model:
-        raise JudgeUnavailable(f"{kind.provider}/ needs a model: a folder, or a name such as Qwen/Qwen3-0.6B")
+        raise Unavailable(f"{kind.provider}/ needs a model: a folder, or a name such as Qwen/Qwen3-0.6B")
     try:
         return kind(model, read_settings(settings_kind, given), demonstrations)
     except PromptError as wrong:
-        raise JudgeUnavailable(str(wrong)) from None
+        raise Unavailable(str(wrong)) from None

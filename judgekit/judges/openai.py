@@ -9,16 +9,17 @@ import os
 from dataclasses import asdict, dataclass, replace
 from urllib.parse import urlsplit
 
-from judgekit.judges.base import fingerprint_of
+from judgekit.fingerprints import fingerprint_of
 from judgekit.judges.chat import ChatClient, ChatError, Pace, Stopped
 from judgekit.judges.completion import longest_completion
 from judgekit.judges.forecast import forecast
 from judgekit.judges.generative import Interview
 from judgekit.judges.pacing import Budget, Concurrency, RateLimit
 from judgekit.judges.secrets import Secret
-from judgekit.judges.settings import DEFAULT, JudgeUnavailable, judge_name, named_settings, read_settings
+from judgekit.judges.settings import DEFAULT, judge_name, named_settings, read_settings
 from judgekit.judges.streaming import streamed
 from judgekit.judges.structured import FORMS, supported_form
+from judgekit.models.errors import Unavailable
 from judgekit.prompts import PromptError, load_strategy
 from judgekit.store import Reply
 
@@ -85,10 +86,10 @@ class Settings:
 
     def __post_init__(self):
         if self.structured not in ("auto", "off"):
-            raise JudgeUnavailable(f"structured={self.structured!r} is not 'auto' or 'off'")
+            raise Unavailable(f"structured={self.structured!r} is not 'auto' or 'off'")
         for name in ("attempts", "give_up_after", "max_characters", "timeout"):
             if getattr(self, name) <= 0:
-                raise JudgeUnavailable(f"{name}={getattr(self, name)} must be above 0")
+                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
 
 
 def settings_of(given):
@@ -101,7 +102,7 @@ def server_of(environment):
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         Names the variable that is missing or wrong, and never shows the key.
     """
     url, key = (environment.get(name, "").strip() for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
@@ -110,12 +111,12 @@ def server_of(environment):
         ("OPENAI_API_KEY", key, "the server's key; any word for a server that wants none"),
     ):
         if not value:
-            raise JudgeUnavailable(f"the environment variable {name} is not set ({example})")
+            raise Unavailable(f"the environment variable {name} is not set ({example})")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise JudgeUnavailable("OPENAI_BASE_URL must be http(s)://host[:port]/path, without user, query or fragment")
+        raise Unavailable("OPENAI_BASE_URL must be http(s)://host[:port]/path, without user, query or fragment")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise JudgeUnavailable("OPENAI_API_KEY holds characters that no key has (its value is not shown)")
+        raise Unavailable("OPENAI_API_KEY holds characters that no key has (its value is not shown)")
     return url.rstrip("/"), Secret(key)
 
 
@@ -132,7 +133,7 @@ class OpenAIJudge:
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If the environment names no server or no key, or a setting is wrong.
     judgekit.prompts.PromptError
         If there is no such strategy.
@@ -161,7 +162,7 @@ class OpenAIJudge:
             self.budget = Budget(settings.max_cost, settings.max_total_tokens, settings.price_in, settings.price_out)
             self.pace = self.new_pace()
         except ValueError as wrong:
-            raise JudgeUnavailable(str(wrong)) from None
+            raise Unavailable(str(wrong)) from None
         self.requests_sent = 0
 
     def new_pace(self):
@@ -287,13 +288,13 @@ def load_openai(model, settings=None, demonstrations=()):
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If a setting contradicts the name, or the environment lacks something.
     """
     model, given = named_settings(model, settings)
     if not model:
-        raise JudgeUnavailable("openai/ needs the name of a model, e.g. openai/gpt-4o")
+        raise Unavailable("openai/ needs the name of a model, e.g. openai/gpt-4o")
     try:
         return OpenAIJudge(model, settings_of(given), demonstrations)
     except PromptError as wrong:
-        raise JudgeUnavailable(str(wrong)) from None
+        raise Unavailable(str(wrong)) from None

@@ -2,7 +2,7 @@
 
 from judgekit.benchmarks import outputs
 from judgekit.corpora import chatbot_arena
-from judgekit.judges.base import fingerprint_of
+from judgekit.fingerprints import fingerprint_of
 from judgekit.sources import source_hashes
 from judgekit.store import Reply
 

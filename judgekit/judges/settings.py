@@ -2,11 +2,9 @@
 
 from dataclasses import fields
 
+from judgekit.models.errors import Unavailable
+
 DEFAULT = "pairwise"  # the assignment's prompt
-
-
-class JudgeUnavailable(ValueError):
-    """What the judge needs is not there, or is not what it should be."""
 
 
 def read_settings(kind, given):
@@ -20,12 +18,12 @@ def read_settings(kind, given):
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If a name is unknown or a value has the wrong type.
     """
     kinds = {item.name: item.type for item in fields(kind)}
     if unknown := sorted(set(given) - set(kinds)):
-        raise JudgeUnavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(kinds)}")
+        raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(kinds)}")
     values = {}
     for name, value in given.items():
         wanted = next(k for k in (bool, int, float, str) if k in getattr(kinds[name], "__args__", (kinds[name],)))
@@ -33,7 +31,7 @@ def read_settings(kind, given):
             if isinstance(value, str) and wanted is not str:
                 value = {"true": True, "false": False}[value.lower()] if wanted is bool else wanted(value)
         except (KeyError, ValueError):
-            raise JudgeUnavailable(f"{name}={value!r} is not of type {wanted.__name__}") from None
+            raise Unavailable(f"{name}={value!r} is not of type {wanted.__name__}") from None
         values[name] = value
     return kind(**values)
 
@@ -48,7 +46,7 @@ def named_settings(name, settings=None):
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If a setting contradicts the name.
 
     Examples
@@ -63,7 +61,7 @@ def named_settings(name, settings=None):
             {"policy": "strict"} if asked.endswith("-strict") else {}
         )
         if clash := [name for name in named if name in given and given[name] != named[name]]:
-            raise JudgeUnavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
+            raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
         given |= named
     return model, given
 

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 
 from judgekit.judges.local import LocalJudge, LocalSettings, load_local
-from judgekit.judges.memory_estimate import memory_estimate
-from judgekit.judges.settings import JudgeUnavailable
+from judgekit.models.errors import Unavailable
+from judgekit.models.memory_estimate import memory_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,10 @@ class Settings(LocalSettings):
     def __post_init__(self):
         LocalSettings.__post_init__(self)
         if not 0 < self.gpu_memory_utilization <= 1:
-            raise JudgeUnavailable(f"gpu_memory_utilization={self.gpu_memory_utilization} is not in (0, 1]")
+            raise Unavailable(f"gpu_memory_utilization={self.gpu_memory_utilization} is not in (0, 1]")
         for name in ("tensor_parallel_size", "max_model_len"):
             if getattr(self, name) is not None and getattr(self, name) <= 0:
-                raise JudgeUnavailable(f"{name}={getattr(self, name)} must be above 0")
+                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
 
 
 class VLLMJudge(LocalJudge):
@@ -65,7 +65,7 @@ class VLLMJudge(LocalJudge):
             return room
         left = length - max(self.max_new_tokens(call.name) for call in self.strategy.calls)
         if left <= 0:
-            raise JudgeUnavailable(f"max_model_len={length}: max_new_tokens leaves no room in it for a prompt")
+            raise Unavailable(f"max_model_len={length}: max_new_tokens leaves no room in it for a prompt")
         return left if room is None else min(room, left)
 
     def notes(self):

@@ -3,16 +3,14 @@
 import numpy as np
 import torch
 
-from judgekit.judges.base import fingerprint_of
-from judgekit.judges.batching import shared_start, token_batches
-from judgekit.judges.causal_model import CausalModel, load_model, parts, path_sums, positions
-from judgekit.judges.chat_tokens import ChatTokenizer
-from judgekit.judges.hf import LEAST_SHARED
-from judgekit.judges.local import end_tokens
-from judgekit.judges.model_files import model_files
-from judgekit.judges.settings import JudgeUnavailable
+from judgekit.fingerprints import fingerprint_of
 from judgekit.layers.head import ScoreHead
 from judgekit.layers.scale import score_place, score_plan
+from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
+from judgekit.models.causal import CausalModel, load_model, parts, path_sums, positions
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.errors import Unavailable
+from judgekit.models.files import end_tokens, model_files
 
 
 def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=8192):
@@ -20,12 +18,12 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
 
     Parameters
     ----------
-    engine : judgekit.judges.causal_model.CausalModel
+    engine : judgekit.models.causal.CausalModel
     prompts : sequence of list of int, or None
         Token ids up to where the reply, or the rest of it, begins. None for a prompt that has no place to look at
         (`written_up_to`): its row is NaN.
-    plan : judgekit.judges.one_pass.Plan
-        Of scores (`judgekit.layers.scale.score_plan`), or of verdicts (`judgekit.judges.one_pass.plan_of`).
+    plan : judgekit.models.one_pass.Plan
+        Of scores (`judgekit.layers.scale.score_plan`), or of verdicts (`judgekit.models.one_pass.plan_of`).
     normed : bool
         Whether every layer's state goes through the final norm (`judgekit.layers.head.ScoreHead`).
     norm : str, optional
@@ -50,7 +48,7 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     Where every candidate is one token, these are that token's logits: what the published code takes. A candidate of
     several tokens has the logit of its first one plus the log-probabilities, over the whole vocabulary and at the same
     layer, of the others. At the last layer the softmax over candidates is then exactly that of
-    `judgekit.judges.one_pass`. The published code knows no such candidates.
+    `judgekit.models.one_pass`. The published code knows no such candidates.
 
     Models that cap or scale their logits (Gemma, Cohere, Granite) have every layer's capped or scaled alike; the
     published code leaves that out.
@@ -107,7 +105,7 @@ def written_up_to(prompts, completions, plan):
     Parameters
     ----------
     prompts, completions : sequence of list of int
-    plan : judgekit.judges.one_pass.Plan
+    plan : judgekit.models.one_pass.Plan
 
     Returns
     -------
@@ -144,7 +142,7 @@ class LayerReader:
     ----------
     name : str
         A folder, ``owner/model[@revision]`` on the hub, or either with ``+adapter``
-        (`judgekit.judges.model_files.model_files`).
+        (`judgekit.models.files.model_files`).
     device : str
     dtype : {"float32", "bfloat16", "float16"}
         Of the weights. Logits of score tokens are computed in float32 from states of that precision.
@@ -155,7 +153,7 @@ class LayerReader:
 
     Raises
     ------
-    judgekit.judges.settings.JudgeUnavailable
+    judgekit.models.errors.Unavailable
         If there is no such model.
     """
 
@@ -163,7 +161,7 @@ class LayerReader:
         from transformers import AutoConfig, AutoTokenizer
 
         if dtype not in ("float32", "bfloat16", "float16"):
-            raise JudgeUnavailable(f"dtype={dtype!r} is not one of float32, bfloat16, float16")
+            raise Unavailable(f"dtype={dtype!r} is not one of float32, bfloat16, float16")
         files = model_files(name)
         at = {"revision": files.revision, "trust_remote_code": False}
         try:
@@ -172,7 +170,7 @@ class LayerReader:
                 files.tokenizer, revision=files.tokenizer_revision, trust_remote_code=False
             )
         except (OSError, ValueError) as broken:
-            raise JudgeUnavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
+            raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
         self.name, self.batch_tokens = name, batch_tokens
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer, thinking)
@@ -192,7 +190,7 @@ class LayerReader:
         ----------
         conversations : sequence of list of dict
             Messages with ``role`` and ``content``; each asks for one score.
-        plan : judgekit.judges.one_pass.Plan
+        plan : judgekit.models.one_pass.Plan
         normed : bool
         norm : str, optional
         max_new_tokens : int, optional

@@ -2,7 +2,7 @@
 
 import numbers
 
-from judgekit.judges.one_pass import plan_of
+from judgekit.models.one_pass import plan_of
 
 
 def checked_scores(scores):
@@ -31,14 +31,14 @@ def score_plan(scores, tokenise, reply="{score}"):
         Ascending, e.g. ``range(1, 6)``.
     tokenise : callable
         From a text to token ids and, for each, where it ends in the text
-        (`judgekit.judges.chat_tokens.ChatTokenizer.reply_tokens`).
+        (`judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`).
     reply : str
         What the model is taken to write, with ``{score}`` in it: ``"{score}"``, ``"Rating: [[{score}]]"``. All that
         stands before the score is put into its mouth.
 
     Returns
     -------
-    judgekit.judges.one_pass.Plan
+    judgekit.models.one_pass.Plan
         ``names`` are the scores.
 
     Raises
@@ -50,7 +50,7 @@ def score_plan(scores, tokenise, reply="{score}"):
 
     Notes
     -----
-    Several tokens per score are handled as in `judgekit.judges.one_pass`. The published code has one token id per
+    Several tokens per score are handled as in `judgekit.models.one_pass`. The published code has one token id per
     score, and so no scale beyond 9 with a tokenizer that splits numbers into digits.
     """
     scores = checked_scores(scores)
@@ -74,7 +74,7 @@ def score_place(written, plan):
     ----------
     written : sequence of int
         Token ids of the completion.
-    plan : judgekit.judges.one_pass.Plan
+    plan : judgekit.models.one_pass.Plan
 
     Returns
     -------
@@ -88,7 +88,7 @@ def score_place(written, plan):
 
     Examples
     --------
-    >>> from judgekit.judges.one_pass import Plan
+    >>> from judgekit.models.one_pass import Plan
     >>> plan = Plan((1, 2), ("1", "2"), (), ((11,), (12,)))
     >>> score_place([30, 11, 7, 12, 4], plan), score_place([30, 7], plan)
     (3, None)

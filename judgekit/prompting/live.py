@@ -71,7 +71,7 @@ def live_judges(evaluators, settings=None):
 
     Raises
     ------
-    judgekit.judges.openai.JudgeUnavailable
+    judgekit.models.errors.Unavailable
         If the environment names no server or no key, or a setting is wrong.
     """
     given = dict(settings or {})

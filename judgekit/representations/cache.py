@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from judgekit.judges.base import fingerprint_of
+from judgekit.fingerprints import fingerprint_of
 from judgekit.results.files import replaced
 
 VERSION = 1  # of what a quantity means: raise it when the same text would give other numbers

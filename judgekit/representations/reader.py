@@ -6,11 +6,11 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 
-from judgekit.judges.base import fingerprint_of
-from judgekit.judges.batching import token_batches
-from judgekit.judges.causal_model import positions
-from judgekit.judges.encoder_model import TextEncoder, base_location
-from judgekit.judges.model_files import model_files
+from judgekit.fingerprints import fingerprint_of
+from judgekit.models.batching import token_batches
+from judgekit.models.causal import positions
+from judgekit.models.encoder import TextEncoder, base_location
+from judgekit.models.files import model_files
 from judgekit.representations.attention import watched_attention
 from judgekit.representations.pooling import POOLINGS, pool
 from judgekit.representations.statistics import token_statistics
@@ -25,7 +25,7 @@ class StateReader:
     Parameters
     ----------
     name : str
-        ``minilm``, a folder, or ``owner/model[@revision]`` on the hub (``judgekit.judges.model_files``); any encoder
+        ``minilm``, a folder, or ``owner/model[@revision]`` on the hub (``judgekit.models.files``); any encoder
         or decoder that transformers' ``AutoModel`` loads.
     limit : int
         Tokens read of a text; the middle of a longer one is left out (``TextEncoder.token_ids``).
@@ -44,7 +44,7 @@ class StateReader:
 
     Raises
     ------
-    judgekit.judges.settings.JudgeUnavailable
+    judgekit.models.errors.Unavailable
         If there is no such model.
     ValueError
         If it is an encoder-decoder, or left padding would shift its positions.

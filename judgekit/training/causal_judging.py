@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from judgekit.intervals import proportion_interval
-from judgekit.judges.batching import token_batches
-from judgekit.judges.chat_tokens import ChatTokenizer
-from judgekit.judges.one_pass import plan_of
+from judgekit.models.batching import token_batches
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.one_pass import plan_of
 from judgekit.training.causal_base import load_base, load_trained, trained_recipe
 from judgekit.training.causal_data import (
     SAID,

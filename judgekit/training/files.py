@@ -4,7 +4,7 @@ import json
 
 from safetensors.torch import load_file, save_file
 
-from judgekit.judges.encoder_model import PACKAGED_BASES
+from judgekit.models.encoder import PACKAGED_BASES
 
 
 def write_json(path, value):

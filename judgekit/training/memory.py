@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from judgekit.judges.memory_estimate import parameter_count
+from judgekit.models.memory_estimate import parameter_count
 
 GIB = 2**30
 

@@ -10,7 +10,7 @@ class RelevanceRecipe:
     Attributes
     ----------
     base, revision : str
-        Base model (`judgekit.judges.encoder_model.base_location`).
+        Base model (`judgekit.models.encoder.base_location`).
     r, lora_alpha, target_modules
         PEFT's LoRA settings; ``r=0`` leaves the base model as it is, ``r=-1`` trains the topmost layers themselves.
     layers : int

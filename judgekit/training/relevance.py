@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from judgekit.gate import PARAPHRASE
-from judgekit.judges.encoder_model import TextEncoder, quiet_peft
+from judgekit.models.encoder import TextEncoder, quiet_peft
 from judgekit.progress import progress_bar
 from judgekit.results import git_state
 from judgekit.training.bank import draw_questions

@@ -16,7 +16,7 @@ import torch
 from judgekit.catalogue import load_set, set_hashes
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.encoder import EncoderJudge
-from judgekit.judges.encoder_model import base_location
+from judgekit.models.encoder import base_location
 from judgekit.paths import PRETRAINED
 from judgekit.results import Number, save_results
 

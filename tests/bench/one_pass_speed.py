@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where the tests'
 from tiny_causal import tiny_model, tiny_tokenizer
 
 from judgekit.judges import load_judge, request_of
-from judgekit.judges.encoder_model import native_bf16
+from judgekit.models.encoder import native_bf16
 from judgekit.results import Number, save_results
 from judgekit.sample import load_sample
 

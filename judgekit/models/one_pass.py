@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from judgekit.judges.batching import shared_start
+from judgekit.models.batching import shared_start
 
 
 @dataclass(frozen=True)

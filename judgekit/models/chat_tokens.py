@@ -124,7 +124,7 @@ class ChatTokenizer:
         return found
 
     def reply_tokens(self, text):
-        """Token ids of a reply, and where each ends in the text (`judgekit.judges.one_pass.plan_of`)."""
+        """Token ids of a reply, and where each ends in the text (`judgekit.models.one_pass.plan_of`)."""
         if not self.tokenizer.is_fast:
             raise ValueError("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer
 from transformers.utils import logging
 
-from judgekit.judges.encoder_model import quiet_peft
+from judgekit.models.encoder import quiet_peft
 
 
 def load_model(files, dtype, device):
@@ -20,7 +20,7 @@ def load_model(files, dtype, device):
 
     Parameters
     ----------
-    files : judgekit.judges.model_files.ModelFiles
+    files : judgekit.models.files.ModelFiles
     dtype : torch.dtype
     device : str
     """
@@ -118,7 +118,7 @@ class CausalModel:
         Parameters
         ----------
         prompts : list of list of int
-        plan : judgekit.judges.one_pass.Plan
+        plan : judgekit.models.one_pass.Plan
         budget : int
             Tokens that a pass over the branches may hold, padding included (one prompt at least).
 

@@ -1,5 +1,7 @@
 """Batches under a budget of tokens, and what sequences begin with alike."""
 
+LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
+
 
 def token_batches(keys, lengths, budget):
     """Consecutive batches of at most ``budget`` tokens, padding included (at least one key each).

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgekit.judges.settings import JudgeUnavailable
+from judgekit.models.errors import Unavailable
 
 ADAPTER = "adapter_config.json"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
@@ -73,7 +73,7 @@ def model_files(name):
 
     Raises
     ------
-    JudgeUnavailable
+    Unavailable
         If there is no such model, or an adapter that is not one of a causal model in safetensors.
     """
     adapter = None
@@ -94,14 +94,14 @@ def base_of(folder):
     try:
         config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
-        raise JudgeUnavailable(f"{folder}/{ADAPTER} cannot be read ({type(broken).__name__})") from None
+        raise Unavailable(f"{folder}/{ADAPTER} cannot be read ({type(broken).__name__})") from None
     if config.get("task_type") not in (None, "CAUSAL_LM"):
-        raise JudgeUnavailable(f"{folder}/{ADAPTER}: task_type {config['task_type']!r} is no causal language model")
+        raise Unavailable(f"{folder}/{ADAPTER}: task_type {config['task_type']!r} is no causal language model")
     if not (folder / "adapter_model.safetensors").is_file():
-        raise JudgeUnavailable(f"{folder}: adapter_model.safetensors is missing")
+        raise Unavailable(f"{folder}: adapter_model.safetensors is missing")
     base = config.get("base_model_name_or_path")
     if not base:
-        raise JudgeUnavailable(f"{folder}/{ADAPTER}: base_model_name_or_path is missing")
+        raise Unavailable(f"{folder}/{ADAPTER}: base_model_name_or_path is missing")
     beside = folder / base
     return str(beside) if not Path(base).is_dir() and beside.is_dir() else base
 
@@ -113,12 +113,12 @@ def on_hub(name):
 
     repository, _, revision = name.partition("@")
     if Path(repository).is_dir():
-        raise JudgeUnavailable(f"{repository}: no model here (neither config.json nor {ADAPTER})")
+        raise Unavailable(f"{repository}: no model here (neither config.json nor {ADAPTER})")
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except (HFValidationError, OSError) as absent:
         said = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
-        raise JudgeUnavailable(f"{name}: no such folder, and not to be had from the hub ({said})") from None
+        raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({said})") from None
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 
 
@@ -130,3 +130,15 @@ def folder_digest(folder):
         with path.open("rb") as file:
             digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
+
+
+def end_tokens(files, config, tokenizer):
+    """Ids that end a reply: the tokenizer's, and those of the model's generation settings or else its configuration."""
+    from transformers import GenerationConfig
+
+    try:
+        own = GenerationConfig.from_pretrained(files.base, revision=files.revision).eos_token_id
+    except OSError:  # not every model comes with that file
+        own = config.get_text_config(decoder=True).eos_token_id
+    ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id}
+    return sorted(end for end in ends if end is not None)
