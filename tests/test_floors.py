@@ -28,7 +28,7 @@ FLOORS = [
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
-    {"scoring", "training", "resources"},
+    {"scoring", "training", "resources", "rating"},
     {
         "bias",
         "attacks",

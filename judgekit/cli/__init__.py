@@ -1,4 +1,4 @@
-"""The command line: judge a file of one's own pairs, fetch the pinned data.
+"""The command line: judge a file of one's own pairs, rate a file of one's own answers, fetch the pinned data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -32,8 +32,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge pairs of responses, and fetch the data of the studies. Exit codes: 0 done; 2 bad usage or input, "
-    "nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
+    help="Judge pairs of responses, rate single answers, and fetch the data of the studies. Exit codes: 0 done; 2 bad "
+    "usage or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
 )
 
 
@@ -180,6 +180,42 @@ def read_input(pairs):
         return read_pair_rows(pairs)
     except PairFileError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
+
+
+# ---------------------------------------------------------------- judgekit rate
+
+
+@app.command()
+@interruptible
+def rate(
+    answers: Annotated[
+        str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
+    ],
+    out: Annotated[str, typer.Option(metavar="RATED", help="File of rated answers, JSON lines; - is standard output.")],
+    probe: Annotated[
+        str, typer.Option(metavar="NAME", help="Probe that comes with the package, or a folder.")
+    ] = "gsm8k-binary",
+    top_percent: Annotated[
+        float, typer.Option(metavar="SHARE", help="Keep this share, best first; 1 keeps all in the order given.")
+    ] = 1.0,
+    batch_size: Annotated[int, typer.Option(help="Answers per step; an interruption loses one step at most.")] = 64,
+    resume: Annotated[
+        bool, typer.Option(help="Keep ratings in RATED.ratings.jsonl until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes.")] = False,
+):
+    """Rate every single answer of a file on several aspects.
+
+    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. RATED gets
+    the same rows with a whole number per aspect, total_score (their sum) and total_expected (the sum of expected
+    scores, which ranks: whole totals tie).
+
+    --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
+    from one pass over each answer.
+    """
+    from judgekit.cli.rating import rate_file
+
+    return rate_file(answers, probe, out, top_percent, batch_size, resume, quiet)
 
 
 # ---------------------------------------------------------------- judgekit fetch
