@@ -25,10 +25,11 @@ FLOORS = [
         "gate",
         "pairfile",
     },
+    {"aspects"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
-    {"scoring", "training", "resources"},
+    {"scoring", "training", "resources", "teacher"},
     {
         "bias",
         "attacks",
