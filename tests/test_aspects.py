@@ -1,10 +1,13 @@
 """Aspects: their files are checked field by field, and no text shown can change a prompt."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aspects import LAYOUTS, Aspect, AspectError, aspect_prompt, load_aspects, preset_names, prompt_version
+from judgekit.sources import read_document
 
 GOOD = """
 tone:
@@ -14,6 +17,9 @@ tone:
 """
 EXAMPLE = "  example: {question: Hi, response: Ho., score: 1, justification: Kind.}\n"
 TONE = Aspect("tone", "Tone", "Is it {kind}? {question}", {0: "rude {response}", 1: "kind"})
+
+
+PROBING = "roscoe_probing/Meta-Llama-3-8B-Instruct_gsm8k_roscoe5dim_probing.json"
 
 
 def own(tmp_path, text):
@@ -44,6 +50,15 @@ def test_presets(name, aspects, highest):
     assert len({aspect.definition for aspect in loaded.values()}) == len(aspects)
 
 
+@pytest.mark.realdata
+def test_reasoning_has_the_aspects_and_scores_of_the_published_probing_sets(mirror):
+    published = json.loads(read_document(PROBING))
+    aspects = load_aspects("reasoning")
+    assert list(published) == list(aspects)
+    for name, rows in published.items():
+        assert {row["score"] for row in rows} == set(aspects[name].scores)
+
+
 def test_own_aspects(tmp_path):
     aspect = load_aspects(own(tmp_path, GOOD))["tone"]
     assert aspect == Aspect("tone", "Tone", "Is it kind?", {0: "rude", 1: "kind"})
@@ -53,7 +68,7 @@ def test_own_aspects(tmp_path):
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        (("title: Tone", "titel: Tone"), "tone: there is no field 'titel'"),
+        (("title: Tone", "heading: Tone"), "tone: there is no field 'heading'"),
         (("  title: Tone\n", ""), "tone: field 'title' is missing"),
         (("title: Tone", "title: 7"), "tone.title is int 7, not text"),
         (("Is it kind?", "'  '"), "tone.definition is empty text, not text"),

@@ -1,4 +1,4 @@
-"""The command line: judge a file of one's own pairs, fetch the pinned data.
+"""The command line: judge a file of one's own pairs, collect a model's responses, fetch the pinned data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -32,8 +32,9 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge pairs of responses, and fetch the data of the studies. Exit codes: 0 done; 2 bad usage or input, "
-    "nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
+    help="Judge pairs of responses, collect responses, and fetch the data of the studies. "
+    "Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; "
+    "1 anything else.",
 )
 
 
@@ -180,6 +181,49 @@ def read_input(pairs):
         return read_pair_rows(pairs)
     except PairFileError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
+
+
+# ---------------------------------------------------------------- judgekit collect
+
+
+@app.command()
+@interruptible
+def collect(
+    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="JSON lines or CSV (.csv), either may be .gz.")],
+    out: Annotated[str, typer.Option(metavar="RESPONSES", help="File of responses, JSON lines; - is standard output.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="Model: openai/MODEL or hf/MODEL.")],
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="System message before every question.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Responses per question; more than one need a temperature.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the order of options.")] = 0,
+    resume: Annotated[
+        bool, typer.Option(help="Keep responses in RESPONSES.store.sqlite until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are shown.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the model, e.g. max_cost=5; repeatable."),
+    ] = None,
+):
+    """Collect a model's responses to the questions of a file.
+
+    QUESTIONS has one row per question: question, and optionally id, options (a list of texts, shown in an order that
+    is drawn once) and reference.
+
+    RESPONSES gets one row per question, in the same order: id, sample, question (as it was asked, options included),
+    options, reference, response (null if there is none), status (ok, error, skipped), error, model, tokens_in and
+    tokens_out. With --samples N, N rows per question.
+
+    An interrupted run is continued by the same command and asks nothing again that was answered; failed questions are
+    listed, give exit code 3 and are asked again by the same command. Questions that are too long for the model are
+    skipped, listed, and give exit code 3 too.
+
+    Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
+    --set price_out=4 stops before the cost is exceeded (prices per million tokens).
+    """
+    from judgekit.cli.collecting import collect_file
+
+    asked = {"system": system, "seed": seed, "n_samples": samples}
+    return collect_file(questions, out, model, settings, asked, resume, quiet)
 
 
 # ---------------------------------------------------------------- judgekit fetch
