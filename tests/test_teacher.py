@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 from chat_server import FAULTS, KEY, ChatServer, faults_at, good_reply, running
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from judgekit.aspects import AspectError, load_aspects
@@ -382,7 +382,9 @@ def test_no_reply_breaks_the_reader(text):
 
 
 @given(st.integers(1, 5), st.text())
+@example(3, "{" * 50 + '"score": 1' + "\\" * 3)
 def test_what_is_written_as_json_is_read(score, justification):
+    assume("think>" not in justification)  # in a response it has other brackets, so that no teacher can quote it
     assert read_rating(json.dumps({"score": score, "justification": justification}), SCALE) == (score, justification)
 
 
@@ -569,6 +571,11 @@ def test_balancing_keeps_the_rarest_count_of_every_score():
     assert kept == sorted(kept, key=lambda row: row["n"]) and all(row in rows for row in kept)
     assert balanced_probing_set(rows, "tone") == kept != balanced_probing_set(rows, "tone", seed=1)
     assert len({tuple(row["n"] for row in balanced_probing_set(rows, "tone", seed)) for seed in range(20)}) == 20
+
+
+def test_aspects_of_equal_scores_are_not_given_the_same_rows():
+    rows = [row | {"other": row["tone"]} for row in rated({1: 10, 2: 30})]
+    assert balanced_probing_set(rows, "tone") != balanced_probing_set(rows, "other")
 
 
 @pytest.mark.parametrize("counts", [{}, {3: 4}, {3: 4, None: 2}])

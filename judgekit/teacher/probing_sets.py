@@ -4,7 +4,6 @@ import random
 import warnings
 
 import numpy as np
-from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
 
 
 def balanced_probing_set(rated, aspect, seed=0):
@@ -75,6 +74,8 @@ def split_by_question(rows, aspect, test_share=0.2, seed=0):
     ValueError
         If there are fewer than two questions, a row has no score, or the share is none.
     """
+    from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold  # seconds, which collecting can spare
+
     if not 0 < test_share <= 0.5:
         raise ValueError(f"test_share={test_share} is not in (0, 0.5]")
     scores = [row[aspect] for row in rows]
