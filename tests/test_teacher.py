@@ -16,7 +16,7 @@ from chat_server import FAULTS, KEY, ChatServer, faults_at, good_reply, running
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgekit.aspects import AspectError, load_aspects
+from judgekit.aspects import Aspect, AspectError, load_aspects
 from judgekit.models.errors import Unavailable
 from judgekit.pairfile import PairFileError
 from judgekit.store import VerdictStore
@@ -131,6 +131,11 @@ def test_options_are_shuffled_once_and_kept(serve):
     server.respond = lambda body, text: good_reply(body, '{"score": 2, "justification": "x"}')
     rate(rows[:1], {"fluency": REASONING["fluency"]})
     assert rows[0]["question"] in server.bodies[-1]["messages"][-1]["content"]
+
+
+def test_an_option_that_stands_twice_is_asked_twice(serve):
+    serve(respond=echo)
+    assert sorted(ask([{"question": "Which?", "options": ["a", "b", "a"]}])[0]["options"]) == ["a", "a", "b"]
 
 
 def test_several_samples(serve, tmp_path):
@@ -253,7 +258,6 @@ def test_a_lone_surrogate_is_asked_all_the_same(serve):
         ({"question": "Hi?", "options": ["a"]}, "field 'options' holds 1 options"),
         ({"question": "Hi?", "options": ["a", 2]}, r"field 'options\[1\]' is the number 2"),
         ({"question": "Hi?", "options": ["a", ""]}, r"field 'options\[1\]' is empty"),
-        ({"question": "Hi?", "options": ["a", "b", "a"]}, "field 'options' holds an option twice"),
         ({"question": "Hi?", "options": [str(n) for n in range(27)]}, "from 2 to 26"),
         ({"question": "Hi?", "reference": 4}, "field 'reference' is the number 4"),
         ("Hi?", r"questions\[1\]: is text, not an object"),
@@ -336,6 +340,20 @@ def test_a_prompt_that_a_local_model_has_no_room_for_is_skipped(tiny):
         given, f"hf/{tiny}", settings={"max_new_tokens": 3, "max_prompt_tokens": 60}, progress=False
     )
     assert [row["status"] for row in rows] == ["skipped", "ok", "ok"] and "room for 60" in rows[0]["error"]
+
+
+def test_a_local_teacher_rates(tiny, tmp_path):
+    from tiny_causal import save_tiny, teach
+
+    aspect = {"tone": Aspect("tone", "Tone", "Is it kind?", {1: "Rude.", 2: "Kind."})}
+    given, settings = [{"question": "Where?", "response": "Here, please."}], {"max_new_tokens": 40}
+    folder = save_tiny(tmp_path / "taught", sharp=1.0)
+    prompt = load_engine(f"hf/{folder}").judge.tokens.ids(rating_messages(aspect["tone"], "Where?", "Here, please."))
+    teach(folder, [prompt], ['{"score": 2, "justification": "Kind."}'], steps=80)
+    (row,) = rate_responses(given, aspect, f"hf/{folder}", settings=settings, progress=False)
+    assert (row["tone"], row["total_score"], row["teacher"]) == (2, 2, f"hf/{folder}")
+    (row,) = rate_responses(given, aspect, f"hf/{tiny}", settings=settings, progress=False)
+    assert row["tone"] is None and row["ratings"]["tone"]["status"] == "unparsed" and row["ratings"]["tone"]["reply"]
 
 
 # ---------------------------------------------------------------- rating

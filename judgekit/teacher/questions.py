@@ -60,7 +60,7 @@ def read_questions(path):
     ----------
     path : path
         JSON lines, or CSV (without options) where the name ends in ``.csv``; either may be gzipped. Rows of
-        ``question`` and optionally ``id``, ``options`` (a list of different texts) and ``reference``.
+        ``question`` and optionally ``id``, ``options`` (a list of texts) and ``reference``.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def question_of(fields, place):
 
 
 def check_options(options, place):
-    """Refuse options that are not two or more different texts."""
+    """Refuse options that are not two or more texts; the same text may stand twice, as in some items of GPQA."""
     if not isinstance(options, list | tuple):
         raise place.error(f"is {kind_of(options)}, not a list of texts", "options")
     for number, option in enumerate(options):
@@ -129,5 +129,3 @@ def check_options(options, place):
             raise place.error(said, f"options[{number}]")
     if not 2 <= len(options) <= len(LETTERS):
         raise place.error(f"holds {len(options)} options; from 2 to {len(LETTERS)} can be asked", "options")
-    if len(set(options)) < len(options):
-        raise place.error("holds an option twice", "options")
