@@ -59,7 +59,8 @@ def test_responses_to_a_file_of_questions(server, collected):
     assert rows[0]["question"] == "First?" and rows[1]["question"].startswith("Second?\n\n(A) ")
     assert sorted(rows[1]["options"]) == ["no", "yes"] and rows[1]["reference"] == "yes"
     assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
-    assert rate_responses(rows, {}, "openai/tiny")[0]["id"] == "a", "what is written can be rated"
+    rated = rate_responses(rows, "sft", "openai/tiny", progress=False)
+    assert [(row["id"], row["total_score"]) for row in rated] == [("a", None), (7, None), (3, None)]
 
 
 def test_options_of_the_command(server, collected):

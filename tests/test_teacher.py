@@ -207,10 +207,11 @@ def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
     assert asked(server) == 4
 
 
-def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path, at_once):
     server = serve(respond=echo)
     # A question of 13 characters is estimated at 13 tokens: with 100 for the reply, a request may take 113.
-    one = {"max_tokens": 100, "concurrency": 1} | PRICES
+    one = {"max_tokens": 100, "concurrency": at_once} | PRICES
     rows = ask(questions(30), store=tmp_path / "s.sqlite", max_cost=150 / 1e6, **one)
     done = [row["status"] == "ok" for row in rows]
     spent = sum(row["tokens_in"] + row["tokens_out"] for row in rows if row["status"] == "ok")
@@ -505,6 +506,10 @@ def test_bad_responses_are_told(serve, row, wanted):
     server = serve()
     with pytest.raises(PairFileError, match=wanted):
         rate([row])
+    with pytest.raises(ValueError, match="no aspect"):
+        rate(responses(1), {})
+    with pytest.raises(ValueError, match="no aspect can be called 'teacher'"):
+        rate(responses(1), {"teacher": REASONING["fluency"]})
     with pytest.raises(AspectError, match="nonesuch"):
         rate(responses(1), "nonesuch")
     assert not server.asked

@@ -127,6 +127,8 @@ def rate_responses(responses, aspects, model, store=None, settings=None, progres
         field.
     judgekit.aspects.AspectError, judgekit.models.errors.Unavailable
         If there are no such aspects, or no such model.
+    ValueError
+        If there is no aspect, or one has the name of another field that is added.
 
     Notes
     -----
@@ -134,6 +136,10 @@ def rate_responses(responses, aspects, model, store=None, settings=None, progres
     and should be checked against people's on some responses.
     """
     aspects = aspects if isinstance(aspects, dict) else load_aspects(aspects)
+    if not aspects:
+        raise ValueError("there is no aspect to rate by")
+    if taken := sorted(set(aspects) & set(ADDED)):
+        raise ValueError(f"no aspect can be called {taken[0]!r}: a field of every rated row is")
     rows = [checked_response(row, n, aspects) for n, row in enumerate(responses)]
     engine = engine_of(model, settings)
     cells = [(row, aspect) for row in rows for aspect in aspects.values()]
