@@ -1,11 +1,14 @@
-"""One run of a rater over a user's file of responses."""
+"""One run of a rater, or of a model that is asked, over a user's file of responses."""
 
 import json
 import warnings
 
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, UNEXPECTED, Stop, reason, silence_stdout, tell
-from judgekit.cli.output import check_out, write_lines
+from judgekit.cli.output import check_out, store_path, write_lines
+from judgekit.cli.running import announce, prepare
 from judgekit.pairfile import PairFileError, read_response_rows
+
+TEACHER_FIELDS = ("total_score", "teacher", "ratings")
 
 
 def rate_file(path, probe, out, top_percent, batch_size, resume, quiet):
@@ -17,8 +20,7 @@ def rate_file(path, probe, out, top_percent, batch_size, resume, quiet):
         For bad input (2), an interruption (130) or an output that cannot be written (1).
     """
     check_out(out, path)
-    if not 0 < top_percent <= 1:
-        raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
+    check_share(top_percent)
     if batch_size < 1:
         raise Stop(BAD_INPUT, f"--batch-size {batch_size}: at least 1")
     rater = loaded_rater(probe)
@@ -57,6 +59,12 @@ def rate_file(path, probe, out, top_percent, batch_size, resume, quiet):
     return DONE
 
 
+def check_share(top_percent):
+    """Refuse a share that is none."""
+    if not 0 < top_percent <= 1:
+        raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
+
+
 def said_of(kept):
     """Half a sentence on what is kept."""
     return (
@@ -87,3 +95,40 @@ def loaded_reader(rater):
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the model {rater.inputs.model} cannot be loaded: {reason(bad)}") from None
     return reader
+
+
+def rate_by_model(path, model, aspects, settings, out, top_percent, resume, quiet):
+    """Let a model rate a file aspect by aspect; returns the exit code.
+
+    Raises
+    ------
+    Stop
+        As `rate_file`, and for a store that cannot be used.
+    """
+    from judgekit.aspects import load_aspects
+    from judgekit.cli.collecting import Asking, loaded_engine
+    from judgekit.rating.samples import best
+    from judgekit.teacher import rate_responses
+
+    check_out(out, path)
+    check_share(top_percent)
+    try:
+        asked = load_aspects(aspects)
+        rows = read_response_rows(path, reserved=(*asked, *TEACHER_FIELDS))
+    except ValueError as bad:
+        raise Stop(BAD_INPUT, str(bad)) from None
+    engine = loaded_engine(model, settings)
+    if not quiet:
+        announce(engine)
+    prepare(engine)
+    run = Asking(engine, store_path(out) if resume and out != "-" else ":memory:", quiet, "ratings")
+    given = [row.fields | {"response": row.response} for row in rows]
+    rated = run.work(lambda store: rate_responses(given, asked, engine, store, progress=not quiet))
+    run.write(out, rated if top_percent == 1 else best(rated, top_percent))
+    failed = [
+        f"{row.place}: {aspect}: {rating['status']}: {rating.get('error') or rating.get('reply') or 'not asked'}"
+        for row, result in zip(rows, rated, strict=True)
+        for aspect, rating in result["ratings"].items()
+        if rating["status"] != "ok"
+    ]
+    return run.report(len(rated) * len(asked), failed, out)

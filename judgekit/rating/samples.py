@@ -102,9 +102,14 @@ def rated_samples(samples, texts, rater, batch_size=64, reader=None, shown=False
 
 
 def best(rated, share):
-    """The best share of rated samples, best first."""
-    order = sorted(range(len(rated)), key=lambda i: (-rated[i][EXPECTED], -rated[i][TOTAL], i))
-    return [rated[place] for place in order[: int(len(rated) * share)]]
+    """The best share of rated samples, best first: by expected total, where there is one, then by total."""
+
+    def rank(place):
+        row = rated[place]
+        total = float("-inf") if row[TOTAL] is None else row[TOTAL]  # a model may have given none
+        return -row.get(EXPECTED, total), -total, place
+
+    return [rated[place] for place in sorted(range(len(rated)), key=rank)[: int(len(rated) * share)]]
 
 
 def write_samples(rated, path):

@@ -38,7 +38,8 @@ def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder"):
         scores = np.array([int(item.score) for item, _ in rows])
         groups = np.array([item.cluster for item, _ in rows])
         aspects = np.array([aspect for _, aspect in rows])
-        folds = grouped_folds(scores, groups, N_OUTER, seed)
+        kinds = np.unique(aspects, return_inverse=True)[1] * (scores.max() + 1) + scores  # spread evenly over folds
+        folds = grouped_folds(kinds, groups, N_OUTER, seed)
         given = TunedRecipe(**{"seed": seed} | recipe)
         texts = [(item.question, item.response) for item, _ in rows]
         probabilities = tuned_predictions(texts, aspects, scores, groups, folds, given, folder)
