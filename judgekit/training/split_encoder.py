@@ -54,8 +54,6 @@ class SplitEncoder:
     def __init__(self, recipe, texts, progress=True):
         self.recipe, self.encoder = recipe, TextEncoder(recipe.base, recipe.revision)
         self.bf16 = recipe.bf16 and native_bf16()
-        # Written out, attention over short texts trains a third faster on a processor than the fused kernel.
-        self.encoder.model.set_attn_implementation("eager")
         self.blocks = getattr(getattr(self.encoder.model, "encoder", None), "layer", None)
         if self.blocks is None:
             raise ValueError(f"base {recipe.base!r} has no model.encoder.layer: encoders like BERT and RoBERTa do")
@@ -66,6 +64,9 @@ class SplitEncoder:
         self.states = [None] * len(self.ids)
         self.pooled = torch.zeros(len(self.ids), self.encoder.width)
         self.read(progress)
+        # Written out, attention over short texts trains a third faster on a processor than the fused kernel.
+        self.encoder.model.set_attn_implementation("eager")
+        self.check(next(self.batches(range(len(self.ids)))))
 
     def token_ids(self, text):
         """Token ids of a text, or of a question and its response in one row."""
@@ -93,7 +94,7 @@ class SplitEncoder:
     @torch.no_grad()
     def read(self, progress):
         """Fill ``states`` (between the halves) and ``pooled`` (at the top of the untouched encoder)."""
-        upper, model = self.copy(), self.encoder.model
+        model = self.encoder.model
         with progress_bar(len(self.ids), "reading", "text", progress) as bar, self.computing():
             for batch in self.batches(range(len(self.ids))):
                 ids, mask = self.padded(batch)
@@ -102,12 +103,13 @@ class SplitEncoder:
                     self.states[row] = states[: len(self.ids[row])].half().clone()
                 weights = mask[:, :, None]
                 self.pooled[batch] = (out.last_hidden_state.float() * weights).sum(1) / weights.sum(1)
-                if not bar.n:
-                    self.check(batch, upper(*self.batch(batch)))
                 bar.update(len(batch))
 
-    def check(self, rows, found):
+    @torch.no_grad()
+    def check(self, rows):
         """Refuse an encoder whose blocks need more than states and mask (relative positions, say)."""
+        with self.computing():
+            found = self.copy()(*self.batch(rows))
         if (found - self.pooled[rows]).norm() > CLOSE * self.pooled[rows].norm():
             raise ValueError(f"base {self.recipe.base!r} gives other states when its blocks are run one by one")
 

@@ -57,13 +57,13 @@ class TunedRecipe:
     layers: int = 1
     max_tokens: int = 256
     max_question_tokens: int = 80
-    rates: tuple[float, ...] = (1e-4, 5e-4)
-    epochs: int = 4
+    rates: tuple[float, ...] = (5e-5, 2e-4)
+    epochs: int = 3
     batch_size: int = 16
     batch_tokens: int = 2048
     warmup: float = 0.1
     weight_decay: float = 0.01
-    ridges: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
+    ridges: tuple[float, ...] = (1e-3, 1e-2)
     n_inner: int = 5
     classes: tuple[int, ...] = (1, 2, 3, 4, 5)
     bf16: bool = True
