@@ -35,7 +35,8 @@ class TunedRecipe:
         Share of the steps with rising learning rate; then it falls linearly to zero at the end of ``epochs``.
     weight_decay : float
     ridges : tuple of float
-        Inverse strengths of the penalty that the heads are fitted with, to choose from.
+        Inverse strengths of the penalty that the heads are fitted with, to choose from where no epoch helps; training
+        starts from the smallest.
     n_inner : int
         One part in so many of the training questions chooses rate, epochs and ridge.
     classes : tuple of int
