@@ -29,7 +29,7 @@ FLOORS = [
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
-    {"scoring", "training", "resources", "rating", "teacher"},
+    {"scoring", "training", "resources", "teacher"},
     {
         "bias",
         "attacks",
@@ -41,6 +41,7 @@ FLOORS = [
         "jury",
         "standing",
         "prompting",
+        "rating",
         "labelling",
         "bulk",
     },

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from judgekit.fingerprints import fingerprint_of
 from judgekit.probes.heads import Head
@@ -17,7 +20,7 @@ from judgekit.probes.selection import Choice, Space
 from judgekit.progress import progress_bar
 from judgekit.results.files import replaced
 
-VERSION = 1  # of the procedure: raise it when the same cell would give other predictions
+VERSION = 2  # of the procedure: raise it when the same cell would give other predictions
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,22 @@ def run_study(cells, methods, folder, seed=0, n_outer=5, workers=1, space=None, 
     """
     folder, space = Path(folder), space or Space()
     folder.mkdir(parents=True, exist_ok=True)
-    found, tasks = {}, {}
+    wanted, found, tasks = {}, {}, {}
     for cell in cells:
         for name, method in methods.items():
             part, families = method.of(cell)
             tried = replace(space, families=families)
             path = folder / f"{task_key(part, tried, seed, n_outer)}.json"
-            key = (*cell.name, name)
-            found[key] = read_result(path)
-            if found[key] is None:
-                tasks[key] = (part, tried, seed, n_outer, path)
-    bar = progress_bar(len(found), "probes", "cell", shown, initial=len(found) - len(tasks))
-    with bar:
-        for key, result in computed(tasks, workers):
-            found[key] = result
+            wanted[*cell.name, name] = path
+            if path not in found:  # two methods may come to the same
+                found[path] = read_result(path)
+                if found[path] is None:
+                    tasks[path] = (part, tried, seed, n_outer, path)
+    with progress_bar(len(found), "probes", "cell", shown, initial=len(found) - len(tasks)) as bar:
+        for path, result in computed(tasks, workers):
+            found[path] = result
             bar.update(1)
-    return found
+    return {key: found[path] for key, path in wanted.items()}
 
 
 def computed(tasks, workers):
@@ -119,7 +122,7 @@ def computed(tasks, workers):
     if workers < 2:
         yield from ((key, compute(*tasks[key])) for key in order)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=single_thread) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         futures = {pool.submit(compute, *tasks[key]): key for key in order}
         try:
             for future in as_completed(futures):
@@ -128,16 +131,12 @@ def computed(tasks, workers):
             pool.shutdown(cancel_futures=True)
 
 
-def single_thread():
-    """Leave the other cores to the other processes."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)
-
-
 def compute(cell, space, seed, n_outer, path):
-    """One cell by one method, kept when it is done."""
-    result = nested_probe(cell.features, cell.labels, cell.groups, cell.head, space, n_outer, seed, n_boot=None)
+    """One cell by one method, kept when it is done; on one thread, since matrices are small and cells are many."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Where hardly anything varies (the last token at layer 0), Newton's steps fail and L-BFGS takes over.
+        warnings.filterwarnings("ignore", "Line search of Newton solver", ConvergenceWarning)
+        result = nested_probe(cell.features, cell.labels, cell.groups, cell.head, space, n_outer, seed, n_boot=None)
     with replaced(path) as temporary:
         temporary.write_text(json.dumps(as_row(result)), encoding="utf-8")
     return result

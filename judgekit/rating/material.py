@@ -11,7 +11,7 @@ from judgekit.probes.texts import rated_text
 from judgekit.progress import progress_bar
 
 LEAST = {"binary": 20, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
-LENGTH = "length"
+LENGTH, ATTENTION = "length", "attention_entropy"
 
 
 def read_states(ratings, reader, quantities, step=64, shown=True):
@@ -87,6 +87,8 @@ def cells_of(ratings, states, heads):
         for aspect, items in aspects.items():
             texts = [text_of(item) for item in items]
             features = {kind: np.stack([states[text][kind] for text in texts]) for kind in next(iter(states.values()))}
+            if ATTENTION in features:
+                features[ATTENTION] = features[ATTENTION][:, 1:]  # nothing attends at layer 0
             features |= {LENGTH: length_features([item.response for item in items])}
             groups = np.array([item.cluster for item in items])
             for head in map(HEADS.get, heads):
