@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
-from tiny_causal import save_tiny
+from tiny_causal import save_tiny, teach
 
 from judgekit.cli import main
 from judgekit.judges import Judge, Request, load_judge, request_of
@@ -295,12 +296,14 @@ def test_a_model_that_writes_no_rating_gives_no_verdict(folder):
     assert (reply.status, reply.verdict, reply.p_first) == ("unparsed", None, None)
 
 
-def test_a_model_that_writes_a_rating_is_read_there(folder, monkeypatch):
-    judge = load_judge(f"layers/{folder}#reasoning", settings={"max_new_tokens": 60})
-    said = judge.reader.tokens.plain_ids("It is fine.\nRating: [[4]]")
-    monkeypatch.setattr(judge.reader.engine, "generate", lambda prompts, n: [said for _ in prompts])
+def test_a_rating_after_an_explanation_is_read_where_it_stands(folder, tmp_path):
+    judge = load_judge(f"layers/{folder}#reasoning")
+    asked = [judge.reader.tokens.ids(list(judge.prompt(REQUEST, side).messages)) for side in ("first", "second")]
+    taught = teach(copytree(folder, tmp_path / "taught"), asked, ["It is.\nRating: [[4]]", "No.\nRating: [[2]]"], 90)
+    judge = load_judge(f"layers/{taught}#reasoning", settings={"max_new_tokens": 60, "weights": "last"})
     (reply,) = judge.judge([REQUEST])
-    assert reply.status == "ok" and reply.p_first + reply.p_second + reply.p_tie == pytest.approx(1)
+    assert (reply.status, reply.verdict, reply.tokens_out) == ("ok", "first", None)
+    assert (reply.score_first, reply.score_second) == pytest.approx((4, 2), abs=0.1) and reply.p_first > 0.95
 
 
 def test_one_request_that_fails_leaves_the_others_alone(judge):

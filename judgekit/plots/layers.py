@@ -1,10 +1,13 @@
 """Pictures of scores from layers: layer by layer, and order against size."""
 
+from itertools import cycle
+
 import matplotlib.pyplot as plt
 
 from judgekit.plots.scores import plot_tradeoff
-from judgekit.plots.style import BLUE, GREY, ORANGE, OTHER_COLOURS, TEXT, required, use_style
+from judgekit.plots.style import BLUE, GREY, ORANGE, RED, TEXT, required, use_style
 
+COLOURS = (GREY, BLUE, ORANGE, RED, "#117733", "#882255", "#332288", "#6E6E00")  # of methods, dark enough for letters
 READ = {"as it is": (BLUE, "o"), "normed": (ORANGE, "s")}  # without the final norm, and with it
 
 
@@ -72,7 +75,7 @@ def plot_order_and_size(table, *, correlation="spearman", width=TEXT):
     required(table, "set", "method", "measure", "value", "low", "high")
     use_style()
     sets = list(dict.fromkeys(table["set"]))
-    styles = {name: (colour, "o") for name, colour in zip(table["method"].unique(), OTHER_COLOURS, strict=False)}
+    styles = {name: (colour, "o") for name, colour in zip(table["method"].unique(), cycle(COLOURS), strict=False)}
     axes = plt.subplots(1, len(sets), figsize=(width, 2.5), squeeze=False)[1][0]
     for ax, name in zip(axes, sets, strict=True):
         part = table[table["set"] == name].set_index(["method", "measure"])[["value", "low", "high"]]
