@@ -357,6 +357,8 @@ def test_the_command_line_judges_with_layers(folder, tmp_path, capsys):
     written = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["status"] for row in written] == ["ok"] * 3
     assert all(row["p_a"] + row["p_b"] + row["p_tie"] == pytest.approx(1) for row in written)
+    assert main([*asked, "--dry-run"]) == 0
+    assert "6 verdicts: 6 calls" in capsys.readouterr().err  # each response once, for both orders
     assert main([*asked, "--set", "weights=missing.json"]) == 2
     assert "missing.json" in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from judgekit.fingerprints import fingerprint_of
+from judgekit.judges.forecast import Forecast
 from judgekit.judges.generative import most_probable, reply_of, reply_of_marks
 from judgekit.judges.settings import read_settings
 from judgekit.layers.aggregation import OVER, distribution, last_only, uniform_weights
@@ -127,6 +128,7 @@ class LayeredJudge:
             raise Unavailable(f"device={device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
         self.labels = ("first", "second") if settings.policy == "strict" else ("first", "second", "tie")
+        self.sides = ("pair",) if settings.mode == "verdict" else SIDES
         self.plan = self.candidates()
         self.weights = self.layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
@@ -170,14 +172,26 @@ class LayeredJudge:
             return []
         return [f"{self.name} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"]
 
+    def forecast(self, requests):
+        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
+        sizes, impossible = {}, 0
+        for request in requests:
+            try:
+                prompts = [self.prompt(request, side) for side in self.sides]
+            except (PromptError, PromptTooLong):
+                impossible += 1
+                continue
+            sizes |= {key_of(prompt): self.reader.tokens.size(list(prompt.messages)) for prompt in prompts}
+        tokens_out = len(sizes) * (self.written or 0)
+        return Forecast(len(requests), impossible, len(sizes), len(sizes), sum(sizes.values()), tokens_out, None)
+
     def judge(self, requests):
         """Reply to each request, in order; one that fails gets a reply with status ``error``."""
         started = time.perf_counter()
-        sides = ("pair",) if self.settings.mode == "verdict" else SIDES
         prompts, replies = {}, {}
         for place, request in enumerate(requests):
             try:
-                prompts[place] = [self.prompt(request, side) for side in sides]
+                prompts[place] = [self.prompt(request, side) for side in self.sides]
             except (PromptError, PromptTooLong) as wrong:
                 replies[place] = self.failed(wrong)
         made = self.read([prompt for shown in prompts.values() for prompt in shown])

@@ -63,7 +63,7 @@ def conversation(strategy, shown, limit=None, measure=None, side="first"):
     return strategy.render("with_reference" if referred else "verdict", shown, side=side, limit=limit, **more)
 
 
-def read_scores(reader, strategy, items, scores, normed=False, max_new_tokens=None):
+def read_scores(reader, strategy, items, scores, normed=False, max_new_tokens=None, progress=False):
     """Logits of the scores of single responses, at every layer.
 
     Parameters
@@ -76,6 +76,8 @@ def read_scores(reader, strategy, items, scores, normed=False, max_new_tokens=No
     normed : bool
     max_new_tokens : int, optional
         Let the model write first (`judgekit.layers.reading.LayerReader.logits`); needed by ``reasoning``.
+    progress : bool
+        Whether to show bars.
 
     Returns
     -------
@@ -93,4 +95,4 @@ def read_scores(reader, strategy, items, scores, normed=False, max_new_tokens=No
             asked.append(list(conversation(strategy, shown_of(item), limit, reader.tokens.size).messages))
         except PromptTooLong as long:
             raise PromptError(f"{item.where}: {long}") from None
-    return reader.logits(asked, plan, normed, max_new_tokens=max_new_tokens)
+    return reader.logits(asked, plan, normed, max_new_tokens=max_new_tokens, progress=progress)
