@@ -1,5 +1,7 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
+from pathlib import Path
+
 from judgekit.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
 from judgekit.benchmarks.protected import files as protected_files
 from judgekit.benchmarks.protected import protected_prompts
@@ -12,8 +14,10 @@ from judgekit.corpora import (
     load_corpus_with_report,
     preferred_responses,
 )
+from judgekit.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
 from judgekit.records import with_counts
 from judgekit.sample import SAMPLE_SETS, load_sample
+from judgekit.sample.ratings import load_sample_ratings
 from judgekit.sources import source_hashes
 
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
@@ -100,6 +104,42 @@ def load_answer_set_with_report(name):
 def answer_set_hashes(names):
     """File to SHA-256 for everything that the named sources of single responses are read from."""
     return {file: sha256 for name in names if name not in SAMPLE_SETS for file, sha256 in answer_hashes(name).items()}
+
+
+def load_rated_set(name):
+    """Responses rated on several aspects.
+
+    Parameters
+    ----------
+    name : str
+        A probing set (``gsm8k``, ``gpqa``, ``alpacaeval``), a set that people rated (``roscoe_gsm8k``, ...), the
+        ``sample``, or the path of a file in the published form (``.json``), e.g. one's own or that of MATH.
+
+    Returns
+    -------
+    dict of str to list of Response
+        By aspect.
+
+    Raises
+    ------
+    KeyError
+        If there is no such set.
+    judgekit.sources.DataError
+        If a file cannot be had or an item is malformed.
+    """
+    if name == "sample":
+        return load_sample_ratings()
+    if name.startswith("roscoe_"):
+        return load_roscoe(name.removeprefix("roscoe_"))
+    if name.endswith(".json"):
+        return read_probing_file(name, Path(name).stem)
+    return load_probing_set(name)
+
+
+def rated_set_hashes(names):
+    """File to SHA-256 for everything that the named rated sets are read from."""
+    files = {name: PROBING.get(name) or ROSCOE.get(name.removeprefix("roscoe_")) for name in names}
+    return source_hashes([file for file in files.values() if file])
 
 
 def hashes_of_tests(sample=False):

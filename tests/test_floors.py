@@ -25,10 +25,11 @@ FLOORS = [
         "gate",
         "pairfile",
     },
+    {"aspects"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
-    {"scoring", "training", "resources"},
+    {"scoring", "training", "resources", "rating", "teacher"},
     {
         "bias",
         "attacks",
@@ -109,7 +110,7 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["", ".benchmarks", ".corpora", ".results", ".scoring", ".workflow"])
+@pytest.mark.parametrize("module", ["", ".benchmarks", ".corpora", ".results", ".scoring", ".teacher", ".workflow"])
 def test_heavy_libraries_load_inside_judges_and_training_only(module):
     assert not modules_loaded_by(f"import judgekit{module}") & set(HEAVY)
 

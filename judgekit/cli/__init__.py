@@ -1,4 +1,4 @@
-"""The command line: judge a file of one's own pairs, fetch the pinned data.
+"""The command line: judge pairs, rate answers and collect a model's responses from one's own files; fetch data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -32,8 +32,9 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge pairs of responses, and fetch the data of the studies. Exit codes: 0 done; 2 bad usage or input, "
-    "nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
+    help="Judge pairs of responses, rate single answers, collect responses, and fetch the data of the studies. "
+    "Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; "
+    "1 anything else.",
 )
 
 
@@ -180,6 +181,103 @@ def read_input(pairs):
         return read_pair_rows(pairs)
     except PairFileError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
+
+
+# ---------------------------------------------------------------- judgekit rate
+
+
+@app.command()
+@interruptible
+def rate(
+    answers: Annotated[
+        str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
+    ],
+    out: Annotated[str, typer.Option(metavar="RATED", help="File of rated answers, JSON lines; - is standard output.")],
+    probe: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Probe that comes with the package (gsm8k-binary), or a folder.")
+    ] = None,
+    judge_name: Annotated[
+        str | None, typer.Option("--judge", metavar="NAME", help="Instead of a probe: openai/MODEL or hf/MODEL.")
+    ] = None,
+    aspects: Annotated[
+        str, typer.Option(metavar="NAME", help="What a model is asked for: reasoning, sft, or a YAML file of aspects.")
+    ] = "reasoning",
+    top_percent: Annotated[
+        float, typer.Option(metavar="SHARE", help="Keep this share, best first; 1 keeps all in the order given.")
+    ] = 1.0,
+    batch_size: Annotated[int, typer.Option(help="Answers per step; an interruption loses one step at most.")] = 64,
+    resume: Annotated[
+        bool, typer.Option(help="Keep ratings in RATED.ratings.jsonl until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the model, e.g. max_cost=5; repeatable."),
+    ] = None,
+):
+    """Rate every single answer of a file on several aspects.
+
+    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. RATED gets
+    the same rows with a whole number per aspect, total_score (their sum) and total_expected (the sum of expected
+    scores, which ranks: whole totals tie).
+
+    --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
+    from one pass over each answer.
+
+    --judge asks a model for each aspect by itself, with its definition and rubric, as a teacher of probes is asked; an
+    aspect without a readable score is null, and total_expected is left out. Failed answers are listed, give exit code
+    3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
+    """
+    from judgekit.cli.rating import rate_by_model, rate_file
+
+    if judge_name is not None:
+        if probe is not None:
+            raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
+        return rate_by_model(answers, judge_name, aspects, settings, out, top_percent, resume, quiet)
+    return rate_file(answers, probe or "gsm8k-binary", out, top_percent, batch_size, resume, quiet)
+
+
+# ---------------------------------------------------------------- judgekit collect
+
+
+@app.command()
+@interruptible
+def collect(
+    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="JSON lines or CSV (.csv), either may be .gz.")],
+    out: Annotated[str, typer.Option(metavar="RESPONSES", help="File of responses, JSON lines; - is standard output.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="Model: openai/MODEL or hf/MODEL.")],
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="System message before every question.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Responses per question; more than one need a temperature.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the order of options.")] = 0,
+    resume: Annotated[
+        bool, typer.Option(help="Keep responses in RESPONSES.store.sqlite until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are shown.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the model, e.g. max_cost=5; repeatable."),
+    ] = None,
+):
+    """Collect a model's responses to the questions of a file.
+
+    QUESTIONS has one row per question: question, and optionally id, options (a list of texts, shown in an order that
+    is drawn once) and reference.
+
+    RESPONSES gets one row per question, in the same order: id, sample, question (as it was asked, options included),
+    options, reference, response (null if there is none), status (ok, error, skipped), error, model, tokens_in and
+    tokens_out. With --samples N, N rows per question.
+
+    An interrupted run is continued by the same command and asks nothing again that was answered; failed questions are
+    listed, give exit code 3 and are asked again by the same command. Questions that are too long for the model are
+    skipped, listed, and give exit code 3 too.
+
+    Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
+    --set price_out=4 stops before the cost is exceeded (prices per million tokens).
+    """
+    from judgekit.cli.collecting import collect_file
+
+    asked = {"system": system, "seed": seed, "n_samples": samples}
+    return collect_file(questions, out, model, settings, asked, resume, quiet)
 
 
 # ---------------------------------------------------------------- judgekit fetch

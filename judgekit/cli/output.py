@@ -1,4 +1,4 @@
-"""The file of verdicts, written whole or not at all, and the verdict store beside it."""
+"""The file that a command writes, whole or not at all, and the store beside it."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from judgekit.cli.messages import BAD_INPUT, Stop, reason
 
 
 def store_path(out):
-    """Where the verdicts of an unfinished run are kept."""
+    """Where the verdicts or replies of an unfinished run are kept."""
     return f"{out}.store.sqlite"
 
 
@@ -21,18 +21,18 @@ def remove_store(path):
             Path(path + suffix).unlink(missing_ok=True)
 
 
-def check_out(out, pairs):
+def check_out(out, source):
     """Refuse, before any work, an output file that could not or should not be written."""
     if out == "-":
         return
     try:
-        if complaint := out_complaint(Path(out), Path(pairs)):
+        if complaint := out_complaint(Path(out), Path(source)):
             raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
     except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
         raise Stop(BAD_INPUT, f"--out {out}: {reason(bad)}") from None
 
 
-def out_complaint(path, pairs):
+def out_complaint(path, source):
     """What is wrong with an output path, or None."""
     folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
@@ -42,8 +42,8 @@ def out_complaint(path, pairs):
     if path.exists():
         if not path.is_file():
             return "is not a regular file (use - for standard output)"
-        if pairs.exists() and path.samefile(pairs):
-            return "is the file of pairs itself"
+        if source.exists() and path.samefile(source):
+            return "is the input file itself"
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
         return "may not be written to (permission denied)"
     return None

@@ -17,10 +17,7 @@ LISTED = 20  # failed items named one by one
 
 def loaded_judge(name, rows, settings=None):
     """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage."""
-    label = None
-    if wrong := [text for text in settings or () if not text.partition("=")[1]]:
-        raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
-    given = {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in settings or ())}
+    label, given = None, given_settings(settings)
     if name.startswith("replay/"):
         raise Stop(
             BAD_INPUT, f"{name} repeats the verdicts published on its own benchmark; it cannot judge other pairs"
@@ -43,6 +40,13 @@ def loaded_judge(name, rows, settings=None):
         raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
+
+
+def given_settings(texts):
+    """Names and values from ``NAME=VALUE`` texts."""
+    if wrong := [text for text in texts or () if not text.partition("=")[1]]:
+        raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
+    return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
 
 
 def announce(asked):

@@ -20,7 +20,12 @@ def shipped():
     """Names of the judges that need nothing but the installed package."""
     encoders = sorted(path.parent.name for path in PRETRAINED.glob("*/judge.json"))
     rules = [*RULES, "features", "majority_class"]
-    return [f"encoder/{name}" for name in encoders] + [f"baseline/{rule}" for rule in rules]
+    probes = sorted(path.parent.name for path in PRETRAINED.glob("probes/*/ties.json"))
+    return (
+        [f"encoder/{name}" for name in encoders]
+        + [f"probe/{name}" for name in probes]
+        + [f"baseline/{rule}" for rule in rules]
+    )
 
 
 def load_judge(name, folder=None, label=None, settings=None):
@@ -70,6 +75,8 @@ def load_judge(name, folder=None, label=None, settings=None):
         return FeaturesJudge(folder or PRETRAINED / "features")
     if provider == "encoder" and model:
         return load_encoder(name, model, folder)
+    if provider == "probe" and model:
+        return load_probe_judge(name, model, folder)
     if provider == "replay":
         from judgekit.judges.replay import load_replay
 
@@ -90,7 +97,8 @@ def load_judge(name, folder=None, label=None, settings=None):
         from judgekit.judges.layered import load_layered
 
         return load_layered(model, settings)
-    known = f"{', '.join(shipped())}, encoder/<folder>, hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
@@ -104,3 +112,15 @@ def load_encoder(name, model, folder):
             return EncoderJudge(candidate, name=name)
     looked = " and ".join(str(candidate) for candidate in candidates)
     raise UnknownJudge(f"no judge is called {name!r}: no judge.json in {looked}; shipped are {', '.join(shipped())}")
+
+
+def load_probe_judge(name, model, folder):
+    """A probe judge from the given folder, the shipped ones, or a path in its name."""
+    candidates = [Path(folder)] if folder else [PRETRAINED / "probes" / model, Path(model)]
+    for candidate in candidates:
+        if (candidate / "ties.json").is_file():
+            from judgekit.judges.probe import ProbeJudge
+
+            return ProbeJudge(candidate, name=name)
+    looked = " and ".join(str(candidate) for candidate in candidates)
+    raise UnknownJudge(f"no judge is called {name!r}: no ties.json in {looked}; shipped are {', '.join(shipped())}")

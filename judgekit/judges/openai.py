@@ -7,15 +7,13 @@ import asyncio
 import json
 import os
 from dataclasses import asdict, dataclass, replace
-from urllib.parse import urlsplit
 
 from judgekit.fingerprints import fingerprint_of
-from judgekit.judges.chat import ChatClient, ChatError, Pace, Stopped
+from judgekit.judges.chat import ChatClient, ChatError, Stopped
 from judgekit.judges.completion import longest_completion
 from judgekit.judges.forecast import forecast
 from judgekit.judges.generative import Interview
-from judgekit.judges.pacing import Budget, Concurrency, RateLimit
-from judgekit.judges.secrets import Secret
+from judgekit.judges.server import ServerSettings, server_of
 from judgekit.judges.settings import DEFAULT, judge_name, named_settings, read_settings
 from judgekit.judges.streaming import streamed
 from judgekit.judges.structured import FORMS, supported_form
@@ -29,8 +27,8 @@ TRIAL_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How an ``openai/`` judge asks. Rates and budgets limit one judge object, not all runs together.
+class Settings(ServerSettings):
+    """How an ``openai/`` judge asks: `judgekit.judges.server.ServerSettings`, and what follows.
 
     Attributes
     ----------
@@ -38,86 +36,27 @@ class Settings:
         One of `judgekit.prompts.strategy_names`.
     policy : {"permissive", "strict"}
         Whether a tie may be said.
-    temperature : float
-    max_tokens : int, optional
-        Longest completion; by default short for replies that are the verdict alone. Models that think need more.
     logprobs : bool
         Read the verdict's probabilities from the token log-probabilities, where the server gives them.
     structured : {"auto", "off"}
         Hold replies that are the verdict alone to the allowed ones, if a trial shows that the server does so.
-    max_characters : int
-        Longest prompt; beyond it the longest response loses its middle.
-    timeout : float
-        Seconds for one attempt.
-    attempts : int
-        Attempts for one call.
-    backoff : float
-        Seconds to wait after the first failed attempt; doubles each time.
-    concurrency, most : int
-        Requests at once, at the beginning and at most.
-    requests_per_minute, tokens_per_minute : float, optional
-    max_cost, price_in, price_out : float, optional
-        Budget, and prices per million tokens in the same currency.
-    max_total_tokens : int, optional
-        Budget in tokens, prompts and completions together.
-    give_up_after : int
-        Failed calls in a row after which the rest is not asked.
     """
 
     strategy: str = DEFAULT
     policy: str = "permissive"
-    temperature: float = 0.0
-    max_tokens: int | None = None
     logprobs: bool = False
     structured: str = "auto"
-    max_characters: int = 48_000
-    timeout: float = 120.0
-    attempts: int = 6
-    backoff: float = 0.5
-    concurrency: int = 8
-    most: int = 64
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    max_cost: float | None = None
-    price_in: float | None = None
-    price_out: float | None = None
-    max_total_tokens: int | None = None
-    give_up_after: int = 20
 
     def __post_init__(self):
+        # super() without arguments fails in a dataclass with slots: the class is made anew after this is compiled
+        ServerSettings.__post_init__(self)
         if self.structured not in ("auto", "off"):
             raise Unavailable(f"structured={self.structured!r} is not 'auto' or 'off'")
-        for name in ("attempts", "give_up_after", "max_characters", "timeout"):
-            if getattr(self, name) <= 0:
-                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
 
 
 def settings_of(given):
     """Settings from names and values, values possibly as text (`judgekit.judges.settings.read_settings`)."""
     return read_settings(Settings, given)
-
-
-def server_of(environment):
-    """Base URL and key.
-
-    Raises
-    ------
-    Unavailable
-        Names the variable that is missing or wrong, and never shows the key.
-    """
-    url, key = (environment.get(name, "").strip() for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
-    for name, value, example in (
-        ("OPENAI_BASE_URL", url, "https://api.openai.com/v1 or http://localhost:8000/v1"),
-        ("OPENAI_API_KEY", key, "the server's key; any word for a server that wants none"),
-    ):
-        if not value:
-            raise Unavailable(f"the environment variable {name} is not set ({example})")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise Unavailable("OPENAI_BASE_URL must be http(s)://host[:port]/path, without user, query or fragment")
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise Unavailable("OPENAI_API_KEY holds characters that no key has (its value is not shown)")
-    return url.rstrip("/"), Secret(key)
 
 
 class OpenAIJudge:
@@ -158,26 +97,9 @@ class OpenAIJudge:
         )
         names = ("temperature", "max_tokens", "logprobs", "structured")
         self.decoding = json.dumps({name: asdict(settings)[name] for name in names}, sort_keys=True)
-        try:
-            self.budget = Budget(settings.max_cost, settings.max_total_tokens, settings.price_in, settings.price_out)
-            self.pace = self.new_pace()
-        except ValueError as wrong:
-            raise Unavailable(str(wrong)) from None
+        self.budget = settings.budget()
+        self.pace = settings.pace(self.budget)
         self.requests_sent = 0
-
-    def new_pace(self):
-        """Limits for one run: they belong to the event loop they are first used in."""
-        s = self.settings
-        return Pace(
-            timeout=s.timeout,
-            attempts=s.attempts,
-            backoff=s.backoff,
-            give_up_after=s.give_up_after,
-            concurrency=Concurrency(s.concurrency, s.most),
-            requests=RateLimit(s.requests_per_minute),
-            tokens=RateLimit(s.tokens_per_minute),
-            budget=self.budget,
-        )
 
     def max_tokens(self, call):
         """Longest completion of a call."""
@@ -202,7 +124,7 @@ class OpenAIJudge:
 
     async def run(self, requests, put):
         """Ask about all requests, as many at once as the server bears."""
-        self.pace = self.new_pace()
+        self.pace = self.settings.pace(self.budget)
         waiting = iter(enumerate(requests))
         async with ChatClient(self.base_url, self.key, self.model, self.pace) as client, asyncio.TaskGroup() as group:
             once = Once()

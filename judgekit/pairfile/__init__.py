@@ -1,10 +1,11 @@
-"""Users' own preference pairs, read from JSON lines or CSV.
+"""Users' own preference pairs and single responses, read from JSON lines or CSV.
 
 Whatever is wrong with a file is told in one sentence that names the file, the line and the field. Nothing in a text is
 ever interpreted: it is read, judged and forgotten.
 """
 
 from judgekit.pairfile.places import PairFileError
+from judgekit.pairfile.responses import ResponseRow, read_response_rows
 from judgekit.pairfile.rows import PairRow, read_pair_rows, read_pairs
 
-__all__ = ["PairFileError", "PairRow", "read_pair_rows", "read_pairs"]
+__all__ = ["PairFileError", "PairRow", "ResponseRow", "read_pair_rows", "read_pairs", "read_response_rows"]

@@ -51,8 +51,13 @@ def json_fields(text, place):
         raise place.error("not JSON that can be read (nested too deeply)") from None
     except ValueError as bad:  # a number of thousands of digits
         raise place.error(f"not JSON that can be read ({bad})") from None
+    return json_object(value, place)
+
+
+def json_object(value, place):
+    """A JSON value that must be an object whose names are all different."""
     if not isinstance(value, Fields):
-        raise place.error(f"is {kind_of(value)}, not an object with the fields of a pair")
+        raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
     if value.repeated is not None:
         raise place.error("stands twice in this row", value.repeated)
     return value
@@ -103,7 +108,7 @@ def decoded_lines(path):
     offset = 0
     try:
         if path.is_char_device():  # /dev/zero never ends a line
-            raise Place(path).error("is a device, not a file of pairs")
+            raise Place(path).error("is a device, not a file of rows")
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as stream:
             for number, line in enumerate(stream, 1):
                 yield number, decoded(line, offset, Place(path, number))

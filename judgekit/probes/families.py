@@ -58,7 +58,7 @@ FAMILIES = {
     "rbf_svm": Family(lambda setting, seed: SVC(class_weight="balanced", **setting), strengths(0.3, 1.0, 10.0)),
     "forest": Family(
         lambda setting, seed: RandomForestClassifier(
-            n_estimators=200, class_weight="balanced", random_state=seed, **setting
+            n_estimators=100, class_weight="balanced", random_state=seed, **setting
         ),
         ({"min_samples_leaf": 1}, {"min_samples_leaf": 3}, {"min_samples_leaf": 8}),
     ),
@@ -121,6 +121,27 @@ class Projection(TransformerMixin, BaseEstimator):
         return self.found_.transform(X)
 
 
+def make_features(centred=True, n_components=50, seed=0):
+    """What stands before the classifier, unfitted: scaling and, unless ``n_components`` is None, projection.
+
+    Parameters
+    ----------
+    centred : bool
+        `Family.centred`.
+    n_components : int or None
+    seed : int
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+        Steps ``scale`` and ``project``.
+    """
+    steps = [("scale", StandardScaler() if centred else RootMeanSquareScaler())]
+    if n_components is not None:
+        steps.append(("project", Projection(n_components, centred, seed)))
+    return Pipeline(steps)
+
+
 def make_probe(family, setting, n_components=50, seed=0):
     """An unfitted probe.
 
@@ -140,7 +161,5 @@ def make_probe(family, setting, n_components=50, seed=0):
         Steps ``scale``, ``project`` (unless ``n_components`` is None) and ``classify``.
     """
     kind = FAMILIES[family]
-    steps = [("scale", StandardScaler() if kind.centred else RootMeanSquareScaler())]
-    if n_components is not None:
-        steps.append(("project", Projection(n_components, kind.centred, seed)))
+    steps = make_features(kind.centred, n_components, seed).steps
     return Pipeline([*steps, ("classify", kind.make(setting, seed))])

@@ -50,8 +50,8 @@ def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, 
     n_outer : int
         Folds that estimate; in each, `choose_probe` sees the other folds only.
     seed : int
-    n_boot : int
-        Bootstrap resamples of questions.
+    n_boot : int or None
+        Bootstrap resamples of questions; None leaves ``metrics`` empty.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, 
         predicted[test], scores[test] = probe.predict(X), expected_class(probe, X)
         fold[test] = number
         choices.append(choice)
-    metrics = scored(labels, predicted, scores, groups, head.classes, n_boot, seed)
+    metrics = {} if n_boot is None else scored(labels, predicted, scores, groups, head.classes, n_boot, seed)
     return NestedResult(predicted, scores, fold, choices, metrics)
 
 

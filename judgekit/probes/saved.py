@@ -96,6 +96,11 @@ class SavedProbe:
     thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))
     about: dict = field(default_factory=dict)
 
+    @property
+    def tensors(self):
+        """Weight, bias and thresholds."""
+        return self.weight, self.bias, self.thresholds
+
     def probabilities(self, states):
         """Probability of each class.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
-from judgekit.probes.families import FAMILIES, make_probe
+from judgekit.probes.families import FAMILIES, make_features, make_probe
 from judgekit.probes.scores import METRICS, class_counts
 
 
@@ -124,20 +124,30 @@ class Search:
         self.features, self.labels, self.head, self.space, self.seed = features, labels, head, space, seed
         self.families = space.families or head.families
         self.folds = grouped_folds(labels, groups, space.n_inner, seed)
-        self.scored = {}
+        self.scored, self.projected = {}, {}
 
     def score(self, name, layers, family, setting):
         """Mean and standard deviation of the metric over inner folds."""
         key = (name, tuple(sorted(layers)), family, tuple(sorted(setting.items())))
         if key not in self.scored:
-            X, scores = joined_layers(self.features[name], key[1]), []
-            for train, test in self.folds:
-                probe = make_probe(family, setting, self.space.n_components, self.seed)
-                predicted = probe.fit(X[train], self.labels[train]).predict(X[test])
+            scores, kind = [], FAMILIES[family]
+            prepared = self.prepared(name, key[1], kind.centred)
+            for (train, test), (seen, unseen) in zip(self.folds, prepared, strict=True):
+                predicted = kind.make(setting, self.seed).fit(seen, self.labels[train]).predict(unseen)
                 matrix = class_counts(self.labels[test], predicted, self.head.classes).sum(0)
                 scores.append(METRICS[self.space.metric](matrix))
             self.scored[key] = (float(np.mean(scores)), float(np.std(scores)))
         return self.scored[key]
+
+    def prepared(self, name, layers, centred):
+        """Scaled and projected features of every inner fold, fitted on its training part: once for all classifiers."""
+        key = (name, layers, centred)
+        if key not in self.projected:
+            X, self.projected[key] = joined_layers(self.features[name], layers), []
+            for train, test in self.folds:
+                steps = make_features(centred, self.space.n_components, self.seed).fit(X[train])
+                self.projected[key].append((steps.transform(X[train]), steps.transform(X[test])))
+        return self.projected[key]
 
     def worth(self, *candidate):
         """What candidates are compared by: the penalised mean, then the steadier, then the one of fewer layers."""

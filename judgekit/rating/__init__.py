@@ -1,0 +1,6 @@
+"""Single responses rated by saved probes: several aspects from one forward pass, and a total."""
+
+from judgekit.rating.rater import Rater, load_rater, rater_names, save_rater
+from judgekit.rating.samples import evaluate_samples
+
+__all__ = ["Rater", "evaluate_samples", "load_rater", "rater_names", "save_rater"]

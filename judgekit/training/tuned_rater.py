@@ -1,0 +1,429 @@
+"""A tuned encoder that gives scores for several aspects: the baseline that a probe on hidden states has to beat.
+
+One model for all aspects, one outer fold at a time. Inside the training part of a fold, a question-grouped inner split
+chooses the penalty of the heads, the learning rate and the number of epochs; then the model is trained on the whole
+training part. The heads start from a fit to the untouched encoder (Kumar et al. 2022, arXiv:2202.10054): with some
+hundred labels the encoder would otherwise be bent by heads that know nothing yet.
+
+Each head is a softmax over the scores rather than one direction with thresholds: where little is known, the most
+probable class of an ordinal model is never a middle one, and a fifth of these items belongs to each.
+"""
+
+import hashlib
+import json
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from judgekit.fingerprints import fingerprint_of
+from judgekit.models.encoder import base_location
+from judgekit.models.files import model_files
+from judgekit.probes.selection import grouped_folds
+from judgekit.progress import progress_bar
+from judgekit.results.files import replaced
+from judgekit.training.split_encoder import SplitEncoder
+
+VERSION = 2  # of what a fold's predictions depend on besides its key: raise it, and they are computed again
+GOOD = 4  # lowest good score, as in judgekit.probes.heads.binary_labels
+
+
+@dataclass(frozen=True)
+class TunedFold:
+    """One outer fold.
+
+    Attributes
+    ----------
+    test : array of int
+        Rows that were held out.
+    probabilities : array, shape (len(test), n_scores)
+    ridge, rate : float
+        What the inner split chose; ``rate`` is 0 where no epoch helped.
+    epochs : int
+    history : list of dict
+        One row per epoch of the inner runs: ridge or rate, epoch, train (loss), train_accuracy (of the epoch, before
+        each step), validation (ranked probability score) and accuracy on the inner validation questions.
+    final : list of dict
+        ``train`` and ``train_accuracy`` of each epoch of the last run, on all training rows.
+    seconds : float
+        Wall clock.
+    """
+
+    test: np.ndarray
+    probabilities: np.ndarray
+    ridge: float
+    rate: float
+    epochs: int
+    history: list
+    final: list
+    seconds: float
+
+
+def tuned_predictions(texts, aspects, scores, groups, folds, recipe, folder=None, progress=True):
+    """Class probabilities of every row by a tuned encoder that never saw the row's question.
+
+    Parameters
+    ----------
+    texts : sequence of str, or of (question, response), length n_items
+        The same text may occur under several aspects; it is read once. Given as a pair, both have a share of the
+        tokens of their own.
+    aspects : sequence of str, length n_items
+    scores : sequence of int, length n_items
+        Among ``recipe.classes``. Those of a fold's test rows are not looked at for that fold.
+    groups : sequence of str, length n_items
+        Question of each row.
+    folds : list of (train rows, test rows)
+        Each row is tested once; no question stands on both sides.
+    recipe : judgekit.training.tuned_recipe.TunedRecipe
+    folder : path, optional
+        Where finished folds are kept. An interrupted run loses the fold it was at.
+    progress : bool
+
+    Returns
+    -------
+    array, shape (n_items, n_scores)
+        Rows sum to 1; columns as in ``recipe.classes``.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a score is none of the classes, rows are not tested exactly once, a question stands on both
+        sides of a fold, an aspect occurs in no training row of a fold, or the encoder cannot be cut.
+    """
+    found = np.zeros((len(texts), len(recipe.classes)))
+    for fold in tune_folds(texts, aspects, scores, groups, folds, recipe, folder, progress):
+        found[fold.test] = fold.probabilities
+    return found
+
+
+def tune_folds(texts, aspects, scores, groups, folds, recipe, folder=None, progress=True):
+    """The folds behind `tuned_predictions`, with what was chosen in each: same parameters, list of `TunedFold`."""
+    items = Items(texts, aspects, scores, groups, recipe)
+    items.check(folds)
+    keys = [items.key(*fold) for fold in folds]
+    kept = [read_fold(folder, key, len(test), recipe) for key, (_, test) in zip(keys, folds, strict=True)]
+    if all(kept):
+        return kept
+    base = SplitEncoder(recipe, items.texts, progress)
+    with progress_bar(len(folds), "tuning", "fold", progress, initial=sum(map(bool, kept))) as bar:
+        for number, (train, test) in enumerate(folds):
+            if not kept[number]:
+                kept[number] = tune_fold(base, items, np.asarray(train), np.asarray(test))
+                write_fold(folder, keys[number], kept[number])
+                bar.update()
+    return kept
+
+
+def tune_fold(base, items, train, test):
+    """Choose on the training rows, train on all of them, predict the test rows."""
+    started, recipe, history = time.perf_counter(), items.recipe, []
+    fitting, held = items.inner_split(train)
+    tried = []
+    for ridge in recipe.ridges:
+        history.append({"ridge": ridge, "epoch": 0, **Rater(base, items, fitting, ridge).evaluate(held)})
+        tried.append((history[-1]["validation"], ridge, 0.0, 0))
+    # Blocks are tuned from the most penalised heads: others fit the training rows so well that no gradient is left.
+    gentle = min(recipe.ridges)
+    for rate in recipe.rates:
+        for row in Rater(base, items, fitting, gentle).run(rate, recipe.epochs, held):
+            history.append({"rate": rate, **row})
+            tried.append((row["validation"], gentle, rate, row["epoch"]))
+    _, ridge, rate, epochs = min(tried)
+    rater = Rater(base, items, train, ridge)
+    final = list(rater.run(rate, epochs))
+    probabilities = rater.predict(test)
+    return TunedFold(test, probabilities, ridge, rate, epochs, history, final, time.perf_counter() - started)
+
+
+class Items:
+    """Rows as codes: which text, which aspect, which class, which question.
+
+    Parameters
+    ----------
+    texts, aspects, scores, groups, recipe
+        As in `tuned_predictions`.
+    """
+
+    def __init__(self, texts, aspects, scores, groups, recipe):
+        if not len(texts) == len(aspects) == len(scores) == len(groups):
+            raise ValueError(f"{len(texts)} texts, {len(aspects)} aspects, {len(scores)} scores, {len(groups)} groups")
+        texts = [text if isinstance(text, str) else tuple(text) for text in texts]
+        for row, score in enumerate(scores):
+            if score not in recipe.classes:
+                raise ValueError(f"row {row}: score {score!r} is none of {', '.join(map(str, recipe.classes))}")
+        self.recipe, self.texts, self.names = recipe, list(dict.fromkeys(texts)), sorted(set(aspects))
+        place = {text: number for number, text in enumerate(self.texts)}
+        self.text = np.array([place[text] for text in texts])
+        self.aspect = np.array([self.names.index(aspect) for aspect in aspects])
+        self.code = np.array([recipe.classes.index(score) for score in scores])
+        self.group = np.array([str(group) for group in groups])
+
+    def check(self, folds):
+        """Refuse folds that would leak or leave rows out."""
+        tested = np.concatenate([np.asarray(test) for _, test in folds])
+        if not np.array_equal(np.sort(tested), np.arange(len(self.text))):
+            raise ValueError(f"the folds test {len(tested)} rows of {len(self.text)}: each must be tested exactly once")
+        for number, (train, test) in enumerate(folds):
+            if shared := set(self.group[train]) & set(self.group[test]):
+                raise ValueError(f"fold {number}: the question {min(shared)[:60]!r} is on both sides")
+            if lacking := set(self.aspect[test]) - set(self.aspect[train]):
+                raise ValueError(f"fold {number}: {self.names[min(lacking)]} occurs in no training row")
+
+    def key(self, train, test):
+        """Content key of a fold: all that its predictions depend on, and nothing of the test rows' scores."""
+        name = base_location(self.recipe.base) + (f"@{self.recipe.revision}" if self.recipe.revision else "")
+        rows = [(self.texts[self.text[i]], self.names[self.aspect[i]], self.group[i]) for i in (*train, *test)]
+        about = self.recipe.as_dict() | {"base": model_files(name).digest}
+        return fingerprint_of(VERSION, about, rows, self.code[train].tolist(), len(train))
+
+    def inner_split(self, rows):
+        """Rows to fit on and rows to choose by: questions apart, aspects and scores spread evenly."""
+        strata = self.aspect[rows] * len(self.recipe.classes) + self.code[rows]
+        if np.bincount(strata).max() < self.recipe.n_inner:
+            strata = self.code[rows]  # too few rows to spread the scores of each aspect
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")  # a rare score may miss one side
+            split = grouped_folds(strata, self.group[rows], self.recipe.n_inner, self.recipe.seed)
+        fitting, held = split[0]
+        return rows[fitting], rows[held]
+
+    def weights(self, rows):
+        """One weight per row: the classes of an aspect count alike, and the mean is 1 in each aspect."""
+        weight = np.ones(len(rows))
+        for aspect in np.unique(self.aspect[rows]):
+            own = self.aspect[rows] == aspect
+            counts = np.bincount(self.code[rows][own], minlength=len(self.recipe.classes))
+            weight[own] = own.sum() / (np.count_nonzero(counts) * counts[self.code[rows][own]])
+        return weight
+
+
+class Rater(torch.nn.Module):
+    """Upper blocks with a softmax head per aspect, the heads fitted to the untouched encoder.
+
+    Parameters
+    ----------
+    base : SplitEncoder
+    items : Items
+    rows : array of int
+        What may be learnt from.
+    ridge : float
+        Inverse strength of the penalty on the heads' fit.
+    """
+
+    def __init__(self, base, items, rows, ridge):
+        super().__init__()
+        self.base, self.items, self.rows, self.recipe = base, items, rows, items.recipe
+        torch.manual_seed(self.recipe.seed)
+        self.upper = self.tunable(base.copy())
+        pooled = base.pooled[np.unique(items.text[rows])]
+        self.centre, self.spread = pooled.mean(0), pooled.std(0) + 1e-6
+        n_heads, n_classes = len(items.names), len(self.recipe.classes)
+        self.head = torch.nn.Parameter(torch.zeros(n_heads, n_classes, base.encoder.width))
+        self.bias = torch.nn.Parameter(torch.full((n_heads, n_classes), -4.0))  # of a class that training lacks
+        self.fit_heads(ridge)
+
+    def tunable(self, upper):
+        """Free the blocks' own weights, or freeze them and put LoRA beside."""
+        recipe = self.recipe
+        upper.requires_grad_(recipe.r < 0)
+        if recipe.r > 0:
+            from peft import LoraConfig, inject_adapter_in_model
+
+            config = LoraConfig(r=recipe.r, lora_alpha=recipe.lora_alpha, target_modules=list(recipe.target_modules))
+            upper = inject_adapter_in_model(config, upper).eval()
+        return upper
+
+    @torch.no_grad()
+    def fit_heads(self, ridge):
+        """Penalised logistic regression on the standardised embeddings of the untouched encoder, head by head."""
+        X = ((self.base.pooled - self.centre) / self.spread).numpy()
+        for aspect in np.unique(self.items.aspect[self.rows]):
+            own = self.rows[self.items.aspect[self.rows] == aspect]
+            codes = np.unique(self.items.code[own])
+            if len(codes) == 1:
+                self.bias[aspect, codes] = 0.0
+                continue
+            fit = LogisticRegression(C=ridge, class_weight="balanced", max_iter=1000)
+            fit.fit(X[self.items.text[own]], self.items.code[own])
+            two = len(codes) == 2  # then scikit-learn keeps one direction, of the second class
+            coef = np.concatenate([-fit.coef_, fit.coef_]) / 2 if two else fit.coef_
+            bias = np.concatenate([-fit.intercept_, fit.intercept_]) / 2 if two else fit.intercept_
+            self.head[aspect, codes] = torch.tensor(coef, dtype=torch.float32)
+            self.bias[aspect, codes] = torch.tensor(bias, dtype=torch.float32)
+
+    def logits(self, texts, rows):
+        """Logits of rows whose texts are among ``texts``, shape (n_rows, n_classes)."""
+        with self.base.computing():
+            pooled = self.upper(*self.base.batch(texts))
+        place = {text: number for number, text in enumerate(texts)}
+        states = ((pooled - self.centre) / self.spread)[[place[text] for text in self.items.text[rows].tolist()]]
+        aspects = torch.from_numpy(self.items.aspect[rows])
+        return (self.head[aspects] * states[:, None]).sum(-1) + self.bias[aspects]
+
+    def run(self, rate, epochs, held=None):
+        """Train for some epochs of the recipe's schedule; yields a row after each, with scores of ``held`` if given."""
+        recipe, weight = self.recipe, np.zeros(len(self.items.text))
+        weight[self.rows] = self.items.weights(self.rows)
+        texts = np.unique(self.items.text[self.rows])
+        by_text = {text: self.rows[self.items.text[self.rows] == text] for text in texts}
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimiser = torch.optim.AdamW(trained, lr=rate, weight_decay=recipe.weight_decay)
+        n_steps = -(-len(texts) // recipe.batch_size)
+        for epoch in range(epochs):
+            order = np.random.default_rng([recipe.seed, epoch]).permutation(texts)
+            losses, hits = [], []
+            for number in range(n_steps):
+                step = epoch * n_steps + number
+                optimiser.param_groups[0]["lr"] = rate * share_of_rate(step, n_steps * recipe.epochs, recipe.warmup)
+                drawn = order[number * recipe.batch_size : (number + 1) * recipe.batch_size]
+                loss, hit = self.gradients(drawn, by_text, weight)
+                torch.nn.utils.clip_grad_norm_(trained, 1.0)
+                optimiser.step()
+                optimiser.zero_grad(set_to_none=True)
+                losses.append(loss)
+                hits.extend(hit)
+            row = {"epoch": epoch + 1, "train": float(np.mean(losses)), "train_accuracy": float(np.mean(hits))}
+            yield row | (self.evaluate(held) if held is not None else {})
+
+    def gradients(self, drawn, by_text, weight):
+        """Add up the gradients of one step, longest texts first: its loss, and which rows were right."""
+        total, loss, hits = sum(len(by_text[text]) for text in drawn), 0.0, []
+        for texts in self.base.batches(drawn.tolist()):
+            rows = np.concatenate([by_text[text] for text in texts])
+            logits, code = self.logits(texts, rows), torch.from_numpy(self.items.code[rows])
+            losses = torch.nn.functional.cross_entropy(logits, code, reduction="none")
+            part = (losses * torch.from_numpy(weight[rows]).float()).sum() / total
+            part.backward()
+            loss += part.item()
+            hits.extend((logits.argmax(1) == code).tolist())
+        return loss, hits
+
+    @torch.no_grad()
+    def predict(self, rows):
+        """Class probabilities of rows, shape (n_rows, n_classes)."""
+        found = np.zeros((len(rows), len(self.recipe.classes)))
+        for texts in self.base.batches(np.unique(self.items.text[rows]).tolist()):
+            own = np.flatnonzero(np.isin(self.items.text[rows], texts))
+            found[own] = torch.softmax(self.logits(texts, rows[own]).double(), 1).numpy()
+        return found
+
+    def evaluate(self, rows):
+        """``validation`` and ``accuracy`` of rows that were held out."""
+        p, code = self.predict(rows), self.items.code[rows]
+        return {"validation": ranked_probability_score(p, code), "accuracy": float((p.argmax(1) == code).mean())}
+
+
+def share_of_rate(step, n_steps, warmup):
+    """Factor on the learning rate: linear warm-up over a share of the steps, then linear decay to zero.
+
+    Examples
+    --------
+    >>> [share_of_rate(step, 10, 0.2) for step in (0, 1, 2, 9)]
+    [0.5, 1.0, 1.0, 0.125]
+    """
+    rising = max(1, round(warmup * n_steps))
+    return min((step + 1) / rising, (n_steps - step) / max(1, n_steps - rising))
+
+
+def ranked_probability_score(probabilities, codes):
+    """Mean squared error of the cumulative probabilities, averaged over the cuts between classes, in [0, 1].
+
+    Parameters
+    ----------
+    probabilities : array, shape (n_items, n_classes)
+        Classes in ascending order.
+    codes : array of int, shape (n_items,)
+        Place of the right class.
+
+    Notes
+    -----
+    Epstein (1969), Journal of Applied Meteorology 8. Each cut is a Brier score of a binary reading, so one number
+    judges what the five-class, the binary and the ordinal reading are made of; unlike the log-likelihood it is
+    bounded, and it varies less than an F1 over few items.
+
+    Examples
+    --------
+    >>> ranked_probability_score(np.array([[0.0, 0.0, 1.0]]), np.array([0]))
+    1.0
+    """
+    p = np.asarray(probabilities, float)
+    passed = np.asarray(codes)[:, None] <= np.arange(p.shape[1] - 1)
+    return float(((p.cumsum(1)[:, :-1] - passed) ** 2).mean())
+
+
+def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
+    """What class probabilities say under a head of `judgekit.probes.heads`.
+
+    Parameters
+    ----------
+    probabilities : array, shape (n_items, n_classes)
+    head : {"five", "binary", "ordinal"}
+        The most probable score; whether it is good (4 or more); the most probable score again.
+    classes : sequence of int
+
+    Returns
+    -------
+    predicted : array of int, shape (n_items,)
+    scores : array of float, shape (n_items,)
+        Expected score; for ``binary`` the probability of a good one, p(4) + p(5).
+
+    Raises
+    ------
+    ValueError
+        If there is no such head.
+
+    Notes
+    -----
+    ``ordinal`` is read as ``five`` is: the median or the rounded mean of an unsure forecast is nearly always a middle
+    score, and F1 would punish the baseline for that.
+
+    Examples
+    --------
+    >>> p = np.array([[0.0, 0.1, 0.3, 0.35, 0.25]])
+    >>> [readings(p, head)[0].tolist() for head in ("five", "binary", "ordinal")]
+    [[4], [1], [4]]
+    """
+    p, classes = np.asarray(probabilities, float), np.asarray(classes)
+    if head == "binary":
+        good = p[:, classes >= GOOD].sum(1)
+        return (good >= 0.5).astype(int), good
+    if head in ("five", "ordinal"):
+        return classes[p.argmax(1)], p @ classes
+    raise ValueError(f"head {head!r} is none of five, binary, ordinal")
+
+
+def read_fold(folder, key, n_test, recipe):
+    """A fold that was kept under a key, or None; a damaged file is reported and counts as absent."""
+    path = None if folder is None else Path(folder) / f"{key}.json"
+    if path is None or not path.is_file():
+        return None
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        seal = kept.pop("sha256")
+        fold = TunedFold(**kept | {name: np.array(kept[name]) for name in ("test", "probabilities")})
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+        warnings.warn(f"{path} cannot be read ({broken!r}): its fold is tuned again", stacklevel=3)
+        return None
+    if fold.probabilities.shape != (n_test, len(recipe.classes)) or seal != sealed(kept):
+        warnings.warn(f"{path} was changed after it was written: its fold is tuned again", stacklevel=3)
+        return None
+    return fold
+
+
+def write_fold(folder, key, fold):
+    """Keep a finished fold under its key."""
+    if folder is None:
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    document = asdict(fold) | {"test": fold.test.tolist(), "probabilities": fold.probabilities.tolist()}
+    with replaced(Path(folder) / f"{key}.json") as temporary:
+        temporary.write_text(json.dumps(document | {"sha256": sealed(document)}) + "\n", encoding="utf-8")
+
+
+def sealed(document):
+    """Checksum of a kept fold."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,198 @@
+"""`judgekit collect` against a real local server: exit codes, resuming, interruption, bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from chat_server import KEY, ChatServer, good_reply, running
+from tiny_causal import save_tiny
+
+from judgekit.cli import main
+from judgekit.teacher import rate_responses
+
+QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
+GOOD = [
+    {"id": "a", "question": "First?"},
+    {"id": 7, "question": "Second?", "options": ["yes", "no"], "reference": "yes"},
+    {"question": "Three?"},
+]
+
+
+def echo(body, text):
+    return good_reply(body, f"re: {text}")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with running(ChatServer(respond=echo)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield server
+
+
+@pytest.fixture
+def collected(tmp_path, capsys):
+    """Collect responses to some rows: exit code, rows or None, standard error."""
+    path, out = tmp_path / "questions.jsonl", tmp_path / "responses.jsonl"
+
+    def run(*arguments, rows=GOOD, model="openai/tiny", quick=QUICK):
+        path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+        out.unlink(missing_ok=True)
+        code = main(["collect", str(path), "--out", str(out), "--model", model, *quick, *arguments])
+        said = capsys.readouterr().err
+        assert KEY not in said and "Traceback" not in said
+        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
+
+    run.folder, run.path, run.out = tmp_path, path, out
+    return run
+
+
+def test_responses_to_a_file_of_questions(server, collected):
+    code, rows, said = collected()
+    assert code == 0 and "3 responses by openai/tiny" in said
+    assert [row["id"] for row in rows] == ["a", 7, 3]
+    assert [row["response"] for row in rows] == [f"re: {row['question']}" for row in rows]
+    assert rows[0]["question"] == "First?" and rows[1]["question"].startswith("Second?\n\n(A) ")
+    assert sorted(rows[1]["options"]) == ["no", "yes"] and rows[1]["reference"] == "yes"
+    assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
+    rated = rate_responses(rows, "sft", "openai/tiny", progress=False)
+    assert [(row["id"], row["total_score"]) for row in rated] == [("a", None), (7, None), (3, None)]
+
+
+def test_options_of_the_command(server, collected):
+    code, rows, said = collected("--system", "Think.", "--samples", "2", "--set", "temperature=0.5", "--quiet")
+    assert (code, len(rows), said) == (0, 6, "")
+    assert {(body["messages"][0]["content"], body["temperature"]) for body in server.bodies} == {("Think.", 0.5)}
+
+
+def test_standard_output(server, collected, capsys):
+    collected.path.write_text(json.dumps(GOOD[0]))
+    assert main(["collect", str(collected.path), "--out", "-", "--model", "openai/tiny", *QUICK]) == 0
+    assert json.loads(capsys.readouterr().out)["response"] == "re: First?"
+    assert os.listdir(collected.folder) == ["questions.jsonl"]
+
+
+def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
+    server.plan = lambda text, attempt: "500" if "Second" in text else None
+    code, rows, said = collected()
+    assert code == 3 and [row["status"] for row in rows] == ["ok", "error", "ok"] and rows[1]["response"] is None
+    assert "1 of 3 responses are missing; the same command tries them again" in said
+    assert f"id 7 ({collected.path}, line 2): ChatError: 2 attempts failed" in said and "500" in said
+    server.plan = lambda text, attempt: None
+    before = sum(server.asked.values())
+    code, rows, said = collected()
+    assert code == 0 and "going on from 2 responses" in said
+    assert [row["response"] for row in rows] == [f"re: {row['question']}" for row in rows]
+    assert sum(server.asked.values()) == before + 1
+    assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
+
+
+def test_skipped_questions_are_listed(server, collected):
+    code, rows, said = collected("--set", "max_characters=8", "--no-resume")
+    assert code == 3 and [row["status"] for row in rows] == [
+        "ok" if len(r["question"]) < 8 else "skipped" for r in rows
+    ]
+    assert "id 7" in said and "max_characters=8" in said and "1 of 3" in said
+
+
+def test_a_spent_budget_gives_code_3(server, collected):
+    prices = ["--set", "price_in=1", "--set", "price_out=1", "--set", "max_tokens=100", "--set", "concurrency=1"]
+    code, rows, said = collected("--set", "max_cost=0.00012", *prices)
+    assert code == 3 and "ok" in [row["status"] for row in rows] and "budget of 0.00012" in said
+    code, rows, _ = collected(*prices)
+    assert code == 0 and sum(server.asked.values()) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([], "holds no questions"),
+        ([GOOD[0], {"prompt": "Hi?"}], "line 2: field 'question' is missing"),
+        ([GOOD[0], {"question": "x", "options": "a"}], "line 2: field 'options' is text"),
+        ([GOOD[0], {"question": "x", "options": ["a", None]}], "line 2: field 'options[1]' is null"),
+        ([GOOD[0], GOOD[0]], "line 2: field 'id' is 'a', which also stands in"),
+        ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),
+    ],
+)
+def test_bad_input_is_told_in_one_line_and_nothing_is_asked(server, collected, rows, wanted):
+    code, written, said = collected(rows=rows)
+    assert (code, written) == (2, None) and wanted in said and said.count("\n") == 1
+    assert not server.asked and os.listdir(collected.folder) == ["questions.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "model", "wanted"),
+    [
+        (["--set", "colour=red"], "openai/tiny", "colour"),
+        (["--set", "timeout"], "openai/tiny", "NAME=VALUE"),
+        (["--set", "max_cost=1"], "openai/tiny", "price_in"),
+        (["--samples", "2"], "openai/tiny", "temperature"),
+        (["--samples", "0"], "openai/tiny", "--samples"),
+        ([], "encoder/minilm", "neither openai/<model> nor hf/<model>"),
+        ([], "hf/no-such-folder", "no setting is called 'attempts'; there are max_new_tokens"),
+        (["--out", "no/folder/r.jsonl"], "openai/tiny", "does not exist"),
+    ],
+)
+def test_bad_usage(server, collected, arguments, model, wanted):
+    code, rows, said = collected(*arguments, model=model)
+    assert (code, rows) == (2, None) and wanted in said
+    assert not server.asked and os.listdir(collected.folder) == ["questions.jsonl"]
+
+
+def test_a_local_model(collected, tmp_path):
+    code, rows, said = collected(model="hf/no-such-folder", quick=[])
+    assert (code, rows) == (2, None) and "no-such-folder" in said and said.count("\n") == 1
+    folder = save_tiny(tmp_path / "tiny")
+    code, rows, said = collected("--set", "max_new_tokens=3", model=f"hf/{folder}", quick=[])
+    assert code == 0 and [row["id"] for row in rows] == ["a", 7, 3] and "parameters" in said
+    assert all(row["status"] == "ok" and row["tokens_out"] <= 3 for row in rows)
+
+
+def test_a_missing_key_is_bad_usage(server, collected, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    code, rows, said = collected()
+    assert (code, rows) == (2, None) and "OPENAI_API_KEY" in said
+
+
+def test_the_questions_are_not_written_over(server, collected):
+    collected.path.write_text(json.dumps(GOOD[0]))
+    assert main(["collect", str(collected.path), "--out", str(collected.path), "--model", "openai/tiny"]) == 2
+
+
+def test_a_store_that_is_none_is_told_and_left_alone(server, collected):
+    store = collected.folder / "responses.jsonl.store.sqlite"
+    store.write_bytes(b"no database" * 999)
+    code, rows, said = collected()
+    assert (code, rows) == (2, None) and "store of responses cannot be used" in said
+    assert store.read_bytes() == b"no database" * 999 and not server.asked
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
+def test_an_interrupted_run_goes_on(server, collected, how):
+    server.delay = 0.03
+    many = [{"id": n, "question": f"Question {n}?"} for n in range(120)]
+    collected.path.write_text("".join(json.dumps(row) + "\n" for row in many))
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import judgekit.cli; "
+    program += "sys.exit(judgekit.cli.main(sys.argv[1:]))"
+    arguments = ["collect", collected.path, "--out", collected.out, "--model", "openai/tiny", "--set", "most=4"]
+    command = [sys.executable, "-c", program, *map(str, arguments), "--set", "concurrency=4"]
+    client = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while sum(server.answered.values()) < 30 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    client.send_signal(how)
+    said = client.communicate(timeout=60)[1]
+    before = sum(server.answered.values())
+    assert 30 <= before < 120 and "Traceback" not in said and not collected.out.exists()
+    if how == signal.SIGINT:
+        assert client.returncode == 130 and "interrupted; nothing was written; " in said
+        assert "the same command goes on from there" in said
+    server.delay = 0.0
+    code, rows, said = collected(rows=many)
+    assert code == 0 and "going on from" in said
+    assert [row["response"] for row in rows] == [f"re: Question {n}?" for n in range(120)]
+    assert sum(server.answered.values()) <= 120 + 4, "at most what was in flight is asked again"

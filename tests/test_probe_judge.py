@@ -1,0 +1,108 @@
+"""Judges of pairs on hidden states: orders, ties, files, and the tie model."""
+
+import json
+
+import numpy as np
+import pytest
+from tiny_encoder import save_tiny_encoder
+
+from judgekit.cli import main
+from judgekit.judges import UnknownJudge, load_judge, request_of
+from judgekit.judges.probe import ProbeJudge, save_probe_judge
+from judgekit.probes.pairs import TieModel, fit_ties, margins_of
+from judgekit.probes.saved import ProbeError, SavedProbe
+from judgekit.representations.reader import StateReader
+from judgekit.representations.serving import inputs_of
+from judgekit.sample import load_sample
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("judge")
+    reader = StateReader(str(save_tiny_encoder(root / "bert")), limit=96)
+    inputs = inputs_of(reader, "mean", (1, 2))
+    weight = np.random.default_rng(0).normal(size=(2 * inputs.width, 1))
+    probe = SavedProbe("pair_logistic", (0, 1), inputs, weight, np.zeros(1))
+    save_probe_judge(probe, TieModel(0.5, -0.3, 100, 10), root / "pairs")
+    return root / "pairs"
+
+
+def test_exchanging_the_responses_exchanges_the_probabilities(folder):
+    judge, pairs = load_judge(f"probe/{folder}"), load_sample("sample_natural")[:12]
+    shown = [judge.judge([request_of(pair, order) for pair in pairs]) for order in ("ab", "ba")]
+    for one, other in zip(*shown, strict=True):
+        assert (one.p_first, one.p_second, one.p_tie) == pytest.approx(
+            (other.p_second, other.p_first, other.p_tie), abs=1e-5
+        )
+        assert one.p_first + one.p_second + one.p_tie == pytest.approx(1)
+    assert len({reply.verdict for reply in shown[0]}) > 1
+    assert judge.judge([]) == []
+
+
+def test_equal_responses_tie(folder):
+    pair = load_sample("sample_natural")[0]
+    same = type(pair)(
+        **{"item_id": "x", "benchmark": "b", "question": pair.question, "response_a": "R", "response_b": "R"}
+    )
+    (reply,) = load_judge(f"probe/{folder}").judge([request_of(same, "ab")])
+    assert reply.verdict == "tie" and reply.p_first == pytest.approx(reply.p_second)
+
+
+def test_its_fingerprint_is_its_content(folder, tmp_path):
+    judge = ProbeJudge(folder)
+    probe = judge.probe
+    save_probe_judge(probe, judge.ties, tmp_path / "same")
+    save_probe_judge(probe, TieModel(0.6, -0.3, 100, 10), tmp_path / "other")
+    assert ProbeJudge(tmp_path / "same").fingerprint == judge.fingerprint
+    assert ProbeJudge(tmp_path / "other").fingerprint != judge.fingerprint
+
+
+def test_the_command_judges_with_it(folder, tmp_path):
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+    row = {"question": "Q?", "response_a": "one", "response_b": "two"}
+    pairs.write_text(json.dumps(row) + "\n")
+    assert main(["judge", str(pairs), "--judge", f"probe/{folder}", "--out", str(out), "--quiet"]) == 0
+    assert json.loads(out.read_text())["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "no tie model"),
+        ('{"scale": 1}', "no tie model"),
+        ('{"scale": -1, "log_nu": 0, "n_pairs": 1, "n_ties": 1}', "scale -1"),
+    ],
+)
+def test_a_damaged_tie_model_is_named(folder, tmp_path, content, words):
+    save_probe_judge(ProbeJudge(folder).probe, TieModel(1, 0, 1, 1), tmp_path / "judge")
+    (tmp_path / "judge" / "ties.json").write_text(content)
+    with pytest.raises(ProbeError, match=words):
+        load_judge(f"probe/{tmp_path / 'judge'}")
+
+
+def test_a_probe_of_single_responses_judges_no_pairs(folder, tmp_path):
+    probe = ProbeJudge(folder).probe
+    single = SavedProbe("logistic", (0, 1), probe.inputs, probe.weight, probe.bias)
+    save_probe_judge(single, TieModel(1, 0, 1, 1), tmp_path / "judge")
+    with pytest.raises(ProbeError, match="needs a pairwise one"):
+        load_judge(f"probe/{tmp_path / 'judge'}")
+    with pytest.raises(UnknownJudge, match=r"no ties\.json in"):
+        load_judge("probe/nothing")
+
+
+def test_the_tie_model_finds_the_parameters_it_was_drawn_from():
+    rng = np.random.default_rng(0)
+    margins = rng.normal(0, 2, 20_000)
+    probabilities = TieModel(0.7, -0.5, 1, 1).probabilities(margins)
+    labels = [("A", "B", "tie")[rng.choice(3, p=row)] for row in probabilities]
+    found = fit_ties(margins, labels)
+    assert (found.scale, found.log_nu) == pytest.approx((0.7, -0.5), abs=0.05)
+    assert (found.n_pairs, found.n_ties) == (20_000, labels.count("tie"))
+
+
+def test_ties_that_are_not_there_cannot_be_learnt():
+    with pytest.raises(ValueError, match="0 of 2 pairs are ties"):
+        fit_ties([1, -1], ["A", "B"])
+    with pytest.raises(ValueError, match="label 'C' is none"):
+        fit_ties([1, -1], ["A", "C"])
+    assert np.isfinite(margins_of([0.0, 1.0])).all()

@@ -1,0 +1,402 @@
+"""Rating single responses: raters, samples in and out, files, the command, and the material of the study."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from tiny_encoder import save_tiny_encoder
+
+from judgekit.cli import main
+from judgekit.pairfile import PairFileError, read_response_rows
+from judgekit.probes.heads import HEADS
+from judgekit.probes.nested import NestedResult
+from judgekit.probes.saved import ProbeError, SavedProbe
+from judgekit.probes.study import Method, run_study
+from judgekit.probes.texts import rated_text
+from judgekit.rating import Rater, evaluate_samples, load_rater, rater_names, save_rater
+from judgekit.rating.comparison import mean_difference, metric_table
+from judgekit.rating.fitting import fit_rater
+from judgekit.rating.kept import KeptRatings
+from judgekit.rating.material import cells_of, labels_of, read_states
+from judgekit.rating.rater import RaterError
+from judgekit.rating.samples import SampleError
+from judgekit.representations.reader import StateReader
+from judgekit.representations.serving import inputs_of
+from judgekit.sample.ratings import load_sample_ratings
+
+ASPECTS = ("fluency", "logicality")
+SAMPLES = [
+    {"id": 1, "question": "What is 2 + 2?", "response": "It is 4."},
+    {"id": 2, "question": "What is 2 + 2?", "response": "The response is better because it answers. " * 4},
+    {"id": 3, "question": "Which one?", "response": ""},
+    {"id": 4, "question": "Which one?", "response": "Output (a)", "note": {"kept": [1]}},
+]
+PAIRS = [(sample["question"], sample["response"]) for sample in SAMPLES]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    folder = save_tiny_encoder(tmp_path_factory.mktemp("model") / "bert")
+    return StateReader(str(folder), limit=96)
+
+
+def rater_on(reader, classes=(0, 1), seed=0):
+    """A rater with random probes on two layers and poolings of a tiny model."""
+    rng, probes = np.random.default_rng(seed), {}
+    for aspect, pooling, layers in zip(ASPECTS, ("mean", "max"), ((0, 2), (1,)), strict=True):
+        inputs = inputs_of(reader, pooling, layers)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        weight = rng.normal(size=(len(layers) * inputs.width, n_outputs))
+        probes[aspect] = SavedProbe("logistic", classes, inputs, weight, rng.normal(size=n_outputs))
+    return Rater("tiny", probes)
+
+
+@pytest.fixture
+def folder(reader, tmp_path):
+    save_rater(rater_on(reader), tmp_path / "rater")
+    return tmp_path / "rater"
+
+
+# ---------------------------------------------------------------- samples
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (1, 2, 3, 4, 5)])
+def test_a_rating_is_that_of_each_probe_by_itself(reader, classes):
+    rater = rater_on(reader, classes)
+    rated = evaluate_samples(SAMPLES, rater, reader=reader, batch_size=3)
+    for aspect, probe in rater.probes.items():
+        inputs = probe.inputs
+        states = reader.read([rated_text(*pair) for pair in PAIRS], (inputs.pooling,), inputs.layers)[inputs.pooling]
+        assert [row[aspect] for row in rated] == probe.predict(states).tolist()
+    assert [row["total_score"] for row in rated] == [sum(row[aspect] for aspect in ASPECTS) for row in rated]
+    assert all(min(classes) * 2 <= row["total_expected"] <= max(classes) * 2 for row in rated)
+
+
+def test_samples_are_carried_along_and_left_as_they_were(reader):
+    before = json.dumps(SAMPLES)
+    rated = evaluate_samples(SAMPLES, rater_on(reader), reader=reader)
+    assert json.dumps(SAMPLES) == before
+    assert [{name: row[name] for name in sample} for sample, row in zip(SAMPLES, rated, strict=True)] == SAMPLES
+    prediction = [{"question": q, "prediction": r} for q, r in PAIRS]
+    again = evaluate_samples(prediction, rater_on(reader), reader=reader)
+    assert [row["total_expected"] for row in again] == [row["total_expected"] for row in rated]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_the_batch_does_not_matter(reader, batch_size):
+    rater, wanted = rater_on(reader), rater_on(reader).rate(PAIRS, reader)
+    for (classes, expected), (same, near) in zip(rater.rate(PAIRS, reader, batch_size), wanted, strict=True):
+        assert classes == same
+        assert expected == pytest.approx(near, abs=1e-4)
+
+
+def test_one_pass_serves_all_aspects_and_equal_texts_are_read_once(reader, monkeypatch):
+    seen, forward = [], reader.forward
+    monkeypatch.setattr(reader, "forward", lambda ids, *rest: seen.append(len(ids)) or forward(ids, *rest))
+    evaluate_samples([*SAMPLES, *SAMPLES], rater_on(reader), reader=reader)
+    assert sum(seen) == len(SAMPLES)
+
+
+def test_the_best_share_is_rounded_down_and_best_first(reader):
+    rated = evaluate_samples(SAMPLES, rater_on(reader), reader=reader)
+    best = evaluate_samples(SAMPLES, rater_on(reader), reader=reader, top_percent=0.8)
+    assert len(best) == 3  # int(4 * 0.8)
+    wanted = sorted(rated, key=lambda row: -row["total_expected"])[:3]
+    assert [row["id"] for row in best] == [row["id"] for row in wanted]
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.5, float("nan")])
+def test_a_share_that_is_none_is_refused(reader, share):
+    with pytest.raises(ValueError, match="top_percent"):
+        evaluate_samples(SAMPLES, rater_on(reader), reader=reader, top_percent=share)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("text", "sample 1: is str, not a dict"),
+        ({"question": "q"}, "sample 1: field 'response' or 'prediction' is needed, neither is there"),
+        ({"question": "q", "response": "r", "prediction": "p"}, "both are there"),
+        ({"question": 3, "response": "r"}, "sample 1: field 'question' is int, not text"),
+        ({"response": "r"}, "sample 1: field 'question' is missing"),
+        ({"question": "q", "response": "r", "fluency": 1}, "sample 1: field 'fluency' is there already"),
+        ({"question": "q", "response": "r", "total_score": 1}, "sample 1: field 'total_score' is there already"),
+    ],
+)
+def test_a_bad_sample_is_named(reader, sample, words):
+    with pytest.raises(SampleError, match=words):
+        evaluate_samples([SAMPLES[0], sample], rater_on(reader), reader=reader)
+
+
+def test_no_samples_are_no_ratings(reader):
+    assert evaluate_samples([], rater_on(reader), reader=reader) == []
+
+
+@pytest.mark.parametrize("name", ["rated.jsonl", "rated.json"])
+def test_files_in_and_out(folder, tmp_path, reader, name):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(SAMPLES), encoding="utf-8")
+    rated = evaluate_samples(path, folder, output_path=tmp_path / name)
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    found = json.loads(text) if name == "rated.json" else [json.loads(line) for line in text.splitlines()]
+    assert found == rated == evaluate_samples(SAMPLES, rater_on(reader), reader=reader)
+
+
+# ---------------------------------------------------------------- raters in folders
+
+
+def test_a_saved_rater_rates_alike(folder, reader):
+    loaded = load_rater(folder)
+    assert loaded.rate(PAIRS) == rater_on(reader).rate(PAIRS, reader)
+    assert loaded.fingerprint == rater_on(reader).fingerprint != rater_on(reader, seed=1).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": 2}, "field 'format' is 2"),
+        ({"aspects": []}, "field 'aspects' is"),
+        ({"aspects": ["../else"]}, "field 'aspects' is"),
+        ({"aspects": "fluency"}, "field 'aspects' is"),
+        ({"about": 3}, "field 'about' is 3"),
+    ],
+)
+def test_a_damaged_rater_is_named_with_its_field(folder, change, words):
+    path = folder / "rater.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change), encoding="utf-8")
+    with pytest.raises(RaterError, match=words):
+        load_rater(folder)
+
+
+def test_a_missing_probe_and_a_missing_rater_are_named(folder, tmp_path):
+    shutil.rmtree(folder / "fluency")
+    with pytest.raises(ProbeError, match="fluency"):
+        load_rater(folder)
+    with pytest.raises(RaterError, match="no probe is called"):
+        load_rater(tmp_path / "nothing")
+
+
+def test_probes_that_do_not_go_together_are_refused(reader):
+    binary, five = rater_on(reader).probes, rater_on(reader, (1, 2, 3)).probes
+    with pytest.raises(RaterError, match="differ in classes"):
+        Rater("mixed", {"fluency": binary["fluency"], "logicality": five["logicality"]})
+    with pytest.raises(RaterError, match="rates nothing"):
+        Rater("empty", {})
+
+
+def test_another_model_is_refused(folder, tmp_path, capsys):
+    """The folder of the model holds other weights than those that the probes were fitted on."""
+    model = load_rater(folder).inputs.model
+    kept = tmp_path / "kept"
+    shutil.copytree(model, kept)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(json.dumps(SAMPLES[0]) + "\n", encoding="utf-8")
+    try:
+        save_tiny_encoder(model, seed=5)
+        with pytest.raises(ProbeError, match="model_fingerprint"):
+            load_rater(folder).rate(PAIRS)
+        code = main(["rate", str(answers), "--probe", str(folder), "--out", str(tmp_path / "out.jsonl")])
+        assert (code, (tmp_path / "out.jsonl").exists()) == (2, False)
+        assert "model_fingerprint" in capsys.readouterr().err
+    finally:
+        shutil.rmtree(model)
+        shutil.copytree(kept, model)
+
+
+# ---------------------------------------------------------------- shipped probes
+
+
+def test_the_shipped_raters_work_offline_and_say_what_they_are():
+    assert rater_names() == [
+        f"{name}-{head}" for name in ("alpacaeval", "gpqa", "gsm8k") for head in ("binary", "five", "ordinal")
+    ]
+    for name in rater_names():
+        rater = load_rater(name)
+        assert len(rater.aspects) == 5
+        for probe in rater.probes.values():
+            assert set(probe.about["estimate"]) == {"weighted_f1", "macro_f1", "accuracy", "spearman"}
+    rated = evaluate_samples(SAMPLES, "gsm8k-binary")
+    assert all(row[aspect] in (0, 1) for row in rated for aspect in load_rater("gsm8k-binary").aspects)
+
+
+# ---------------------------------------------------------------- the command
+
+
+BAD_ANSWERS = {
+    "missing": ('{"question": "q"}\n', "line 1: field 'response' is missing"),
+    "type": (
+        '{"question": "q", "response": "r"}\n{"question": "q", "response": 3}\n',
+        "line 2: field 'response' is the",
+    ),
+    "clash": ('{"question": "q", "response": "r", "fluency": 1}\n', "line 1: field 'fluency' is there already"),
+    "both": ('{"question": "q", "response": "r", "prediction": "p"}\n', "line 1: field 'prediction' and 'response'"),
+    "json": ('{"question": "q"\n', "line 1: column 17: not JSON"),
+    "empty": ("", "holds no responses"),
+    "twice": ('{"question": "q", "question": "q", "response": "r"}\n', "line 1: field 'question' stands twice"),
+    "latin": (b'{"question": "\xe9", "response": "r"}\n', "line 1: is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, capsys, name):
+    content, words = BAD_ANSWERS[name]
+    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert main(["rate", str(path), "--probe", str(folder), "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert words in said and str(path) in said
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["answers.jsonl", "rater"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--probe", "nothing"], "no probe is called 'nothing'"),
+        (["--top-percent", "0"], "--top-percent 0"),
+        (["--batch-size", "0"], "--batch-size 0"),
+    ],
+)
+def test_bad_usage_is_named(folder, tmp_path, capsys, arguments, words):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps(SAMPLES[0]) + "\n", encoding="utf-8")
+    arguments = arguments if "--probe" in arguments else [*arguments, "--probe", str(folder)]
+    assert main(["rate", str(path), "--out", str(tmp_path / "rated.jsonl"), *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+LISTS = {
+    "list": ('[\n {"question": "q", "response": "r"},\n {"question": "q2", "response": "r2"}\n]\n', None),
+    "no end": ('[\n {"question": "q", "response": "r"}\n', "line 3: neither"),
+    "comma": ('[{"question": "q", "response": "r"},\n]\n', "line 2: not JSON"),
+    "no comma": ('[{"question": "q", "response": "r"}\n{"question": "q", "response": "r"}]', "line 2: neither"),
+    "after": ('[{"question": "q", "response": "r"}]\nx', "goes on after"),
+    "element": ('[{"question": "q", "response": "r"},\n\n3]', "line 3: is the number 3"),
+    "empty": ("[]", "holds no responses"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_are_read_and_faults_in_them_have_a_line(tmp_path, name):
+    content, words = LISTS[name]
+    path = tmp_path / "answers.json"
+    path.write_text(content, encoding="utf-8")
+    if words is None:
+        rows = read_response_rows(path)
+        assert [(row.question, row.response, row.place.line) for row in rows] == [("q", "r", 2), ("q2", "r2", 3)]
+    else:
+        with pytest.raises(PairFileError, match=words):
+            read_response_rows(path)
+
+
+def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path, capsys, reader):
+    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")
+    assert main(["rate", str(path), "--probe", str(folder), "--out", str(out), "--quiet"]) == 0
+    assert [json.loads(line) for line in out.read_text().splitlines()] == evaluate_samples(
+        SAMPLES, rater_on(reader), reader=reader
+    )
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["answers.jsonl", "rated.jsonl", "rater"]
+    assert main(["rate", str(path), "--probe", str(folder), "--out", "-", "--quiet", "--top-percent", "0.5"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_an_interrupted_run_goes_on_and_gives_the_same(folder, tmp_path, capsys, monkeypatch):
+    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")
+    command = ["rate", str(path), "--probe", str(folder), "--out", str(out), "--batch-size", "1"]
+    read, put = [], KeptRatings.put
+
+    def interrupted(self, rated):
+        put(self, rated)
+        read.append(len(rated))
+        if len(read) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(KeptRatings, "put", interrupted)
+    assert main(command) == 130
+    assert not out.exists()
+    assert "kept in" in capsys.readouterr().err
+    kept = tmp_path / "rated.jsonl.ratings.jsonl"
+    with kept.open("a") as stream:
+        stream.write('{"key": "cut o')  # as a power failure leaves it
+    assert main(command) == 0
+    assert sum(read) == len(SAMPLES)  # nothing was read twice
+    assert not kept.exists()
+    found = out.read_text()
+    monkeypatch.undo()
+    assert main([*command, "--no-resume"]) == 0
+    assert out.read_text() == found
+
+
+def test_ratings_of_another_rater_are_not_used(tmp_path):
+    first = KeptRatings(tmp_path / "kept.jsonl", "one")
+    first.put({"text": ({"fluency": 1}, {"fluency": 0.7})})
+    assert KeptRatings(tmp_path / "kept.jsonl", "one").get("text") == ({"fluency": 1}, {"fluency": 0.7})
+    assert KeptRatings(tmp_path / "kept.jsonl", "two").get("text") is None
+
+
+# ---------------------------------------------------------------- the material of a study
+
+
+@pytest.fixture(scope="module")
+def material(reader):
+    ratings = {"sample": {aspect: items[:60] for aspect, items in load_sample_ratings().items()}}
+    states = read_states(ratings, reader, ("mean", "max"), shown=False)
+    return ratings, *cells_of(ratings, states, ("binary", "five", "ordinal"))
+
+
+def test_cells_hold_what_was_read_and_what_was_said(material, reader):
+    ratings, cells, skipped = material
+    assert len(cells) == 6 and not skipped
+    cell = next(cell for cell in cells if cell.name == ("sample", "factuality", "five"))
+    items = ratings["sample"]["factuality"]
+    assert cell.labels.tolist() == [int(item.score) for item in items]
+    text = rated_text(items[7].question, items[7].response)
+    assert np.abs(cell.features["mean"][7] - reader.read([text])["mean"][0]).max() < 1e-4
+    assert labels_of(items, HEADS["binary"]).tolist() == [int(item.score >= 4) for item in items]
+
+
+def test_too_few_items_are_left_out_and_named(reader):
+    ratings = {"sample": {"factuality": load_sample_ratings()["factuality"][:20]}}
+    cells, skipped = cells_of(ratings, read_states(ratings, reader, ("mean",), shown=False), ("binary", "five"))
+    assert not cells
+    assert set(skipped) == {("sample", "factuality", "binary"), ("sample", "factuality", "five")}
+    assert "of 20 items in the rarest class" in skipped["sample", "factuality", "five"]
+
+
+def test_a_rater_comes_out_of_the_study_with_its_estimates(material, reader, tmp_path):
+    _, cells, _ = material
+    part = [cell for cell in cells if cell.head.name == "binary"]
+    results = run_study(part, {"linear": Method(("mean", "max"), {"binary": ("logistic",)})}, tmp_path, shown=False)
+    table = metric_table(part, results, n_boot=50)
+    rater = fit_rater(part, table, reader, ("mean", "max"))
+    assert rater.name == "sample-binary"
+    about = rater.probes["factuality"].about
+    wanted = table[(table["aspect"] == "factuality") & (table["metric"] == "accuracy")]["number"].item()
+    assert about["estimate"]["accuracy"] == wanted.row()
+    assert about["n"] == 60
+    with pytest.raises(ValueError, match="cells of 2 sets and heads"):
+        fit_rater(cells[:2], table, reader, ("mean",))
+
+
+def test_differences_are_those_of_the_tables(material):
+    """The mean difference over aspects is the difference of the tabulated scores."""
+    _, cells, _ = material
+    part = [cell for cell in cells if cell.head.name == "binary"]
+    rng, results = np.random.default_rng(0), {}
+    for cell in part:
+        for method, share in (("good", 0.9), ("bad", 0.5)):
+            right = rng.random(len(cell.labels)) < share
+            predicted = np.where(right, cell.labels, 1 - cell.labels)
+            results[*cell.name, method] = NestedResult(predicted, predicted.astype(float), np.zeros(1), [], {})
+    table = metric_table(part, results, n_boot=50)
+    means = (
+        table[table["metric"] == "weighted_f1"]
+        .groupby("method")["number"]
+        .agg(lambda rows: np.mean([n.value for n in rows]))
+    )
+    gap = mean_difference(part, results, "good", "bad", n_boot=200)
+    assert gap.value == pytest.approx(means["good"] - means["bad"])
+    assert 0 < gap.low < gap.value < gap.high
+    assert mean_difference(part, results, "good", "good", n_boot=50).value == 0

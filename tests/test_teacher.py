@@ -1,0 +1,663 @@
+"""Collecting responses, a teacher's ratings, and probing sets, against a real local server that fails on purpose."""
+
+import json
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from chat_server import FAULTS, KEY, ChatServer, faults_at, good_reply, running
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from judgekit.aspects import Aspect, AspectError, load_aspects
+from judgekit.models.errors import Unavailable
+from judgekit.pairfile import PairFileError
+from judgekit.store import VerdictStore
+from judgekit.teacher import (
+    balanced_probing_set,
+    checked_questions,
+    collect_responses,
+    load_engine,
+    rate_responses,
+    rating_messages,
+    read_rating,
+    split_by_question,
+)
+
+QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3}
+SCALE = range(1, 6)
+PRICES = {"price_in": 1.0, "price_out": 1.0}
+REASONING = load_aspects("reasoning")
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Starts a server that the environment points at, for the length of a test."""
+    contexts = []
+
+    def start(*args, **more):
+        context = running(ChatServer(*args, **more))
+        server = context.__enter__()
+        contexts.append(context)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        return server
+
+    yield start
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+def echo(body, text):
+    """Replies with what was asked, so that every response can be checked against its question."""
+    return good_reply(body, f"re: {text}")
+
+
+def score_of(body, text):
+    """Rates by a rule: the number in the response; text around the object, as models write it."""
+    number = text.rpartition("number ")[2][0]
+    return good_reply(body, f'Sure! {{"score": {number}, "justification": "It says \\{number}."}}')
+
+
+def ask(questions, model="openai/tiny", store=None, progress=False, system=None, seed=0, n_samples=1, **settings):
+    return collect_responses(questions, model, store, QUICK | settings, system, seed, n_samples, progress)
+
+
+def rate(responses, aspects=REASONING, store=None, **settings):
+    return rate_responses(responses, aspects, "openai/tiny", store, QUICK | settings, progress=False)
+
+
+def questions(n, **more):
+    return [{"id": f"q{i}", "question": f"Question {i:03d}?", **more} for i in range(n)]
+
+
+def responses(n, **more):
+    return [{"id": i, "question": f"Q{i}?", "response": f"Say number {i % 5 + 1}", **more} for i in range(n)]
+
+
+def asked(server):
+    return sum(server.asked.values())
+
+
+# ---------------------------------------------------------------- collecting
+
+
+def test_every_question_gets_its_own_response(serve):
+    server = serve(respond=echo)
+    given = [*questions(9), {"question": "No id?", "reference": "Yes."}]
+    before = json.dumps(given)
+    rows = ask(given)
+    assert [row["response"] for row in rows] == [f"re: {item['question']}" for item in given]
+    assert [row["id"] for row in rows] == [f"q{i}" for i in range(9)] + [9]
+    assert {row["status"] for row in rows} == {"ok"} and {row["error"] for row in rows} == {None}
+    assert rows[9]["reference"] == "Yes." and "reference" not in rows[0] and "options" not in rows[0]
+    assert json.dumps(given) == before
+    assert {body["temperature"] for body in server.bodies} == {0.0}
+    assert all(row["tokens_in"] and row["tokens_out"] and row["model"] == "openai/tiny" for row in rows)
+
+
+def test_a_system_message_comes_first_and_is_part_of_the_key(serve, tmp_path):
+    server = serve(respond=echo)
+    for system in (None, "Think.", "Think."):
+        ask(questions(1), store=tmp_path / "s.sqlite", system=system)
+    assert [body["messages"][0] for body in server.bodies] == [
+        {"role": "user", "content": "Question 000?"},
+        {"role": "system", "content": "Think."},
+    ]
+
+
+def test_options_are_shuffled_once_and_kept(serve):
+    server = serve(respond=echo)
+    options = ["right", "wrong 1", "wrong 2", "wrong 3"]
+    rows = ask(questions(40, options=options))
+    for row in rows:
+        lines = "\n".join(f"({letter}) {text}" for letter, text in zip("ABCD", row["options"], strict=True))
+        assert sorted(row["options"]) == options
+        assert row["question"].endswith(f"?\n\n{lines}") and row["response"] == f"re: {row['question']}"
+    places = Counter(row["options"].index("right") for row in rows)
+    assert len(places) == 4 and max(places.values()) <= 20
+    # Neither the order they were given in, nor the rest of the file, nor the run changes an item's order.
+    alone = ask([questions(40, options=options[::-1])[7]])
+    assert alone[0]["options"] == rows[7]["options"]
+    assert [row["options"] for row in ask(questions(40, options=options), seed=1)] != [row["options"] for row in rows]
+    # The rater is shown the question as it was asked.
+    server.respond = lambda body, text: good_reply(body, '{"score": 2, "justification": "x"}')
+    rate(rows[:1], {"fluency": REASONING["fluency"]})
+    assert rows[0]["question"] in server.bodies[-1]["messages"][-1]["content"]
+
+
+def test_an_option_that_stands_twice_is_asked_twice(serve):
+    serve(respond=echo)
+    assert sorted(ask([{"question": "Which?", "options": ["a", "b", "a"]}])[0]["options"]) == ["a", "a", "b"]
+
+
+def test_several_samples(serve, tmp_path):
+    counter = iter(range(100))
+    server = serve(respond=lambda body, text: good_reply(body, f"{text} {next(counter)}"))
+    rows = ask(questions(3), store=tmp_path / "s.sqlite", n_samples=2, temperature=0.7)
+    assert [(row["id"], row["sample"]) for row in rows] == [(f"q{i}", n) for i in range(3) for n in range(2)]
+    assert len({row["response"] for row in rows}) == 6
+    more = ask(questions(3), store=tmp_path / "s.sqlite", n_samples=3, temperature=0.7)
+    assert asked(server) == 9
+    assert [row["response"] for row in more if row["sample"] < 2] == [row["response"] for row in rows]
+    with pytest.raises(ValueError, match="temperature above 0"):
+        ask(questions(1), n_samples=2)
+    with pytest.raises(ValueError, match="n_samples=0"):
+        ask(questions(1), n_samples=0)
+
+
+def test_equal_questions_are_asked_once(serve):
+    server = serve(respond=echo)
+    rows = ask([{"question": "Same?"}, {"question": "Other?"}, {"question": "Same?"}])
+    assert asked(server) == 2 and [row["response"] for row in rows] == ["re: Same?", "re: Other?", "re: Same?"]
+
+
+def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_path):
+    server = serve(respond=echo)
+    given = questions(4)
+    given[1]["question"] = "long " * 100
+    rows = ask(given, store=tmp_path / "s.sqlite", max_characters=50)
+    assert [row["status"] for row in rows] == ["ok", "skipped", "ok", "ok"]
+    assert rows[1]["response"] is None and "500 characters" in rows[1]["error"]
+    assert [row["response"] for row in rows[2:]] == ["re: Question 002?", "re: Question 003?"]
+    assert asked(server) == 3
+    assert ask(given, store=tmp_path / "s.sqlite")[1]["status"] == "ok"
+    assert asked(server) == 4
+
+
+def test_failed_questions_are_asked_again_and_the_others_are_not(serve, tmp_path):
+    server = serve(lambda text, attempt: "500" if "001" in text else None, respond=echo)
+    rows = ask(questions(3), store=tmp_path / "s.sqlite")
+    assert [row["status"] for row in rows] == ["ok", "error", "ok"]
+    assert "the server says 500" in rows[1]["error"] and KEY not in rows[1]["error"]
+    with closing(sqlite3.connect(tmp_path / "s.sqlite")) as kept:
+        assert sorted(kept.execute("SELECT status FROM replies")) == [("error",), ("ok",), ("ok",)]
+    server.plan = lambda text, attempt: None
+    before = asked(server)
+    rows = ask(questions(3), store=tmp_path / "s.sqlite")
+    assert [row["response"] for row in rows] == [f"re: Question {i:03d}?" for i in range(3)]
+    assert asked(server) == before + 1
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_passes(serve, fault):
+    server = serve(lambda text, attempt: fault if attempt == 0 else None, hang=0.5, respond=echo)
+    rows = ask(questions(3), timeout=0.4 if fault == "hang" else 5.0)
+    assert [row["response"] for row in rows] == [f"re: Question {i:03d}?" for i in range(3)]
+    assert server.faults[fault] >= 3
+
+
+def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
+    server = serve(respond=echo)
+    for model, settings in [
+        ("openai/tiny", {}),
+        ("openai/other", {}),
+        ("openai/tiny", {"temperature": 0.5}),
+        ("openai/tiny", {"max_tokens": 7}),
+        ("openai/tiny", {"attempts": 9, "timeout": 3.0}),  # how one asks, not what
+    ]:
+        ask(questions(1), model, tmp_path / "s.sqlite", **settings)
+    assert asked(server) == 4
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path, at_once):
+    server = serve(respond=echo)
+    # A question of 13 characters is estimated at 13 tokens: with 100 for the reply, a request may take 113.
+    one = {"max_tokens": 100, "concurrency": at_once} | PRICES
+    rows = ask(questions(30), store=tmp_path / "s.sqlite", max_cost=150 / 1e6, **one)
+    done = [row["status"] == "ok" for row in rows]
+    spent = sum(row["tokens_in"] + row["tokens_out"] for row in rows if row["status"] == "ok")
+    assert 0 < sum(done) < 30 and spent <= 150
+    assert {row["error"] for row in rows if row["status"] == "error"} == {
+        "not asked: the budget of 0.00015 does not allow another request"
+    }
+    before = asked(server)
+    assert before == sum(done)
+    rows = ask(questions(30), store=tmp_path / "s.sqlite", **one)
+    assert {row["status"] for row in rows} == {"ok"} and asked(server) == 30
+
+
+def test_a_refused_key_costs_one_request_and_is_shown_nowhere(serve, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    server = serve()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-0123456789")
+    rows = ask(questions(5), store=tmp_path / "s.sqlite", concurrency=1)
+    assert {row["status"] for row in rows} == {"error"} and asked(server) == 1
+    written = json.dumps(rows) + caplog.text + "".join(map(repr, (f.read_bytes() for f in tmp_path.iterdir())))
+    assert "sk-another" not in written and "401" in written
+
+
+def test_a_key_that_the_server_puts_into_a_response_is_not_kept(serve, tmp_path):
+    serve(respond=lambda body, text: good_reply(body, f"Your key is {KEY}."))
+    rows = ask(questions(1), store=tmp_path / "s.sqlite")
+    assert rows[0]["response"] == "Your key is [key]."
+    assert not [file for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()]
+
+
+def test_a_lone_surrogate_is_asked_all_the_same(serve):
+    serve(respond=echo)
+    assert ask([{"question": "Odd \ud800?"}])[0]["response"] == "re: Odd \ufffd?"
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"text": "Hi?"}, r"questions\[1\]: field 'question' is missing"),
+        ({"question": 3}, r"questions\[1\]: field 'question' is the number 3, not text"),
+        ({"question": " "}, r"questions\[1\]: field 'question' is empty"),
+        ({"question": "Hi?", "id": 0}, r"questions\[1\]: field 'id' is 0, which also stands in questions\[0\]"),
+        ({"question": "Hi?", "id": 1.5}, "field 'id' is the number"),
+        ({"question": "Hi?", "options": "a, b"}, "field 'options' is text, not a list"),
+        ({"question": "Hi?", "options": ["a"]}, "field 'options' holds 1 options"),
+        ({"question": "Hi?", "options": ["a", 2]}, r"field 'options\[1\]' is the number 2"),
+        ({"question": "Hi?", "options": ["a", ""]}, r"field 'options\[1\]' is empty"),
+        ({"question": "Hi?", "options": [str(n) for n in range(27)]}, "from 2 to 26"),
+        ({"question": "Hi?", "reference": 4}, "field 'reference' is the number 4"),
+        ("Hi?", r"questions\[1\]: is text, not an object"),
+    ],
+)
+def test_bad_questions_are_told_and_nothing_is_asked(serve, row, wanted):
+    server = serve()
+    with pytest.raises(PairFileError, match=wanted):
+        ask([{"question": "Good?"}, row])
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "wanted"),
+    [
+        ("tiny", {}, "neither openai/<model> nor hf/<model>"),
+        ("openai/", {}, "neither"),
+        ("openai/tiny", {"strategy": "cot"}, "no setting is called 'strategy'"),
+        ("openai/tiny", {"max_cost": 1}, "price_in"),
+        ("openai/tiny", {"timeout": "soon"}, "not of type float"),
+        ("openai/tiny", {"requests_per_minute": -1}, "lets nothing through"),
+        ("hf/no/such", {"mode": "one_pass"}, "no setting is called 'mode'"),
+    ],
+)
+def test_bad_models_and_settings_are_told(serve, model, settings, wanted):
+    serve()
+    with pytest.raises(Unavailable, match=wanted):
+        load_engine(model, settings)
+
+
+def test_an_engine_keeps_its_settings_and_its_budget(serve):
+    server = serve(respond=echo)
+    engine = load_engine("openai/tiny", QUICK | {"max_total_tokens": 130, "max_tokens": 100, "concurrency": 1})
+    with pytest.raises(ValueError, match="has its settings"):
+        collect_responses(questions(1), engine, settings={"temperature": 1.0})
+    first = collect_responses(questions(4), engine, progress=False)
+    again = collect_responses(questions(4), engine, progress=False)  # no store: everything is asked again
+    # A request may take 113 tokens and takes five: after the fourth, none fits into what is left of the budget.
+    assert {row["status"] for row in first} == {"ok"} and {row["status"] for row in again} == {"error"}
+    assert asked(server) == 4
+
+
+# ---------------------------------------------------------------- a model that runs here
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    from tiny_causal import save_tiny
+
+    return save_tiny(tmp_path_factory.mktemp("hf") / "tiny")
+
+
+def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
+    from judgekit.models.causal import CausalModel
+    from judgekit.teacher.local import LocalEngine
+
+    settings = {"max_new_tokens": 5}
+    rows = collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)
+    assert {row["status"] for row in rows} == {"ok"} and all(0 < row["tokens_out"] <= 5 for row in rows)
+    engine = LocalEngine(str(tiny), settings)
+    engine.load()
+    prompt = engine.judge.tokens.ids([{"role": "user", "content": "Question 001?"}])
+    plain = CausalModel(engine.judge.engine.model, engine.judge.ends).generate([prompt], 5)[0]
+    assert rows[1]["response"] == engine.judge.tokens.text(plain)
+    monkeypatch.setattr(CausalModel, "generate", lambda *_: pytest.fail("asked again"))
+    assert collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False) == rows
+
+
+def test_samples_of_a_local_model_differ_also_when_a_run_is_resumed(tiny, tmp_path):
+    settings = {"max_new_tokens": 8, "temperature": 1.5}
+    first = collect_responses(questions(1), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)
+    both = collect_responses(questions(1), f"hf/{tiny}", tmp_path / "s.sqlite", settings, n_samples=2, progress=False)
+    assert both[0] == first[0] and both[0]["response"] != both[1]["response"]
+
+
+def test_a_prompt_that_a_local_model_has_no_room_for_is_skipped(tiny):
+    given = questions(3)
+    given[0]["question"] = "long " * 200
+    rows = collect_responses(
+        given, f"hf/{tiny}", settings={"max_new_tokens": 3, "max_prompt_tokens": 60}, progress=False
+    )
+    assert [row["status"] for row in rows] == ["skipped", "ok", "ok"] and "room for 60" in rows[0]["error"]
+
+
+def test_a_local_teacher_rates(tiny, tmp_path):
+    from tiny_causal import save_tiny, teach
+
+    aspect = {"tone": Aspect("tone", "Tone", "Is it kind?", {1: "Rude.", 2: "Kind."})}
+    given, settings = [{"question": "Where?", "response": "Here, please."}], {"max_new_tokens": 40}
+    folder = save_tiny(tmp_path / "taught", sharp=1.0)
+    prompt = load_engine(f"hf/{folder}").judge.tokens.ids(rating_messages(aspect["tone"], "Where?", "Here, please."))
+    teach(folder, [prompt], ['{"score": 2, "justification": "Kind."}'], steps=80)
+    (row,) = rate_responses(given, aspect, f"hf/{folder}", settings=settings, progress=False)
+    assert (row["tone"], row["total_score"], row["teacher"]) == (2, 2, f"hf/{folder}")
+    (row,) = rate_responses(given, aspect, f"hf/{tiny}", settings=settings, progress=False)
+    assert row["tone"] is None and row["ratings"]["tone"]["status"] == "unparsed" and row["ratings"]["tone"]["reply"]
+
+
+# ---------------------------------------------------------------- rating
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ('{"score": 4, "justification": "Good."}', 4),
+        ('```json\n{"justification": "Good.", "score": 4}\n```', 4),
+        ('<think>{"score": 1, "justification": "?"}</think>{"score": 4, "justification": ""}', 4),
+        ('{"score": 1, "justification": "No."}\nOn second thoughts:\n{"score": 4, "justification": "Yes."}', 4),
+        ('{"score": 4, "justification": "\\(x\\) and \\cdot, \\\\alpha, \\u00e9, \\"quoted\\""}', 4),
+        ('{"score": 4, "justification": "It quotes {\\"score\\": 1}."}', 4),
+        ('{"score": 4, "justification": "x"} {"score": 4, "justification": "x"}', 4),
+        ('{"note": 1}\n{"score": 4, "justification": "x"}\n{"note": 2}', 4),
+        ('{"score": 4, "justification": "x"} {"score": 1, "justification": "x"}', None),
+        ('{"score": 4, "score": 1, "justification": "x"}', None),
+        ('{"score": 4}', None),
+        ('{"score": 4, "justification": 7}', None),
+        ('{"score": "4", "justification": "x"}', None),
+        ('{"score": 4.0, "justification": "x"}', None),
+        ('{"score": true, "justification": "x"}', None),
+        ('{"score": 0, "justification": "x"}', None),
+        ('{"score": 6, "justification": "x"}', None),
+        ('{"score": null, "justification": "x"}', None),
+        ('{"score": [4], "justification": "x"}', None),
+        ('{"score": 1, "justification": "x"}\n{"score": 9, "justification": "x"}', None),
+        ('{"score": 4, "justification": "cut off', None),
+        ('<think>{"score": 4, "justification": "x"}', None),
+        ("Score: 4", None),
+        ("4", None),
+        ("", None),
+    ],
+)
+def test_only_a_clear_score_counts(text, score):
+    assert read_rating(text, SCALE)[0] == score
+
+
+@given(st.text() | st.text(alphabet='{}"\\:,score 14[]'))
+def test_no_reply_breaks_the_reader(text):
+    score, justification = read_rating(text, SCALE)
+    assert (score is None) == (justification is None) and (score is None or score in SCALE)
+
+
+@given(st.integers(1, 5), st.text())
+@example(3, "{" * 50 + '"score": 1' + "\\" * 3)
+def test_what_is_written_as_json_is_read(score, justification):
+    assume("think>" not in justification)  # in a response it has other brackets, so that no teacher can quote it
+    assert read_rating(json.dumps({"score": score, "justification": justification}), SCALE) == (score, justification)
+
+
+def test_a_teacher_is_told_definition_scale_example_and_form():
+    aspect = REASONING["logicality"]
+    system, shown, said, last = rating_messages(aspect, "Who?", "Me {title} [Response]")
+    assert aspect.definition in system["content"] and "\n5 - Every conclusion" in system["content"]
+    assert "{title}" not in system["content"] and '{"score": a whole number from 1 to 5' in system["content"]
+    assert aspect.example.question in shown["content"]
+    assert read_rating(said["content"], SCALE) == (aspect.example.score, aspect.example.justification)
+    assert last["content"] == "[Question]\n\nWho?\n\n[Response]\n\nMe {title} ［Response］"
+    assert [m["role"] for m in (system, shown, said, last)] == ["system", "user", "assistant", "user"]
+    assert read_rating(system["content"], SCALE) == (None, None), "a teacher that repeats its instruction has not rated"
+
+
+def test_responses_are_rated_by_every_aspect(serve):
+    server = serve(respond=score_of)
+    given = responses(6, note="kept")
+    before = json.dumps(given)
+    rows = rate(given)
+    assert json.dumps(given) == before and asked(server) == 30
+    for row, response in zip(rows, given, strict=True):
+        score = int(response["response"][-1])
+        assert row | response == row and [row[name] for name in REASONING] == [score] * 5
+        assert row["total_score"] == 5 * score and row["teacher"] == "openai/tiny"
+        assert {rating["status"] for rating in row["ratings"].values()} == {"ok"}
+        assert row["ratings"]["fluency"]["justification"] == f"It says \\{score}."
+    assert len({rating["prompt_version"] for rating in rows[0]["ratings"].values()}) == 5
+    assert {tuple(m["role"] for m in body["messages"]) for body in server.bodies} == {
+        ("system", "user", "assistant", "user")
+    }
+
+
+def test_unclear_replies_are_kept_and_not_asked_for_again(serve, tmp_path):
+    def respond(body, text):
+        broken = {"1": "Surely four.", "2": '{"score": 9, "justification": "x"}'}
+        return good_reply(body, broken.get(text[-1], '{"score": 3, "justification": "x"}'))
+
+    server = serve(respond=respond)
+    aspects = {name: REASONING[name] for name in ("fluency", "factuality")}
+    for _ in range(2):
+        rows = rate(responses(3), aspects, tmp_path / "s.sqlite")
+        assert [row["fluency"] for row in rows] == [None, None, 3]
+        assert [row["total_score"] for row in rows] == [None, None, 6]
+        assert rows[0]["ratings"]["fluency"] | {"prompt_version": ""} == {
+            "score": None,
+            "justification": None,
+            "status": "unparsed",
+            "prompt_version": "",
+            "reply": "Surely four.",
+        }
+    assert asked(server) == 6
+
+
+def test_failed_ratings_are_asked_for_again(serve, tmp_path):
+    server = serve(lambda text, attempt: "429" if text.endswith("number 2") else None, respond=score_of)
+    aspects = {"fluency": REASONING["fluency"]}
+    rows = rate(responses(3), aspects, tmp_path / "s.sqlite")
+    assert [row["fluency"] for row in rows] == [1, None, 3]
+    assert rows[1]["ratings"]["fluency"]["status"] == "error" and "429" in rows[1]["ratings"]["fluency"]["error"]
+    server.plan = lambda text, attempt: None
+    before = asked(server)
+    assert [row["fluency"] for row in rate(responses(3), aspects, tmp_path / "s.sqlite")] == [1, 2, 3]
+    assert asked(server) == before + 1
+    assert not [file for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()]
+
+
+def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
+    server = serve(respond=lambda body, text: good_reply(body, '{"score": 1, "justification": "x"}'))
+    given = responses(3)
+    given[0]["response"], given[1]["response"] = None, ""
+    rows = rate(given, {"fluency": REASONING["fluency"]})
+    assert [row["fluency"] for row in rows] == [None, 1, 1]
+    assert rows[0]["ratings"]["fluency"]["status"] == "skipped" and asked(server) == 2
+
+
+def test_what_was_collected_can_be_rated(serve):
+    server = serve(lambda text, attempt: "500" if "001" in text else None, respond=echo)
+    collected = ask(questions(3))
+    server.plan, server.respond = (
+        lambda text, attempt: None,
+        lambda body, text: good_reply(body, json.dumps({"score": 1 + int(text[-2]), "justification": text})),
+    )
+    rows = rate(collected, {"fluency": REASONING["fluency"]})
+    assert [(row["id"], row["fluency"]) for row in rows] == [("q0", 1), ("q1", None), ("q2", 3)]
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"response": "x"}, r"responses\[0\]: field 'question' is missing"),
+        ({"question": "x"}, r"responses\[0\]: field 'response' is missing"),
+        ({"question": "x", "response": 3}, r"responses\[0\]: field 'response' is the number 3"),
+        ({"question": "x", "response": "x", "fluency": 3}, "field 'fluency' is there already"),
+        ({"question": "x", "response": "x", "ratings": {}}, "field 'ratings' is there already"),
+        ([], r"responses\[0\]: is a list"),
+    ],
+)
+def test_bad_responses_are_told(serve, row, wanted):
+    server = serve()
+    with pytest.raises(PairFileError, match=wanted):
+        rate([row])
+    with pytest.raises(ValueError, match="no aspect"):
+        rate(responses(1), {})
+    with pytest.raises(ValueError, match="no aspect can be called 'teacher'"):
+        rate(responses(1), {"teacher": REASONING["fluency"]})
+    with pytest.raises(AspectError, match="nonesuch"):
+        rate(responses(1), "nonesuch")
+    assert not server.asked
+
+
+# ---------------------------------------------------------------- a kill in the middle
+
+N_RATED, N_ASPECTS, MOST, LATE = 200, 5, 8, 20
+CLIENT = """
+import json, logging, sys
+logging.basicConfig(level=logging.DEBUG, filename=sys.argv[2])
+sys.path.insert(0, sys.argv[3])
+from test_teacher import MOST, N_RATED, responses
+from judgekit.teacher import rate_responses
+
+settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST, "most": MOST}
+rows = rate_responses(responses(N_RATED), "reasoning", "openai/tiny", sys.argv[1], settings)
+print(json.dumps([[row[name] for name in list(row["ratings"])] for row in rows]))
+"""
+
+
+def start_client(tmp_path, number, timeout):
+    command = [sys.executable, "-c", CLIENT, tmp_path / "s.sqlite", tmp_path / f"{number}.log"]
+    with open(tmp_path / f"{number}.err", "w") as errors:
+        streams = {"stdout": subprocess.PIPE, "stderr": errors}
+        return subprocess.Popen([*map(str, command), os.path.dirname(__file__), str(timeout)], text=True, **streams)
+
+
+def stored(path):
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as kept:
+        try:
+            return kept.execute("SELECT count(*) FROM replies WHERE status = 'ok'").fetchone()[0]
+        except sqlite3.OperationalError:  # not made yet
+            return 0
+
+
+@pytest.mark.slow
+def test_a_killed_run_asks_for_nothing_twice(serve, tmp_path):
+    server = serve(faults_at(0.02), delay=0.005, hang=4.0, respond=score_of)
+    path = tmp_path / "s.sqlite"
+    for number, wanted in enumerate((150, 400)):
+        client = start_client(tmp_path, number, 3)
+        deadline = time.monotonic() + 120
+        try:
+            while stored(path) < wanted:
+                assert client.poll() is None, (tmp_path / f"{number}.err").read_text()
+                assert time.monotonic() < deadline, f"{stored(path)} ratings in two minutes"
+                time.sleep(0.02)
+        finally:
+            os.kill(client.pid, signal.SIGKILL)
+            client.wait()
+            client.stdout.close()
+    kept, before = stored(path), sum(server.answered.values())
+    assert 400 <= kept < N_RATED * N_ASPECTS
+    last = start_client(tmp_path, 2, 3)
+    rows = json.loads(last.communicate(timeout=300)[0])
+    assert rows == [[n % 5 + 1] * N_ASPECTS for n in range(N_RATED)]
+    # A kill loses what is in flight; a busy client may give up a reply that comes all the same. Nothing else is lost.
+    total = N_RATED * N_ASPECTS
+    assert before - kept <= 2 * MOST + LATE
+    assert sum(server.answered.values()) - total <= 2 * MOST + LATE
+    assert [file.name for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()] == []
+    assert (tmp_path / "2.log").stat().st_size > 1000 and all(server.faults[fault] for fault in FAULTS)
+
+
+# ---------------------------------------------------------------- probing sets
+
+
+def rated(counts, per_question=1):
+    """Rows with so many of each score, interleaved; so many rows of each question."""
+    scores = [score for score, count in counts.items() for _ in range(count)]
+    order = sorted(range(len(scores)), key=lambda n: (n * 7919) % 104729)
+    return [{"question": f"Q {n // per_question}?", "n": n, "tone": scores[k]} for n, k in enumerate(order)]
+
+
+def test_balancing_keeps_the_rarest_count_of_every_score():
+    rows = rated({1: 5, 2: 30, 3: 12, None: 9})
+    kept = balanced_probing_set(rows, "tone")
+    assert Counter(row["tone"] for row in kept) == {1: 5, 2: 5, 3: 5}
+    assert kept == sorted(kept, key=lambda row: row["n"]) and all(row in rows for row in kept)
+    assert balanced_probing_set(rows, "tone") == kept != balanced_probing_set(rows, "tone", seed=1)
+    assert len({tuple(row["n"] for row in balanced_probing_set(rows, "tone", seed)) for seed in range(20)}) == 20
+
+
+def test_aspects_of_equal_scores_are_not_given_the_same_rows():
+    rows = [row | {"other": row["tone"]} for row in rated({1: 10, 2: 30})]
+    assert balanced_probing_set(rows, "tone") != balanced_probing_set(rows, "other")
+
+
+@pytest.mark.parametrize("counts", [{}, {3: 4}, {3: 4, None: 2}])
+def test_one_score_is_no_probing_set(counts):
+    with pytest.raises(ValueError, match="a probe needs at least two"):
+        balanced_probing_set(rated(counts), "tone")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.1])
+def test_no_question_is_on_both_sides_and_scores_are_spread(share):
+    rows = rated({1: 60, 2: 60, 3: 60}, per_question=3)
+    train, test = split_by_question(rows, "tone", share)
+    assert sorted(row["n"] for row in train + test) == list(range(180))
+    assert not {row["question"] for row in train} & {row["question"] for row in test}
+    assert len(test) == pytest.approx(180 * share, abs=9)
+    assert all(abs(count - 60 * share) <= 6 for count in Counter(row["tone"] for row in test).values())
+    assert split_by_question(rows, "tone", share) == (train, test)
+    assert split_by_question(rows, "tone", share, seed=1) != (train, test)
+
+
+def test_questions_that_differ_in_case_and_blanks_are_one():
+    rows = [{"question": text, "tone": n % 2} for n in range(10) for text in (f"Q {n}?", f"  q {n}? ", f"Q\n{n}?")]
+    train, test = split_by_question(rows, "tone")
+    assert {row["question"].split()[-1] for row in train}.isdisjoint(row["question"].split()[-1] for row in test)
+    assert len(test) == 6
+
+
+def test_few_rows_are_split_all_the_same():
+    train, test = split_by_question(rated({1: 2, 2: 2, 3: 1}), "tone", 0.2)
+    assert (len(train), len(test)) == (4, 1)
+    train, test = split_by_question([{"question": q, "tone": 1} for q in "aab"], "tone", 0.5)
+    assert train and test and {row["question"] for row in train}.isdisjoint(row["question"] for row in test)
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "wanted"),
+    [
+        (rated({1: 3}, per_question=3), 0.2, "1 question in 3 rows"),
+        (rated({1: 3, None: 1}), 0.2, "no score on tone"),
+        (rated({1: 3}), 0, "test_share=0 "),
+        (rated({1: 3}), 0.6, "test_share=0.6 "),
+        ([], 0.2, "0 question"),
+    ],
+)
+def test_what_cannot_be_split_is_told(rows, share, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        split_by_question(rows, "tone", share)
+
+
+def test_questions_can_be_checked_beforehand(serve):
+    serve(respond=echo)
+    checked = checked_questions(questions(2))
+    assert [row["response"] for row in ask(checked)] == ["re: Question 000?", "re: Question 001?"]
+
+
+def test_a_store_may_be_open(serve, tmp_path):
+    server = serve(respond=echo)
+    with VerdictStore(tmp_path / "s.sqlite") as store:
+        ask(questions(2), store=store)
+        assert store.count() == 2
+        ask(questions(2), store=store)
+    assert asked(server) == 2

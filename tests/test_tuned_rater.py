@@ -1,0 +1,276 @@
+"""The tuned encoder as a baseline: it learns what is there, and nothing that it must not see."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny_encoder import save_tiny_encoder
+
+from judgekit.probes.selection import grouped_folds
+from judgekit.training.causal_recipe import RecipeError
+from judgekit.training.split_encoder import SplitEncoder
+from judgekit.training.tuned_rater import (
+    Items,
+    Rater,
+    ranked_probability_score,
+    readings,
+    tune_folds,
+    tuned_predictions,
+)
+from judgekit.training.tuned_recipe import TunedRecipe
+
+WORDS = ("bad", "weak", "plain", "good", "best")
+CLASSES = np.arange(1, 6)
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    base = str(save_tiny_encoder(tmp_path_factory.mktemp("tiny")))
+    return TunedRecipe(
+        base, layers=1, rates=(1e-3,), epochs=3, max_tokens=32, max_question_tokens=12, batch_tokens=256, bf16=False
+    )
+
+
+def material(n=120, noise=False, seed=0):
+    """Responses whose word is their score (backwards under the second aspect): texts, aspects, scores, questions."""
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(np.arange(n) % 5) + 1
+    aspects = ["fluency" if i % 3 else "logic" for i in range(n)]
+    told = rng.permutation(scores) if noise else scores
+    shown = [6 - score if aspect == "logic" else score for score, aspect in zip(told, aspects, strict=True)]
+    texts = [(f"What is {i // 2} plus 1?", f"It is {i} and {WORDS[shown[i] - 1]}.") for i in range(n)]
+    return texts, aspects, scores.tolist(), [question for question, _ in texts]
+
+
+def outer(made, n_folds=3):
+    return grouped_folds(np.array(made[2]), np.array(made[3]), n_folds, 0)
+
+
+def predict(made, recipe, folder=None, folds=None):
+    return tuned_predictions(*made, folds or outer(made), recipe, folder, progress=False)
+
+
+def accuracy(probabilities, scores):
+    return float((CLASSES[probabilities.argmax(1)] == scores).mean())
+
+
+# ---------------------------------------------------------------- what is learnt
+
+
+@pytest.fixture(scope="module")
+def planted(recipe):
+    made = material(180)
+    return made, predict(made, recipe)
+
+
+def test_a_planted_signal_is_learnt_per_aspect(planted):
+    made, found = planted
+    assert found.sum(1) == pytest.approx(1)
+    assert accuracy(found, made[2]) > 0.8  # one head for both aspects could not pass 0.6
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_noise_stays_at_chance(recipe, seed):
+    made = material(noise=True, seed=seed)
+    assert accuracy(predict(made, replace(recipe, epochs=1)), made[2]) < 0.35  # chance is 0.2, four deviations 0.35
+
+
+@pytest.mark.parametrize(("r", "rate"), [(-1, 1e-3), (4, 3e-3)])
+def test_training_moves_the_blocks_and_not_only_the_heads(recipe, r, rate):
+    made = material()
+    items = Items(*made, replace(recipe, r=r))
+    base = SplitEncoder(items.recipe, items.texts, progress=False)
+    rater = Rater(base, items, np.arange(len(made[0])), 1e-4)
+    before = {name: value.clone() for name, value in rater.named_parameters()}
+    rows = list(rater.run(rate, 3))
+    moved = {name for name, value in rater.named_parameters() if not torch.equal(value, before[name])}
+    inside = {name for name in moved if name.startswith("upper.")}
+    assert inside and all("lora_" in name for name in inside) == (r > 0)
+    assert rows[-1]["train"] < rows[0]["train"]
+    assert rows[-1]["train_accuracy"] > 0.6
+    untouched = base.copy()
+    assert all(torch.equal(a, b) for a, b in zip(untouched.parameters(), base.copy().parameters(), strict=True))
+    assert torch.equal(Rater(base, items, items_rows(items), 1e-4).head, before["head"])  # each run starts afresh
+
+
+def items_rows(items):
+    return np.arange(len(items.text))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_blocks_on_kept_states_give_what_the_whole_encoder_gives(recipe, layers):
+    items = Items(*material(20), replace(recipe, layers=layers))
+    base = SplitEncoder(items.recipe, items.texts, progress=False)
+    rows = list(range(20))
+    with torch.no_grad():
+        by_hand = base.copy()(*base.batch(rows))
+        whole = base.encoder.embed([base.ids[row] for row in rows])
+    assert by_hand.numpy() == pytest.approx(whole.numpy(), abs=0.02)
+    assert base.pooled.numpy() == pytest.approx(whole.numpy(), abs=1e-4)
+
+
+def test_a_long_question_leaves_room_for_the_response(recipe):
+    items = Items([("why " * 90, "because " * 90), ("why", "so")], ["a"] * 2, [1, 2], ["x", "y"], recipe)
+    base = SplitEncoder(recipe, items.texts, progress=False)
+    decoded = [base.encoder.tokenizer.decode(ids) for ids in base.ids]
+    assert len(base.ids[0]) == recipe.max_tokens
+    assert len(base.encoder.token_ids("why " * 90, 12)) == 12
+    assert "why" in decoded[0] and "because" in decoded[0]
+    assert decoded[1].index("why") < decoded[1].index("so")
+
+
+# ---------------------------------------------------------------- what must have no say
+
+
+def test_scores_of_test_rows_have_no_say(recipe):
+    made = material(60)
+    train, test = outer(made)[0]
+    found = tune_folds(*made, outer(made), recipe, progress=False)[0]
+    scores = np.array(made[2])
+    scores[test] = 6 - scores[test]
+    other = tune_folds(*made[:2], scores.tolist(), made[3], outer(made), recipe, progress=False)[0]
+    assert np.array_equal(found.probabilities, other.probabilities)
+    assert found.history == other.history
+    scores[train] = 6 - scores[train]
+    third = tune_folds(*made[:2], scores.tolist(), made[3], outer(made), recipe, progress=False)[0]
+    assert not np.array_equal(found.probabilities, third.probabilities)
+
+
+def test_a_question_is_on_one_side_of_the_inner_split(recipe):
+    made = material()
+    items = Items(*made, recipe)
+    rows = outer(made)[0][0]
+    fitting, held = items.inner_split(rows)
+    assert sorted([*fitting, *held]) == sorted(rows)
+    assert len(held) and not set(items.group[fitting]) & set(items.group[held])
+
+
+def test_weights_balance_the_classes_of_each_aspect(recipe):
+    items = Items(["t"] * 6, ["a", "a", "a", "a", "b", "b"], [1, 1, 1, 5, 2, 3], ["q"] * 6, recipe)
+    assert items.weights(np.arange(6)).tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 2, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda made, folds: ((*made[:2], [9, *made[2][1:]], *made[3:]), folds), "row 0: score 9 is none of 1, 2"),
+        (lambda made, folds: ((*made[:3], made[3][1:]), folds), "30 texts, 30 aspects, 30 scores, 29 groups"),
+        (lambda made, folds: (made, folds[1:]), "each must be tested exactly once"),
+        (
+            lambda made, folds: (made, [(np.arange(30), test) for _, test in folds]),
+            r"fold 0: the .* both sides",
+        ),
+        (lambda made, folds: ((made[0], ["a"] + ["b"] * 29, *made[2:]), folds), "a occurs in no training row"),
+    ],
+)
+def test_leaks_and_gaps_are_refused(recipe, change, message):
+    made = material(30)
+    made, folds = change(made, outer(made))
+    with pytest.raises(ValueError, match=message):
+        tune_folds(*made, folds, recipe, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("r", 0),
+        ("layers", 0),
+        ("epochs", -1),
+        ("epochs", 1.5),
+        ("rates", ()),
+        ("rates", (0.0,)),
+        ("ridges", (-1.0,)),
+        ("warmup", 1.0),
+        ("n_inner", 1),
+        ("max_question_tokens", 256),
+        ("classes", (2, 1)),
+    ],
+)
+def test_a_wrong_recipe_names_the_field(field, value):
+    with pytest.raises(RecipeError, match=field):
+        TunedRecipe(**{field: value})
+
+
+def test_more_layers_than_the_base_has_are_refused(recipe):
+    with pytest.raises(ValueError, match=r"layers is 3, .* has 2 blocks"):
+        SplitEncoder(replace(recipe, layers=3), ["a"], progress=False)
+
+
+# ---------------------------------------------------------------- resuming
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_an_interrupted_run_goes_on_with_the_next_fold(recipe, tmp_path, monkeypatch):
+    made, first = material(60), tmp_path / "first"
+    whole = predict(made, recipe, first)
+    files = {path.name: path.read_bytes() for path in first.iterdir()}
+    evaluate, calls = Rater.evaluate, []
+
+    def evaluate_or_stop(self, rows):
+        calls.append(len(rows))
+        if len(calls) == 7:  # in the second fold: two ridges and three epochs make five a fold
+            raise Interrupted
+        return evaluate(self, rows)
+
+    second = tmp_path / "second"
+    with monkeypatch.context() as patch:
+        patch.setattr(Rater, "evaluate", evaluate_or_stop)
+        with pytest.raises(Interrupted):
+            predict(made, recipe, second)
+    (kept,) = second.iterdir()
+    before = kept.read_bytes()
+    assert np.array_equal(predict(made, recipe, second), whole)
+    assert kept.read_bytes() == before  # with its seconds: it was not trained again
+    assert np.array_equal(predict(made, recipe, first), whole)
+    assert {path.name: path.read_bytes() for path in first.iterdir()} == files
+    assert {path.name for path in second.iterdir()} == set(files)
+
+
+def test_another_recipe_or_text_shares_no_fold(recipe):
+    made = material(30)
+    train, test = outer(made)[0]
+    key = Items(*made, recipe).key(train, test)
+    assert Items(*made, replace(recipe, epochs=2)).key(train, test) != key
+    texts = [(made[0][0][0], "another"), *made[0][1:]]
+    assert Items(texts, *made[1:], recipe).key(train, test) != key
+    assert Items(*made, replace(recipe)).key(train, test) == key
+
+
+def test_a_damaged_fold_is_reported_and_tuned_again(recipe, tmp_path):
+    made, short = material(60), replace(recipe, epochs=0)
+    whole = predict(made, short, tmp_path)
+    cut, changed, _ = sorted(tmp_path.iterdir())
+    cut.write_text(cut.read_text()[:50])
+    document = json.loads(changed.read_text())
+    document["probabilities"][0][0] += 0.1
+    changed.write_text(json.dumps(document))
+    with pytest.warns(UserWarning, match="tuned again") as warned:
+        again = predict(made, short, tmp_path)
+    assert len([one for one in warned if "tuned again" in str(one.message)]) == 2
+    assert np.array_equal(again, whole)
+
+
+# ---------------------------------------------------------------- readings
+
+
+def test_readings_of_probabilities():
+    p = np.array([[0.3, 0.0, 0.2, 0.25, 0.25], [0.6, 0.1, 0.1, 0.1, 0.1]])
+    five, expected = readings(p, "five")
+    assert five.tolist() == [1, 1] and expected.tolist() == pytest.approx([3.15, 2.0])
+    good, chance = readings(p, "binary")
+    assert good.tolist() == [1, 0] and chance.tolist() == pytest.approx([0.5, 0.2])
+    assert [part.tolist() for part in readings(p, "ordinal")] == [five.tolist(), expected.tolist()]
+    with pytest.raises(ValueError, match="head 'pair' is none of"):
+        readings(p, "pair")
+
+
+def test_the_score_that_chooses_knows_the_order():
+    near, far = np.eye(5)[[1]], np.eye(5)[[4]]
+    assert ranked_probability_score(near, [0]) == pytest.approx(0.25)
+    assert ranked_probability_score(far, [0]) == 1.0
+    assert ranked_probability_score(np.full((1, 5), 0.2), [2]) == pytest.approx((0.04 + 0.16) * 2 / 4)
