@@ -124,7 +124,7 @@ def judge(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Setting of an openai/, hf/ or vllm/ judge, e.g. mode=one_pass; repeatable.",
+            help="Setting of an openai/, hf/, vllm/ or layers/ judge, e.g. mode=one_pass; repeatable.",
         ),
     ] = None,
     dry_run: Annotated[

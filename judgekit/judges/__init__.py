@@ -9,7 +9,7 @@ from judgekit.paths import PRETRAINED
 __all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
 
 
-ASKED = ("openai", "hf", "vllm")  # providers of models that are asked by a strategy, with settings
+ASKED = ("openai", "hf", "vllm", "layers")  # providers of models that are asked by a strategy, with settings
 
 
 class UnknownJudge(ValueError):
@@ -40,7 +40,8 @@ def load_judge(name, folder=None, label=None, settings=None):
     label : {"A", "B", "tie"}, optional
         For ``baseline/majority_class``: the label it always gives.
     settings : dict of str to object, optional
-        For ``openai/<model>``, ``hf/<model>`` and ``vllm/<model>``: fields of the ``Settings`` of the module.
+        For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>`` and ``layers/<model>``: fields of the ``Settings`` of
+        the module.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def load_judge(name, folder=None, label=None, settings=None):
     """
     provider, _, model = name.partition("/")
     if settings and provider not in ASKED:
-        raise UnknownJudge(f"{name} takes no settings; openai/<model>, hf/<model> and vllm/<model> do")
+        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class" and label is not None:
@@ -92,7 +93,12 @@ def load_judge(name, folder=None, label=None, settings=None):
         from judgekit.judges.vllm import load_vllm
 
         return load_vllm(model, settings)
-    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, hf/<model>, vllm/<model> and openai/<model>"
+    if provider == "layers":
+        from judgekit.judges.layered import load_layered
+
+        return load_layered(model, settings)
+    models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 

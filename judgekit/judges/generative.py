@@ -119,7 +119,7 @@ class Interview:
         marks = [await self.complete("verdict", request, tally, again=True, side=side) for side in ("first", "second")]
         raw = json.dumps({side: c.text for side, c in zip(("first", "second"), marks, strict=True)})
         if all(completion.weights for completion in marks):
-            return self.expected(*(completion.weights for completion in marks), raw)
+            return reply_of_marks(*(completion.weights for completion in marks), self.strategy.labels, raw)
         readings = [self.read(completion) for completion in marks]
         for status in ("unparsed", "ambiguous"):
             if status in [reading.status for reading in readings]:
@@ -128,21 +128,6 @@ class Interview:
         verdict = verdict_of_scores(*scores)
         allowed = verdict in self.strategy.labels
         return reply_of(Parsed(verdict if allowed else None, "ok" if allowed else "ambiguous", scores), raw, {})
-
-    def expected(self, first, second, raw):
-        """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
-
-        Responses whose marks are distributed alike tie; where ties are not accepted, they are ambiguous.
-        """
-        labels = self.strategy.labels
-        scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
-        p = compared_marks(first, second, labels)
-        if abs(p["first"] - p["second"]) > ROUNDING:
-            return most_probable(reply_of(Parsed(None, "ok", scores), raw, {}), p, labels)
-        if "tie" not in labels:
-            return reply_of(Parsed(None, "ambiguous", scores), raw, {})
-        reply = reply_of(Parsed("tie", "ok", scores), raw, {})
-        return replace(reply, p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
 
     async def synthesised(self, request, tally):
         """Both orders; where they disagree, or one cannot be read, a last call weighs the two opinions."""
@@ -164,6 +149,21 @@ def most_probable(reply, p, labels):
     """A reply with probabilities; the most probable label is the verdict, that of the reply where several are."""
     verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
     return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
+
+
+def reply_of_marks(first, second, labels, raw):
+    """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
+
+    Responses whose marks are distributed alike tie; where ties are not accepted, they are ambiguous.
+    """
+    scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
+    p = compared_marks(first, second, labels)
+    if abs(p["first"] - p["second"]) > ROUNDING:
+        return most_probable(reply_of(Parsed(None, "ok", scores), raw, {}), p, labels)
+    if "tie" not in labels:
+        return reply_of(Parsed(None, "ambiguous", scores), raw, {})
+    reply = reply_of(Parsed("tie", "ok", scores), raw, {})
+    return replace(reply, p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
 
 
 def reply_of(parsed, raw, earlier):

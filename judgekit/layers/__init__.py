@@ -5,6 +5,8 @@ the score tokens are then weighted over layers, and the expected score is taken 
 2508.03550). Layers are numbered as in `judgekit.representations`: 0 is the embedding output, and the last one has been
 through the final norm.
 
-`scale` says which tokens are scores, `head` and `reading` run the model, `aggregation` makes scores of logits,
-`weights` learns from `rated` items how much each layer counts, and `evaluation` holds scores against people's.
+`scale` says which tokens are scores, `asking` puts responses as prompts, `head` and `reading` run the model,
+`aggregation` makes scores of logits, `weights` learns from `rated` items how much each layer counts, `saved` keeps
+that in a file, and `evaluation` holds scores against people's. `study` sets every method beside the others, `uses` has
+two uses beyond judging, and `reference` compares with the published code.
 """

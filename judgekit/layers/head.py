@@ -3,7 +3,7 @@
 import torch
 
 # Where architectures keep the norm between the last block and the head, below the model without its head.
-NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "norm_f", "decoder.final_layer_norm")
+NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "norm_f", "embedding_norm", "decoder.final_layer_norm")
 SLACK = {torch.float32: 1e-3, torch.float64: 1e-3}  # of what the model's own head gives; 0.05 in half precision
 
 

@@ -39,7 +39,11 @@ class RatedItems:
         rows : optional
             Which items.
         """
-        logits = torch.einsum("l,nlk->nk", parameters.softmax(0), self.logits[rows])
+        return self.loss_of(parameters.softmax(0), share, rows)
+
+    def loss_of(self, weights, share, rows=slice(None)):
+        """Loss of some weights, which need not sum to one; otherwise as `loss`."""
+        logits = torch.einsum("l,nlk->nk", weights, self.logits[rows])
         gap = logits.softmax(-1) @ self.scores - self.labels[rows]
         return share * cross_entropy(logits, self.target[rows]) + (1 - share) * (gap**2).mean()
 

@@ -11,9 +11,10 @@ from judgekit.models.causal import CausalModel, load_model, parts, path_sums, po
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
+from judgekit.progress import progress_bar
 
 
-def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=8192):
+def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=8192, progress=False):
     """Logits of candidates at every layer, where the model is about to write one.
 
     Parameters
@@ -31,6 +32,8 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     batch_tokens : int
         Tokens per forward pass, padding included. The states of all layers of a batch are in memory until those of
         the last columns are copied.
+    progress : bool
+        Whether to show a bar.
 
     Returns
     -------
@@ -60,12 +63,14 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     if empty := [row for row in lengths if not len(prompts[row])]:
         raise ValueError(f"prompt {empty[0]} has no tokens")
     share(engine, [prompts[row] for row in lengths])
-    for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, batch_tokens):
-        sequences = [[*prompts[row], *plan.forced] for row in batch]
-        found[batch] = batch_logits(engine, head, sequences, plan, batch_tokens).cpu().numpy()
-        if not np.isfinite(found[batch]).all():
-            row, layer = np.argwhere(~np.isfinite(found[batch]).all(-1))[0]
-            raise ValueError(f"logits of layer {layer} are not finite for prompt {batch[row]}")
+    with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
+        for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, batch_tokens):
+            sequences = [[*prompts[row], *plan.forced] for row in batch]
+            found[batch] = batch_logits(engine, head, sequences, plan, batch_tokens).cpu().numpy()
+            if not np.isfinite(found[batch]).all():
+                row, layer = np.argwhere(~np.isfinite(found[batch]).all(-1))[0]
+                raise ValueError(f"logits of layer {layer} are not finite for prompt {batch[row]}")
+            bar.update(len(batch))
     return found
 
 
@@ -183,7 +188,7 @@ class LayerReader:
         """The tokens of a scale (`judgekit.layers.scale.score_plan`)."""
         return score_plan(scores, self.tokens.reply_tokens, reply)
 
-    def logits(self, conversations, plan, normed=False, norm=None, max_new_tokens=None):
+    def logits(self, conversations, plan, normed=False, norm=None, max_new_tokens=None, progress=False):
         """Logits of a plan's candidates at every layer (`layer_logits`).
 
         Parameters
@@ -197,6 +202,8 @@ class LayerReader:
             Let the model write, greedily, and look where it says its last score (the published code: 10 tokens for a
             direct answer, 256 for one with reasoning). Without it nothing is written: the score is taken to come at
             once, with what the plan puts before it.
+        progress : bool
+            Whether to show bars.
 
         Returns
         -------
@@ -214,15 +221,17 @@ class LayerReader:
             if self.room is not None and len(prompt) + said + (max_new_tokens or 0) > self.room:
                 raise ValueError(f"conversation {row} has {len(prompt)} tokens: {self.name} has {self.room} positions")
         if max_new_tokens is not None:
-            prompts = written_up_to(prompts, self.write(prompts, max_new_tokens), plan)
-        return layer_logits(self.engine, prompts, plan, normed, norm, self.batch_tokens)
+            prompts = written_up_to(prompts, self.write(prompts, max_new_tokens, progress), plan)
+        return layer_logits(self.engine, prompts, plan, normed, norm, self.batch_tokens, progress)
 
-    def write(self, prompts, max_new_tokens):
+    def write(self, prompts, max_new_tokens, progress=False):
         """Greedy completions of prompts, in their order: lists of token ids."""
         share(self.engine, prompts)
         lengths = {row: len(prompt) + max_new_tokens for row, prompt in enumerate(prompts)}
         written = {}
-        for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, self.batch_tokens):
-            made = self.engine.generate([prompts[row] for row in batch], max_new_tokens)
-            written |= dict(zip(batch, made, strict=True))
+        with progress_bar(len(lengths), "writing", "prompt", shown=progress) as bar:
+            for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, self.batch_tokens):
+                made = self.engine.generate([prompts[row] for row in batch], max_new_tokens)
+                written |= dict(zip(batch, made, strict=True))
+                bar.update(len(batch))
         return [written[row] for row in range(len(prompts))]

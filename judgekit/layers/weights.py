@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.model_selection import GroupKFold
 from torch.utils.data import DataLoader
 
-from judgekit.layers.aggregation import checked_logits, distribution, expected_score
+from judgekit.layers.aggregation import checked_logits, distribution, expected_score, last_only
 from judgekit.layers.rated import rated_items
 from judgekit.layers.scale import checked_scores
 
@@ -156,6 +156,30 @@ def published_weights(logits, labels, scores, loss="mixed", last=False, batch_si
             items.loss(parameters, share, rows).backward()
             optimiser.step()
     return finished(items, parameters.detach(), scores, loss, last)
+
+
+def scaled_last(logits, labels, scores, loss="mixed"):
+    """All weight on the last layer, times the one number that suits rated items best: a control for learned weights.
+
+    Layers that tell nothing have small logits. Weight on them makes the sum of the others smaller and its softmax
+    flatter, as a temperature does: what weights over layers gain beyond this control, the layers have given.
+
+    Parameters
+    ----------
+    logits, labels, scores, loss
+        As for `fit_weights`.
+
+    Returns
+    -------
+    array, shape (n_layers,)
+        For `judgekit.layers.aggregation.distribution`; sums to an inverse temperature, from 0.01 to 100.
+    """
+    share, items = checked_loss(loss), rated_items(logits, labels, scores, last=True)
+    last = torch.tensor(last_only(items.logits.shape[1]))
+    found = minimize_scalar(
+        lambda log: float(items.loss_of(np.exp(log) * last, share)), bounds=np.log([0.01, 100]), method="bounded"
+    )
+    return np.exp(found.x) * last.numpy()
 
 
 def cross_fitted(logits, labels, clusters, scores, n_folds=5, seed=0, fit=fit_weights, **more):

@@ -86,7 +86,9 @@ def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=Tr
     return axes.flat[0] if axes.size == 1 else axes
 
 
-def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chance=None, width=COLUMN, height=None):
+def plot_tradeoff(
+    table, *, ax=None, xlabel="x", ylabel="y", percent=True, chance=None, styles=None, width=COLUMN, height=None
+):
     """Two scores of each judge against each other, with the intervals of both and the judges' names.
 
     Parameters
@@ -95,6 +97,8 @@ def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chanc
         Columns ``judge, x, x_low, x_high, y, y_low, y_high``; optional ``label`` (default: the judge).
     chance : pair of float, optional
         Dashed lines at chance for x and y.
+    styles : dict of str to (colour, marker), optional
+        Of what is no judge (`judge_style` by default).
     height : float, optional
         Inches (default: a little less than the width).
     """
@@ -107,7 +111,7 @@ def plot_tradeoff(table, *, ax=None, xlabel="x", ylabel="y", percent=True, chanc
         whiskers(table, "y", "y_low", "y_high").T,
         strict=True,
     ):
-        colour, marker = judge_style(row["judge"])
+        colour, marker = (styles or {}).get(row["judge"]) or judge_style(row["judge"])
         ax.errorbar(
             row["x"],
             row["y"],

@@ -114,7 +114,7 @@ def tiny_model(tokenizer, seed=0):
     return model
 
 
-def drill_rows(drills, strategy, tokenizer):
+def drill_rows(drills, strategy, tokenizer, marks=MARKS):
     """Rows ``input_ids, labels`` for drills: the prompt of a pair, but with several responses.
 
     Parameters
@@ -123,6 +123,8 @@ def drill_rows(drills, strategy, tokenizer):
     strategy : judgekit.prompts.Strategy
     tokenizer : transformers.PreTrainedTokenizerFast
         Of `tiny_tokenizer`.
+    marks : dict of object to str
+        The word that says how good a response is.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def drill_rows(drills, strategy, tokenizer):
     """
     _, around = passages(strategy)
     after_question, between, last = (tokenizer.convert_tokens_to_ids(piece) for piece in around[1:4])
-    marks = {right: tokenizer.convert_tokens_to_ids(word) for right, word in MARKS.items()}
+    marks = {right: tokenizer.convert_tokens_to_ids(word) for right, word in marks.items()}
     rows, rng = [], Random(len(drills))
     for drill in drills:
         prompt, _ = chat_tokens(tokenizer, strategy.render("verdict", Request(drill.question, "", "")).messages)

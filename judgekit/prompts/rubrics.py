@@ -1,0 +1,174 @@
+"""Prompts that ask for a score on a scale: by a criterion, with what the levels mean."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
+from judgekit.prompts.strategy import SHOWN, Call, PromptError, Strategy, turn_templates
+
+MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
+FIELDS = {"criterion", "levels"}
+SHOWN_SCORES = {view: shown | {"answer_ref"} if view == "single" else shown for view, shown in SHOWN.items()}
+QUALITY = "How good the response is: it does what the instruction asks, what it says is true, and it is clear."
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a score means.
+
+    Attributes
+    ----------
+    criterion : str
+    scores : tuple of int
+        The scale, ascending; of any length, two-digit scores included.
+    levels : tuple of (int, str)
+        What some of the scores mean; the ends of the scale by default.
+
+    Raises
+    ------
+    PromptError
+        If the criterion is no text, the scale none, or a level is not on it.
+    """
+
+    criterion: str = QUALITY
+    scores: tuple = (1, 2, 3, 4, 5)
+    levels: tuple = ()
+
+    def __post_init__(self):
+        if not (isinstance(self.criterion, str) and self.criterion.strip()):
+            raise PromptError("the criterion of a rubric must be a text")
+        whole = all(type(score) is int for score in self.scores)
+        if not whole or len(self.scores) < 2 or list(self.scores) != sorted(set(self.scores)):
+            raise PromptError(f"a scale has two whole scores or more, ascending, not {list(self.scores)}")
+        for score, text in self.levels:
+            if score not in self.scores:
+                raise PromptError(f"level {score!r} is not on the scale from {self.scores[0]} to {self.scores[-1]}")
+            if not (isinstance(text, str) and text.strip()):
+                raise PromptError(f"what level {score} means must be a text")
+
+    @property
+    def described(self):
+        """The levels, a line each, lowest first."""
+        ends = (self.scores[0], "not at all, or the worst there can be"), (self.scores[-1], "fully, or the best")
+        return "\n".join(f"{score}: {text}" for score, text in sorted(self.levels or ends))
+
+
+def scale_of(text):
+    """A scale from its ends, ``"1-5"``; every whole score between them belongs to it.
+
+    Raises
+    ------
+    PromptError
+        If the text is no scale, or one of more than a thousand scores.
+
+    Examples
+    --------
+    >>> scale_of("0-4")
+    (0, 1, 2, 3, 4)
+    """
+    low, dash, high = text.partition("-")
+    if not (dash and low.isdecimal() and high.isdecimal() and int(low) < int(high)):
+        raise PromptError(f"scale {text!r} is not of the form LOWEST-HIGHEST, e.g. 1-5")
+    if int(high) - int(low) >= MOST_SCORES:
+        raise PromptError(f"scale {text!r} has more than {MOST_SCORES:,} scores")
+    return tuple(range(int(low), int(high) + 1))
+
+
+def read_rubric(path, scores):
+    """A rubric from a YAML file with ``criterion`` and, optionally, ``levels`` (score to text).
+
+    Parameters
+    ----------
+    path : path
+    scores : sequence of int
+
+    Returns
+    -------
+    Rubric
+
+    Raises
+    ------
+    PromptError
+        Names the file and the field.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as missing:
+        raise PromptError(f"{path} cannot be read ({getattr(missing, 'strerror', None) or 'not UTF-8'})") from None
+    except yaml.YAMLError as broken:
+        raise PromptError(f"{path} is not YAML: {' '.join(str(broken).split())}") from None
+    if not isinstance(values, dict):
+        raise PromptError(f"{path} has no fields: write 'criterion: ...'")
+    if wrong := sorted(map(str, set(values) - FIELDS)) or ([] if "criterion" in values else ["criterion"]):
+        said = "is missing" if wrong == ["criterion"] else f"is not one of {', '.join(sorted(FIELDS))}"
+        raise PromptError(f"{path}: field {wrong[0]!r} {said}")
+    levels = values.get("levels") or {}
+    if not isinstance(levels, dict):
+        raise PromptError(f"{path}: field 'levels' is no mapping from a score to a text")
+    try:
+        return Rubric(values["criterion"], tuple(scores), tuple(levels.items()))
+    except PromptError as wrong:
+        raise PromptError(f"{path}: {wrong}") from None
+
+
+def score_prompt_names():
+    """Names of all prompts that ask for a score."""
+    return template_names("scores")
+
+
+def score_prompt(name, rubric=None):
+    """A prompt that asks for a score, as a strategy.
+
+    Parameters
+    ----------
+    name : str
+        One of `score_prompt_names`: ``direct``, ``reasoning``, ...
+    rubric : Rubric, optional
+        Quality from 1 to 5 by default.
+
+    Returns
+    -------
+    Strategy
+        Its call ``verdict`` shows question and response (or the question alone), ``with_reference`` a reference too,
+        where the prompt has a place for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it. Its
+        ``version`` depends on the rubric.
+
+    Raises
+    ------
+    PromptError
+        If there is no such prompt, or its file has a fault.
+
+    Examples
+    --------
+    >>> score_prompt("direct", Rubric(scores=(1, 2, 3))).said["score"]
+    'Rating: [[{score}]]'
+    """
+    rubric = rubric or Rubric()
+    if name not in score_prompt_names():
+        raise PromptError(f"no prompt for scores is called {name!r}; there are {', '.join(score_prompt_names())}")
+    head, sections = read_sections(template_text(f"scores/{name}.txt"))
+    texts, view = dict(sections), head["kind"]
+    ends = {"lowest": str(rubric.scores[0]), "highest": str(rubric.scores[-1])}
+    system = fill(texts["system"], {"criterion": rubric.criterion, "levels": rubric.described, **ends})
+    calls = [Call("verdict", view, system, texts["user"])]
+    if "with reference" in texts:
+        calls.append(Call("with_reference", view, system, texts["with reference"]))
+    for call in calls:
+        if unknown := sorted(placeholders(call.user) - SHOWN_SCORES[view]):
+            raise PromptError(f"prompt {name!r}: nothing fills {', '.join(unknown)}")
+    return Strategy(
+        name=f"scores/{name}",
+        kind="single",
+        format="rating",
+        flow="plain",
+        reads="all",
+        closed=name != "reasoning",
+        needs_reference=False,
+        policy="permissive",
+        calls=tuple(calls),
+        turn_templates=turn_templates("the side of Output (a) | the side of Output (b)"),
+        said={"score": head["reply"], "scale": json.dumps(rubric.scores)},
+    )
