@@ -17,6 +17,7 @@ from judgekit.selection import (
     choose_threshold,
     drawn_like,
     flip_auc,
+    flipped_among,
     flipped_rows,
     folds_of,
     judge_scores,
@@ -248,6 +249,15 @@ def test_auc_is_the_known_one_with_weights_and_equal_scores():
     assert flip_auc(scores, flipped, weight) == pytest.approx(known)
     with pytest.raises(ValueError, match="some labels must be exchanged"):
         flip_auc(scores, np.zeros(200, bool))
+
+
+def test_what_is_dropped_is_counted_over_all_draws():
+    chosen, flipped = np.array([[1, 1, 0, 0], [1, 0, 0, 0]]), np.array([[1, 0, 1, 0], [1, 0, 0, 1]])
+    found = flipped_among(chosen, flipped, ["p", "q", "r", "s"], 500)
+    assert (found.value, found.n) == (pytest.approx(2 / 3), 3)
+    assert 0 <= found.low < 2 / 3 < found.high <= 1
+    with pytest.raises(ValueError, match="picks out no pair"):
+        flipped_among(chosen * 0, flipped, ["p", "q", "r", "s"])
 
 
 # ---------------------------------------------------------------- views of the sample, and of invented pairs

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from judgekit.intervals import weighted_bootstrap
+from judgekit.intervals import cluster_bootstrap, cluster_sums, weighted_bootstrap
+from judgekit.metrics import ratio
 from judgekit.results import Number
 
 
@@ -78,3 +79,31 @@ def mean_flip_auc(scores, flipped, clusters, n_boot=1000, seed=0):
         return np.mean([flip_auc(*draw, weight) for draw in zip(scores, flipped, strict=True)], axis=0)
 
     return Number(*weighted_bootstrap(mean, clusters, n_boot, seed), n=len(clusters), spec=".3f")
+
+
+def flipped_among(chosen, flipped, clusters, n_boot=10_000, seed=0):
+    """Share of exchanged labels among the pairs that a rule picks out, over all draws together.
+
+    Parameters
+    ----------
+    chosen, flipped : array of bool, shape (n_draws, n_pairs)
+    clusters : sequence, length n_pairs
+        Prompts, which are resampled.
+    n_boot, seed : int
+
+    Returns
+    -------
+    Number
+        In [0, 1]; its n counts the pairs picked out.
+
+    Raises
+    ------
+    ValueError
+        If none is picked out.
+    """
+    chosen, flipped = np.asarray(chosen, bool), np.asarray(flipped, bool)
+    if not chosen.any():
+        raise ValueError("the rule picks out no pair")
+    sums = cluster_sums(np.column_stack([(chosen & flipped).sum(0), chosen.sum(0)]), clusters)
+    found = cluster_bootstrap(sums, lambda s: ratio(s[..., 0], s[..., 1]), n_boot, seed)
+    return Number(*found, n=int(chosen.sum()), spec=".1%")
