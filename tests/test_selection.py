@@ -14,6 +14,8 @@ from judgekit.representations.reader import StateReader
 from judgekit.sample import load_sample
 from judgekit.scoring import run_judge
 from judgekit.selection import (
+    by_judge,
+    by_rater,
     choose_threshold,
     drawn_like,
     flip_auc,
@@ -32,8 +34,6 @@ from judgekit.selection.encoder_student import encoder_student
 from judgekit.selection.learners import LEARNERS, cross_fit, learn_probe
 from judgekit.selection.study import (
     Question,
-    by_judge,
-    by_rater,
     comparison_table,
     label_scores,
     mean_over,

@@ -1,6 +1,6 @@
 """Pictures of data selection: what filtering a pool has over drawing from it."""
 
-from judgekit.plots.style import BLUE, DARK, ORANGE, PALE, RED, TEXT, required
+from judgekit.plots.style import BLUE, DARK, ORANGE, PALE, RED, TEXT, required, use_style
 
 SCORERS = {"features": (ORANGE, "s"), "probe": (BLUE, "o"), "relevance": ("#009E73", "^"), "longer": ("#56B4E9", "<")}
 SCORERS |= {"truth": (DARK, "*")}
@@ -30,6 +30,7 @@ def plot_selection(tables, *, table="ordinary", width=TEXT):
         )
     }
     students = list(dict.fromkeys(name for frame in found.values() for name in frame["student"]))
+    use_style()
     figure, panels = plt.subplots(
         len(students),
         len(found),

@@ -6,13 +6,15 @@ What scores a pair must not have learnt from it: a judge from elsewhere says it 
 
 from judgekit.selection.keeping import RULES, Selection, drawn_like, keep, select_responses
 from judgekit.selection.noise import flip_auc, flipped_among, flipped_rows, mean_flip_auc
-from judgekit.selection.scores import folds_of, judge_scores, of_label, rater_scores
+from judgekit.selection.scores import by_judge, by_rater, folds_of, judge_scores, of_label, rater_scores
 from judgekit.selection.threshold import Threshold, choose_threshold
 
 __all__ = [
     "RULES",
     "Selection",
     "Threshold",
+    "by_judge",
+    "by_rater",
     "choose_threshold",
     "drawn_like",
     "flip_auc",

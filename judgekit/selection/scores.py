@@ -3,6 +3,8 @@
 import numpy as np
 
 from judgekit.records import ORDERS
+from judgekit.scoring import run_judge
+from judgekit.store import VerdictStore
 from judgekit.training.bank import share_of
 
 
@@ -104,6 +106,26 @@ def rater_scores(rater, pairs, by="margin"):
         place = int(np.flatnonzero(~np.isfinite(found))[0]) % len(pairs)
         raise ValueError(f"{pairs[place].where}: the rater's score of a response is {found[~np.isfinite(found)][0]}")
     return found[: len(pairs)] - found[len(pairs) :] if by == "margin" else found
+
+
+def by_judge(judge):
+    """A judge from elsewhere as a scorer; it must not have been trained on what it scores."""
+    store = VerdictStore(":memory:")
+
+    def scores(views):
+        found, sources = np.zeros(len(views)), np.asarray(views.sources)
+        for name in np.unique(sources):  # ids are unique within a set
+            own = np.flatnonzero(sources == name)
+            pairs = [views.pairs[i] for i in own]
+            found[own] = judge_scores(run_judge(judge, pairs, store, progress=False), pairs)
+        return found
+
+    return scores
+
+
+def by_rater(rater, by="margin"):
+    """A rater of single responses as a scorer (`rater_scores`)."""
+    return lambda views: rater_scores(rater, views.pairs, by)
 
 
 def folds_of(questions, n_folds, seed=0):

@@ -8,13 +8,11 @@ import pandas as pd
 
 from judgekit.intervals import cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p
 from judgekit.results import Number
-from judgekit.scoring import run_judge
 from judgekit.selection.keeping import drawn_like, keep
 from judgekit.selection.learners import LEARNERS, cross_fit
 from judgekit.selection.noise import flipped_rows
-from judgekit.selection.scores import judge_scores, of_label, rater_scores
+from judgekit.selection.scores import of_label
 from judgekit.selection.threshold import choose_threshold
-from judgekit.store import VerdictStore
 from judgekit.training.bank import share_of
 from judgekit.training.targets import source_weights
 
@@ -40,8 +38,8 @@ class Question:
     scorers : tuple of str
         Of `LEARNERS`, which are cross-fitted, and of ``fixed``.
     fixed : dict of str to callable
-        Scorer that learns nothing from the pool to a function of views that gives the score of each label (`by_judge`,
-        `by_rater`).
+        Scorer that learns nothing from the pool to a function of views that gives the score of each label
+        (`judgekit.selection.by_judge`, `judgekit.selection.by_rater`).
     shares : tuple of float
     wrong_share : float
         Share of wrong labels that a threshold expects.
@@ -67,26 +65,6 @@ class Question:
                     raise ValueError(f"{name} shares {len(shared)} prompts with {other}")
         if shared := prompts["the pool"] & prompts["choosing"]:
             raise ValueError(f"{len(shared)} prompts of the pool are validation prompts, too")
-
-
-def by_judge(judge):
-    """A judge from elsewhere as a scorer; it must not have been trained on what it scores."""
-    store = VerdictStore(":memory:")
-
-    def scores(views):
-        found, sources = np.zeros(len(views)), np.asarray(views.sources)
-        for name in np.unique(sources):  # ids are unique within a set
-            own = np.flatnonzero(sources == name)
-            pairs = [views.pairs[i] for i in own]
-            found[own] = judge_scores(run_judge(judge, pairs, store, progress=False), pairs)
-        return found
-
-    return scores
-
-
-def by_rater(rater, by="margin"):
-    """A rater of single responses as a scorer (`judgekit.selection.rater_scores`)."""
-    return lambda views: rater_scores(rater, views.pairs, by)
 
 
 def prompts_apart(held_out, corpora, wanted, share=0.4):
