@@ -6,8 +6,11 @@ read with its question, by itself, so no verdict depends on the order shown.
 
 import json
 import time
+from collections import OrderedDict
 from dataclasses import asdict, replace
 from pathlib import Path
+
+import numpy as np
 
 from judgekit.fingerprints import fingerprint_of
 from judgekit.judges.features import reply_of
@@ -17,6 +20,7 @@ from judgekit.probes.texts import rated_text
 from judgekit.results.files import replaced
 
 TIES = "ties.json"
+CACHE_SIZE = 50_000  # texts whose states are kept in memory: 3 kB per layer of MiniLM
 
 
 def save_probe_judge(probe, ties, folder):
@@ -88,6 +92,7 @@ class ProbeJudge:
         inputs = self.probe.inputs
         self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, device=device, cache=cache)
         self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
+        self.read = OrderedDict()
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]
         self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))
 
@@ -95,13 +100,25 @@ class ProbeJudge:
         """Read every response once, then compare."""
         if not requests:
             return []
-        started, inputs = time.perf_counter(), self.probe.inputs
-        sides = [
-            [rated_text(request.asked, getattr(request, side)) for request in requests] for side in ("first", "second")
-        ]
-        states = self.reader.read([*sides[0], *sides[1]], (inputs.pooling,), inputs.layers)[inputs.pooling]
-        differences = states[: len(requests)].astype(float) - states[len(requests) :]
-        margins = margins_of(self.probe.probabilities(differences)[:, 1])
-        outcomes = self.ties.probabilities(margins)
-        seconds = (time.perf_counter() - started) / len(requests)
-        return [replace(reply_of(row), seconds=seconds) for row in outcomes]
+        started = time.perf_counter()
+        firsts, seconds = (
+            self.states([rated_text(request.asked, getattr(request, side)) for request in requests])
+            for side in ("first", "second")
+        )
+        outcomes = self.ties.probabilities(margins_of(self.probe.probabilities(firsts - seconds)[:, 1]))
+        taken = (time.perf_counter() - started) / len(requests)
+        return [replace(reply_of(row), seconds=taken) for row in outcomes]
+
+    def states(self, texts):
+        """States of texts, shape (n_texts, n_layers, width), from memory where they were read before.
+
+        A response stands in many pairs and in both orders: it is read once.
+        """
+        inputs = self.probe.inputs
+        if missing := [text for text in dict.fromkeys(texts) if text not in self.read]:
+            states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
+            self.read.update(zip(missing, states.astype(float), strict=True))
+        found = np.stack([self.read[text] for text in texts])
+        while len(self.read) > CACHE_SIZE:
+            self.read.popitem(last=False)
+        return found

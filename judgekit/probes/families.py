@@ -41,9 +41,6 @@ class Family:
         return self.grid[len(self.grid) // 2]
 
 
-SOLVER = "newton-cholesky"  # some steps where L-BFGS needs hundreds: there are far fewer components than rows
-
-
 def strengths(*values):
     """A grid over the inverse regularisation strength."""
     return tuple({"C": value} for value in values)
@@ -52,7 +49,7 @@ def strengths(*values):
 FAMILIES = {
     "majority": Family(lambda setting, seed: DummyClassifier(strategy="most_frequent"), ({},)),
     "logistic": Family(
-        lambda setting, seed: LogisticRegression(solver=SOLVER, class_weight="balanced", max_iter=2000, **setting),
+        lambda setting, seed: LogisticRegression(class_weight="balanced", max_iter=2000, **setting),
         strengths(0.001, 0.01, 0.1, 1.0),
     ),
     "linear_svm": Family(
@@ -76,7 +73,7 @@ FAMILIES = {
         lambda setting, seed: OrdinalLogistic(class_weight="balanced", **setting), strengths(0.001, 0.01, 0.1, 1.0)
     ),
     "pair_logistic": Family(
-        lambda setting, seed: LogisticRegression(solver=SOLVER, fit_intercept=False, max_iter=2000, **setting),
+        lambda setting, seed: LogisticRegression(fit_intercept=False, max_iter=2000, **setting),
         strengths(0.001, 0.01, 0.1, 1.0),
         centred=False,
     ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from judgekit.probes.heads import checked_labels
 from judgekit.probes.scores import scored
-from judgekit.probes.selection import Space, choose_probe, fit_choice, grouped_folds, joined_layers
+from judgekit.probes.selection import Search, Space, fit_choice, grouped_folds, joined_layers
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class NestedResult:
     metrics: dict
 
 
-def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, n_boot=2000):
+def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, n_boot=2000, searches=None):
     """Estimate a probe by nested cross-validation grouped by question.
 
     Parameters
@@ -48,10 +48,13 @@ def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, 
     head : judgekit.probes.heads.Head
     space : judgekit.probes.selection.Space, optional
     n_outer : int
-        Folds that estimate; in each, `choose_probe` sees the other folds only.
+        Folds that estimate; in each, `judgekit.probes.selection.Search` sees the other folds only.
     seed : int
     n_boot : int or None
         Bootstrap resamples of questions; None leaves ``metrics`` empty.
+    searches : dict, optional
+        Filled with the search of each outer fold. Given again for the same material, and a space that differs in the
+        families after the first one only, it spares what was scored before.
 
     Returns
     -------
@@ -74,7 +77,10 @@ def nested_probe(features, labels, groups, head, space=None, n_outer=5, seed=0, 
     scores, choices = np.zeros(len(labels)), []
     for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
         seen = {name: array[train] for name, array in features.items()}
-        choice = choose_probe(seen, labels[train], groups[train], head, space, seed)
+        search = (searches or {}).get(number) or Search(seen, labels[train], groups[train], head, space, seed)
+        if searches is not None:
+            searches[number] = search
+        choice = search.choose(space.families or head.families)
         probe = fit_choice(choice, seen, labels[train], space, seed)
         X = joined_layers(features[choice.features][test], choice.layers)
         predicted[test], scores[test] = probe.predict(X), expected_class(probe, X)

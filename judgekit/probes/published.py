@@ -39,10 +39,8 @@ def published_estimate(features, labels, head, seed=731, n_boot=2000):
     for array in features.values():
         for layer in range(array.shape[1]):
             X = joined_layers(array, (layer,))
-            probe = make_probe(family, FAMILIES[family].usual, None, seed)
-            if family == "logistic":
-                probe.set_params(classify__solver="lbfgs")  # all features: too many for the usual solver's Hessian
-            predicted = probe.fit(X[train], labels[train]).predict(X[test])
+            probe = make_probe(family, FAMILIES[family].usual, None, seed).fit(X[train], labels[train])
+            predicted = probe.predict(X[test])
             reached = float(weighted_f1(class_counts(labels[test], predicted, head.classes).sum(0)))
             if reached > best:
                 best, found = reached, predicted

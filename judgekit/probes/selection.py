@@ -173,14 +173,23 @@ class Search:
             chosen = best
         return tuple(sorted(chosen))
 
-    def choose(self):
-        """The choice: layers for each kind of features, the best kind, then family and setting on it."""
+    def choose(self, families=None):
+        """The choice: layers for each kind of features, the best kind, then family and setting on it.
+
+        Parameters
+        ----------
+        families : sequence of str, optional
+            Instead of the search's own, with the same first one. What was scored for one choice serves the next.
+        """
+        families = self.families if families is None else families
+        if families[0] != self.families[0]:
+            raise ValueError(f"layers were ranked by {self.families[0]}, not by {families[0]}")
         first, ranking, layers = self.families[0], {}, {}
         for name in self.features:
             ranking[name], order = self.ranking(name)
             layers[name] = self.greedy_layers(name, order)
         name = max(layers, key=lambda name: self.worth(name, layers[name], first, FAMILIES[first].usual))
-        tried = [(family, setting) for family in self.families for setting in FAMILIES[family].grid]
+        tried = [(family, setting) for family in families for setting in FAMILIES[family].grid]
         family, setting = max(tried, key=lambda pair: self.worth(name, layers[name], *pair))
         mean, deviation = self.score(name, layers[name], family, setting)
         return Choice(name, layers[name], family, setting, mean, deviation, ranking)

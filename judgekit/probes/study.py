@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from judgekit.fingerprints import fingerprint_of
@@ -108,38 +106,55 @@ def run_study(cells, methods, folder, seed=0, n_outer=5, workers=1, space=None, 
             if path not in found:  # two methods may come to the same
                 found[path] = read_result(path)
                 if found[path] is None:
-                    tasks[path] = (part, tried, seed, n_outer, path)
-    with progress_bar(len(found), "probes", "cell", shown, initial=len(found) - len(tasks)) as bar:
-        for path, result in computed(tasks, workers):
-            found[path] = result
-            bar.update(1)
+                    shared = (cell.name, method.features, families[0])
+                    tasks.setdefault(shared, (part, seed, n_outer, {}))[-1][path] = tried
+    missing = sum(result is None for result in found.values())
+    with progress_bar(len(found), "probes", "cell", shown, initial=len(found) - missing) as bar:
+        for results in computed(list(tasks.values()), workers):
+            found |= results
+            bar.update(len(results))
     return {key: found[path] for key, path in wanted.items()}
 
 
 def computed(tasks, workers):
-    """Results of tasks as they are finished, the long ones begun first."""
-    order = sorted(tasks, key=lambda key: -len(tasks[key][0].labels) * len(tasks[key][1].families))
+    """Results by path of tasks as they are finished, the long ones begun first."""
+    tasks = sorted(tasks, key=lambda task: -len(task[0].labels) * len(task[-1]))
     if workers < 2:
-        yield from ((key, compute(*tasks[key])) for key in order)
+        yield from (compute(*task) for task in tasks)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        futures = {pool.submit(compute, *tasks[key]): key for key in order}
+        futures = [pool.submit(compute, *task) for task in tasks]
         try:
             for future in as_completed(futures):
-                yield futures[future], future.result()
+                yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def compute(cell, space, seed, n_outer, path):
-    """One cell by one method, kept when it is done; on one thread, since matrices are small and cells are many."""
-    with threadpool_limits(1), warnings.catch_warnings():
-        # Where hardly anything varies (the last token at layer 0), Newton's steps fail and L-BFGS takes over.
-        warnings.filterwarnings("ignore", "Line search of Newton solver", ConvergenceWarning)
-        result = nested_probe(cell.features, cell.labels, cell.groups, cell.head, space, n_outer, seed, n_boot=None)
-    with replaced(path) as temporary:
-        temporary.write_text(json.dumps(as_row(result)), encoding="utf-8")
-    return result
+def compute(cell, seed, n_outer, spaces):
+    """One cell by methods that share their features, kept when each is done.
+
+    On one thread, since matrices are small and cells are many.
+
+    Parameters
+    ----------
+    cell : Cell
+    seed, n_outer : int
+    spaces : dict of path to judgekit.probes.selection.Space
+        Where each result is kept.
+
+    Returns
+    -------
+    dict of path to NestedResult
+    """
+    searches, found = {}, {}
+    with threadpool_limits(1):
+        for path, space in spaces.items():
+            more = {"n_boot": None, "searches": searches}
+            found[path] = nested_probe(cell.features, cell.labels, cell.groups, cell.head, space, n_outer, seed, **more)
+            with replaced(path) as temporary:
+                temporary.write_text(json.dumps(as_row(found[path])), encoding="utf-8")
+    return found
 
 
 def task_key(cell, space, seed, n_outer):
