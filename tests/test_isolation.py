@@ -24,7 +24,8 @@ from judgekit.training.constructed import KINDS
 ROOT = project_root()
 TEST_SETS = {*BENCHMARKS, *catalogue.SAMPLE_TESTS}
 FORBIDDEN = ("benchmarks", "scoring", "catalogue", "judges.replay", "audit", "bias", "attacks", "calibration")
-SIGHTLESS = sorted([*(PACKAGE / "cleaning").glob("*.py"), *(PACKAGE / "training").glob("*.py")])
+CHOOSING = ("cleaning", "training", "probes", "representations", "rating", "layers", "selection")
+SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).glob("*.py"))
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
 ALLOWED = {
     "load_answer_set",
@@ -59,10 +60,11 @@ def code_of(path):
 # ---------------------------------------------------------------- the code
 
 
-@pytest.mark.parametrize("path", SIGHTLESS, ids=lambda path: path.stem)
-def test_cleaning_and_training_cannot_reach_the_test_sets(path):
+@pytest.mark.parametrize("path", SIGHTLESS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_what_fits_and_chooses_cannot_reach_the_test_sets(path):
     text = path.read_text(encoding="utf-8")
-    assert reaches(imported(text)) == []
+    asking = {"scoring.run_judge"} if path.parent.name == "selection" else set()  # of pairs it is given
+    assert reaches(imported(text) - asking) == []
     words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
     assert not words & TEST_SETS
 
@@ -113,6 +115,26 @@ def names_in(value):
     if isinstance(value, (list, tuple)):
         return {name for part in value for name in names_in(part)}
     return {value} if isinstance(value, str) else set()
+
+
+# A judge is made and then scored in one notebook: what it is made of, and that it is made first.
+MADE_AND_SCORED = "53_pairwise_probe"
+
+
+def test_a_probe_judge_is_finished_before_a_test_set_is_loaded():
+    cells = [text for text, _ in code_of(ROOT / "notebooks" / f"{MADE_AND_SCORED}.ipynb")]
+    made = next(place for place, text in enumerate(cells) if "save_probe_judge(" in text)
+    for place, text in enumerate(cells[1:], 1):
+        uses = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        assert place > made or "sets" not in uses
+        assert place <= made or not uses & {"choose_probe", "fit_choice", "fit_ties", "nested_probe"}
+
+
+@pytest.mark.parametrize("run", ["sample", "laptop"])
+def test_a_probe_judge_is_made_of_training_corpora(run):
+    given = yaml.safe_load((ROOT / "params" / run / f"{MADE_AND_SCORED}.yaml").read_text(encoding="utf-8"))
+    assert names_in(given.get("corpora")) <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
+    assert run == "sample" or names_in(given["sets"]) & TEST_SETS
 
 
 PARAMETER_FILES = [path for notebook in TRAINING_NOTEBOOKS for path in ROOT.glob(f"params/*/{notebook.stem}*.yaml")]

@@ -11,7 +11,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgekit import plots
+from judgekit.plots.probes import plot_layer_curves, plot_methods
 from judgekit.plots.training import plot_rank_check, plot_stages
+from judgekit.results import Number
 
 JUDGES = ["minilm", "features", "longer", "some_other_judge"]
 
@@ -152,3 +154,32 @@ def test_stages_are_drawn_side_by_side():
         plot_stages({})
     with pytest.raises(ValueError, match="lacks"):
         plot_stages({"sft": curve()})
+
+
+# ---------------------------------------------------------------- probes
+
+
+def test_layer_curves_have_a_line_per_aspect_and_a_panel_per_set():
+    rows = [
+        (name, aspect, layer, 0.1 * layer, 0.01)
+        for name in ("one", "two")
+        for aspect in ("a", "b")
+        for layer in range(3)
+    ]
+    table = pd.DataFrame(rows, columns=["set", "aspect", "layer", "value", "deviation"])
+    panels = plot_layer_curves(table[:-3]).axes  # the second set lacks an aspect
+    assert [panel.get_title(loc="left") for panel in panels] == ["one", "two"]
+    assert [len(panel.containers) for panel in panels] == [2, 1]
+    assert panels[1].containers[0][0].get_ydata().tolist() == pytest.approx([0, 0.1, 0.2])
+
+
+def test_methods_stand_in_their_rows_and_the_first_has_an_interval():
+    rows = [("one", "a", "probe", Number(0.7, 0.6, 0.8)), ("one", "a", "length", Number(0.5, 0.4, 0.6))]
+    rows += [("two", "a", "probe", Number(0.6, 0.5, 0.7))]
+    table = pd.DataFrame(rows, columns=["set", "aspect", "method", "number"])
+    figure = plot_methods(table, {"probe": "a probe", "length": "length", "encoder": "an encoder"})
+    first, second = figure.axes
+    drawn = [line.get_xdata() for line in first.lines]
+    assert any(list(x) == [0.6, 0.8] for x in drawn) and any(0.5 in list(x) for x in drawn)
+    assert not any(0.5 in list(line.get_xdata()) and len(line.get_xdata()) == 1 for line in second.lines)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a probe", "length"]

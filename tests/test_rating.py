@@ -5,8 +5,10 @@ import shutil
 
 import numpy as np
 import pytest
+from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
+from judgekit.aspects import Aspect, load_aspects
 from judgekit.cli import main
 from judgekit.pairfile import PairFileError, read_response_rows
 from judgekit.probes.heads import HEADS
@@ -15,6 +17,7 @@ from judgekit.probes.saved import ProbeError, SavedProbe
 from judgekit.probes.study import Method, run_study
 from judgekit.probes.texts import rated_text
 from judgekit.rating import Rater, evaluate_samples, load_rater, rater_names, save_rater
+from judgekit.rating.asked import is_causal, model_scores, prompt_results
 from judgekit.rating.comparison import mean_difference, metric_table
 from judgekit.rating.fitting import fit_rater
 from judgekit.rating.kept import KeptRatings
@@ -400,3 +403,33 @@ def test_differences_are_those_of_the_tables(material):
     assert gap.value == pytest.approx(means["good"] - means["bad"])
     assert 0 < gap.low < gap.value < gap.high
     assert mean_difference(part, results, "good", "good", n_boot=50).value == 0
+
+
+# ---------------------------------------------------------------- the prompt baseline
+
+
+def test_an_encoder_takes_the_closest_level(material, reader):
+    """Levels that repeat some responses word for word: each of these responses gets its level."""
+    ratings, cells, _ = material
+    items = ratings["sample"]["factuality"]
+    levels = {score: rated_text(items[score].question, items[score].response) for score in (1, 2, 3, 4, 5)}
+    aspects = {"factuality": Aspect("factuality", "Factuality", "What is stated.", levels)}
+    found = prompt_results(reader, ratings, cells, aspects)
+    assert {key[:2] for key in found} == {("sample", "factuality")}
+    five = found["sample", "factuality", "five", "prompt"].predicted
+    assert five[1:6].tolist() == [1, 2, 3, 4, 5]
+    assert found["sample", "factuality", "binary", "prompt"].predicted.tolist() == [int(level >= 4) for level in five]
+
+
+def test_a_causal_model_is_asked_for_the_score(material, tmp_path):
+    ratings, cells, _ = material
+    model = StateReader(str(save_tiny(tmp_path / "llama")), limit=96)
+    assert is_causal(model)
+    few = {"sample": {"factuality": ratings["sample"]["factuality"][:6]}}
+    aspect = load_aspects("reasoning")["factuality"]
+    shares = model_scores(model, few["sample"]["factuality"], aspect)
+    assert shares.shape == (6, 5) and np.allclose(shares.sum(1), 1)
+    cell = next(cell for cell in cells if cell.name == ("sample", "factuality", "five"))
+    result = prompt_results(model, few, [cell], {"factuality": aspect})["sample", "factuality", "five", "prompt"]
+    assert result.predicted.tolist() == (1 + shares.argmax(1)).tolist()
+    assert result.scores == pytest.approx(shares @ np.arange(1, 6))

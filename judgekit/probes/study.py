@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from judgekit.fingerprints import fingerprint_of
@@ -148,7 +150,9 @@ def compute(cell, seed, n_outer, spaces):
     dict of path to NestedResult
     """
     searches, found = {}, {}
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        # A candidate that has not converged is a candidate all the same: the folds say what it is worth.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for path, space in spaces.items():
             more = {"n_boot": None, "searches": searches}
             found[path] = nested_probe(cell.features, cell.labels, cell.groups, cell.head, space, n_outer, seed, **more)
