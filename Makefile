@@ -61,10 +61,11 @@ lab: $(READY) ## open the notebooks in JupyterLab
 readme: $(READY) ## write the tables of the README anew from the laptop results
 	@$(BIN)/python -m judgekit.readme
 
-ship: $(READY) ## make the judges of the laptop run the shipped ones
+ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
 	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
 	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,training.json} judgekit/pretrained/minilm/
+	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
 	@$(BIN)/python -m judgekit.readme
 
 latex:

@@ -2,7 +2,14 @@
 
 from judgekit.plots.style import TEXT, required
 
-MARKS = {"probe": ("o", 4.5), "encoder": ("D", 3.5), "prompt": ("s", 3.5), "length": ("^", 3.5), "majority": ("|", 7)}
+MARKS = {
+    "probe": ("o", 4.5),
+    "encoder": ("D", 3.5),
+    "lora": ("v", 3.5),
+    "prompt": ("s", 3.5),
+    "length": ("^", 3.5),
+    "majority": ("|", 7),
+}
 
 
 def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
@@ -75,6 +82,7 @@ def plot_methods(table, methods, *, xlabel="weighted F1", width=TEXT):
         panel.set(title=name, xlabel=xlabel)
         panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         panel.grid(axis="y", lw=0.3)
+        panel.set_ylim(-0.5, len(aspects) - 0.5)
     panels[0][0].set_yticks(range(len(aspects)), aspects)
     panels[0][0].invert_yaxis()
     shown = [method for method in methods if method in drawn]

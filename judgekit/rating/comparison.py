@@ -10,6 +10,7 @@ from judgekit.probes.scores import METRICS, class_counts
 from judgekit.probes.study import metrics_of
 from judgekit.results import Number
 
+TITLES = {"gsm8k": "GSM8K", "gpqa": "GPQA", "alpacaeval": "AlpacaEval"}
 SPECS = {"weighted_f1": ".1%", "macro_f1": ".1%", "accuracy": ".1%", "spearman": ".2f"}
 
 
@@ -61,7 +62,7 @@ def mean_difference(cells, results, method, other, metric="weighted_f1", n_boot=
     bounds = np.cumsum([0, *(len(cell.labels) for cell in cells)])
     counts = [[counts_of(cell, results[(*cell.name, which)]) for which in (method, other)] for cell in cells]
     statistic = partial(difference_of, counts=counts, bounds=bounds, metric=METRICS[metric])
-    return Number(*weighted_bootstrap(statistic, groups, n_boot, seed), n=len(groups), spec="+.1%")
+    return Number(*weighted_bootstrap(statistic, groups, n_boot, seed), n=len(groups), spec=".1%")
 
 
 def counts_of(cell, result):
@@ -93,3 +94,31 @@ def choice_table(results, method="probe"):
         for choice in result.choices
     ]
     return pd.DataFrame(rows, columns=["set", "aspect", "head", "features", "layers", "family"])
+
+
+def wide_table(table, head, sets, methods, metric="weighted_f1"):
+    """One row per set and aspect, one column per method, as printed.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of `metric_table`.
+    head : str
+    sets : sequence of str
+    methods : dict of str to str
+        Method to its printed name, in order.
+    metric : str
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns set, aspect, and a `Number` per method; sets and aspects in the order of ``table``.
+    """
+    part = table[(table["head"] == head) & (table["metric"] == metric) & table["set"].isin(sets)]
+    order = part[["set", "aspect"]].drop_duplicates()
+    wide = part.pivot(index=["set", "aspect"], columns="method", values="number").reindex(
+        pd.MultiIndex.from_frame(order)
+    )
+    wide = wide[list(methods)].rename(columns=methods).reset_index()
+    printed = wide["set"].map(lambda name: TITLES.get(name, name.replace("_", " ")))
+    return wide.assign(set=printed, aspect=wide["aspect"].str.replace("_", " "))

@@ -10,7 +10,7 @@ from judgekit.probes.study import Cell
 from judgekit.probes.texts import rated_text
 from judgekit.progress import progress_bar
 
-LEAST = {"binary": 20, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
+LEAST = {"binary": 15, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
 LENGTH, ATTENTION = "length", "attention_entropy"
 
 

@@ -40,7 +40,7 @@ class Rater:
     name: str
     probes: dict
     about: dict = field(default_factory=dict)
-    readers: dict = field(default_factory=dict, repr=False)
+    readers: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self):
         if not self.probes:
