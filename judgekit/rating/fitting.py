@@ -3,7 +3,6 @@
 from judgekit.probes.export import saved_probe
 from judgekit.probes.selection import Space, choose_probe, fit_choice
 from judgekit.rating.rater import Rater
-from judgekit.representations.serving import inputs_of
 
 SAVED = {"binary": ("logistic",), "five": ("logistic",), "ordinal": ("ordinal",)}  # families that can be kept
 
@@ -27,6 +26,8 @@ def fit_kept(cell, reader, poolings, about=None, space=None, seed=0):
     -------
     judgekit.probes.saved.SavedProbe
     """
+    from judgekit.representations.serving import inputs_of
+
     space = space or Space(families=SAVED[cell.head.name])
     features = {name: cell.features[name] for name in poolings}
     choice = choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
