@@ -167,8 +167,9 @@ def test_layer_curves_have_a_line_per_aspect_and_a_panel_per_set():
         for layer in range(3)
     ]
     table = pd.DataFrame(rows, columns=["set", "aspect", "layer", "value", "deviation"])
+    plots.use_style()  # titles stand on the left, whichever test came before
     panels = plot_layer_curves(table[:-3]).axes  # the second set lacks an aspect
-    assert [panel.get_title() for panel in panels] == ["one", "two"]
+    assert [panel.get_title(loc="left") for panel in panels] == ["one", "two"]
     assert [len(panel.containers) for panel in panels] == [2, 1]
     assert panels[1].containers[0][0].get_ydata().tolist() == pytest.approx([0, 0.1, 0.2])
 
