@@ -23,7 +23,6 @@ from judgekit.rating.fitting import fit_rater
 from judgekit.rating.kept import KeptRatings
 from judgekit.rating.material import cells_of, labels_of, read_states
 from judgekit.rating.rater import RaterError
-from judgekit.rating.samples import SampleError
 from judgekit.representations.reader import StateReader
 from judgekit.representations.serving import inputs_of
 from judgekit.sample.ratings import load_sample_ratings
@@ -118,17 +117,20 @@ def test_a_share_that_is_none_is_refused(reader, share):
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("text", "sample 1: is str, not a dict"),
-        ({"question": "q"}, "sample 1: field 'response' or 'prediction' is needed, neither is there"),
-        ({"question": "q", "response": "r", "prediction": "p"}, "both are there"),
-        ({"question": 3, "response": "r"}, "sample 1: field 'question' is int, not text"),
-        ({"response": "r"}, "sample 1: field 'question' is missing"),
-        ({"question": "q", "response": "r", "fluency": 1}, "sample 1: field 'fluency' is there already"),
-        ({"question": "q", "response": "r", "total_score": 1}, "sample 1: field 'total_score' is there already"),
+        ("text", r"samples\[1\]: is text, not an object"),
+        ({"question": "q"}, r"samples\[1\]: field 'response' is missing"),
+        (
+            {"question": "q", "response": "r", "prediction": "p"},
+            r"samples\[1\]: field 'prediction' and 'response' are both there",
+        ),
+        ({"question": 3, "response": "r"}, r"samples\[1\]: field 'question' is the number 3, not text"),
+        ({"response": "r"}, r"samples\[1\]: field 'question' is missing"),
+        ({"question": "q", "response": "r", "fluency": 1}, r"samples\[1\]: field 'fluency' is there already"),
+        ({"question": "q", "response": "r", "total_score": 1}, r"samples\[1\]: field 'total_score' is there already"),
     ],
 )
 def test_a_bad_sample_is_named(reader, sample, words):
-    with pytest.raises(SampleError, match=words):
+    with pytest.raises(PairFileError, match=words):
         evaluate_samples([SAMPLES[0], sample], rater_on(reader), reader=reader)
 
 

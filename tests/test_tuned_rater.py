@@ -11,14 +11,8 @@ from tiny_encoder import save_tiny_encoder
 from judgekit.probes.selection import grouped_folds
 from judgekit.training.causal_recipe import RecipeError
 from judgekit.training.split_encoder import SplitEncoder
-from judgekit.training.tuned_rater import (
-    Items,
-    Rater,
-    ranked_probability_score,
-    readings,
-    tune_folds,
-    tuned_predictions,
-)
+from judgekit.training.tuned_rater import Items, Rater, tune_folds, tuned_predictions
+from judgekit.training.tuned_readings import ranked_probability_score, readings
 from judgekit.training.tuned_recipe import TunedRecipe
 
 WORDS = ("bad", "weak", "plain", "good", "best")

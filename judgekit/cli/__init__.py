@@ -3,7 +3,6 @@
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
 
-import json
 import os
 from functools import wraps
 from typing import Annotated, Literal
@@ -24,7 +23,7 @@ from judgekit.cli.messages import (
     silence_stdout,
     tell,
 )
-from judgekit.cli.output import check_out, store_path, write_lines
+from judgekit.cli.output import check_out, store_path, write_rows
 from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
 from judgekit.pairfile import PairFileError, read_pair_rows
 
@@ -164,14 +163,7 @@ def judge(
         return run.foretell()
     prepare(asked)
     results = run.results()
-    try:
-        write_lines(out, [json.dumps(result) + "\n" for result in results])
-    except BrokenPipeError:
-        raise
-    except OSError as full:
-        silence_stdout(out == "-")
-        name = "standard output" if out == "-" else out
-        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){run.kept()}") from None
+    write_rows(out, results, run.kept())
     return run.report(results, out)
 
 

@@ -1,6 +1,5 @@
 """Commands that put messages to a model: the store beside the output file, and what is told at the end."""
 
-import json
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from judgekit.cli.messages import (
     Stop,
     reason,
     shortened,
-    silence_stdout,
     tell,
 )
-from judgekit.cli.output import check_out, remove_store, store_path, write_lines
+from judgekit.cli.output import check_out, remove_store, store_path, write_rows
 from judgekit.cli.running import LISTED, announce, given_settings, prepare
 from judgekit.pairfile import PairFileError
 from judgekit.store import VerdictStore
@@ -124,14 +122,7 @@ class Asking:
 
     def write(self, out, rows):
         """Write rows as JSON lines, in one step."""
-        try:
-            write_lines(out, [json.dumps(row) + "\n" for row in rows])
-        except BrokenPipeError:
-            raise
-        except OSError as full:
-            silence_stdout(out == "-")
-            name = "standard output" if out == "-" else out
-            raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){self.kept()}") from None
+        write_rows(out, rows, self.kept())
 
     def report(self, n_rows, failed, out):
         """Say on standard error what came out; returns the exit code. ``failed`` holds a line for each that failed."""

@@ -1,12 +1,13 @@
 """The file that a command writes, whole or not at all, and the store beside it."""
 
+import json
 import os
 import secrets
 import shutil
 import sys
 from pathlib import Path
 
-from judgekit.cli.messages import BAD_INPUT, Stop, reason
+from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
 
 
 def store_path(out):
@@ -68,3 +69,31 @@ def write_lines(out, lines):
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_rows(out, rows, kept=""):
+    """Write rows as JSON lines, in one step.
+
+    Parameters
+    ----------
+    out : str
+        File, or ``-``.
+    rows : list of dict
+    kept : str
+        Half a sentence on what is not lost if that fails.
+
+    Raises
+    ------
+    Stop
+        If they could not be written.
+    BrokenPipeError
+        If the reader of standard output went away.
+    """
+    try:
+        write_lines(out, [json.dumps(row) + "\n" for row in rows])
+    except BrokenPipeError:
+        raise
+    except OSError as full:
+        silence_stdout(out == "-")
+        name = "standard output" if out == "-" else out
+        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){kept}") from None

@@ -1,10 +1,9 @@
 """One run of a rater, or of a model that is asked, over a user's file of responses."""
 
-import json
 import warnings
 
-from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, UNEXPECTED, Stop, reason, silence_stdout, tell
-from judgekit.cli.output import check_out, store_path, write_lines
+from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, UNEXPECTED, Stop, reason, tell
+from judgekit.cli.output import check_out, store_path, write_rows
 from judgekit.cli.running import announce, prepare
 from judgekit.pairfile import PairFileError, read_response_rows
 
@@ -25,7 +24,7 @@ def rate_file(path, probe, out, top_percent, batch_size, resume, quiet):
         raise Stop(BAD_INPUT, f"--batch-size {batch_size}: at least 1")
     rater = loaded_rater(probe)
     from judgekit.rating.kept import KeptRatings
-    from judgekit.rating.samples import added_fields, best, rated_samples
+    from judgekit.rating.samples import added_fields, best, rated_rows
 
     try:
         rows = read_response_rows(path, reserved=added_fields(rater))
@@ -35,21 +34,14 @@ def rate_file(path, probe, out, top_percent, batch_size, resume, quiet):
     kept = KeptRatings(f"{out}.ratings.jsonl", rater.fingerprint) if resume and out != "-" else None
     if kept is not None and kept.rows and not quiet:
         tell(f"going on from {len(kept.rows)} ratings in {kept.path}")
-    texts = [(row.question, row.response) for row in rows]
     try:
-        rated = rated_samples([row.fields for row in rows], texts, rater, batch_size, reader, not quiet, kept)
+        rated = rated_rows(rows, rater, batch_size, reader, not quiet, kept)
     except KeyboardInterrupt:
         raise Stop(INTERRUPTED, f"interrupted; nothing was written{said_of(kept)}") from None
     except OSError as full:
         raise Stop(UNEXPECTED, f"{kept.path} could not be written ({full.strerror or full})") from None
     chosen = rated if top_percent == 1 else best(rated, top_percent)
-    try:
-        write_lines(out, [json.dumps(row) + "\n" for row in chosen])
-    except BrokenPipeError:
-        raise
-    except OSError as full:
-        silence_stdout(out == "-")
-        raise Stop(UNEXPECTED, f"{out} could not be written ({full.strerror or full}){said_of(kept)}") from None
+    write_rows(out, chosen, said_of(kept))
     if kept is not None:
         kept.remove()
     if not quiet:

@@ -5,7 +5,15 @@ ever interpreted: it is read, judged and forgotten.
 """
 
 from judgekit.pairfile.places import PairFileError
-from judgekit.pairfile.responses import ResponseRow, read_response_rows
+from judgekit.pairfile.responses import ResponseRow, checked_responses, read_response_rows
 from judgekit.pairfile.rows import PairRow, read_pair_rows, read_pairs
 
-__all__ = ["PairFileError", "PairRow", "ResponseRow", "read_pair_rows", "read_pairs", "read_response_rows"]
+__all__ = [
+    "PairFileError",
+    "PairRow",
+    "ResponseRow",
+    "checked_responses",
+    "read_pair_rows",
+    "read_pairs",
+    "read_response_rows",
+]

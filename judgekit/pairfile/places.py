@@ -41,3 +41,11 @@ def kind_of(value):
     if isinstance(value, int | float):
         return f"the number {value!r:.40}"
     return {list: "a list", str: "text"}.get(type(value), "an object")
+
+
+def row_place(name, number, row):
+    """Where a dictionary of a list stands, after a look at whether it is one."""
+    place = Place(Path(f"{name}[{number}]"))
+    if not isinstance(row, dict):
+        raise place.error(f"is {kind_of(row)}, not an object with fields")
+    return place

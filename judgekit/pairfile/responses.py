@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.pairfile.lines import Fields, decoded_lines, json_object, records
-from judgekit.pairfile.places import Place
+from judgekit.pairfile.places import Place, row_place
 from judgekit.pairfile.rows import text_of
 
 RESPONSE_FIELDS = ("response", "prediction")
@@ -60,6 +60,29 @@ def read_response_rows(path, reserved=()):
     if not rows:
         raise Place(path).error("holds no responses (the file is empty, or has only a header)")
     return rows
+
+
+def checked_responses(samples, reserved=(), name="samples"):
+    """A list of dictionaries, looked at as the rows of a file are.
+
+    Parameters
+    ----------
+    samples : list of dict
+    reserved : sequence of str
+        As for `read_response_rows`.
+    name : str
+        What the list is called in messages: ``samples[1]``.
+
+    Returns
+    -------
+    list of ResponseRow
+
+    Raises
+    ------
+    PairFileError
+        If anything is wrong with a sample; the message names its place in the list and the field.
+    """
+    return [response_row(sample, row_place(name, n, sample), reserved) for n, sample in enumerate(samples)]
 
 
 def response_row(fields, place, reserved):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 
 
@@ -33,14 +34,14 @@ HEADS = {
 }
 
 
-def binary_labels(scores, threshold=4):
+def binary_labels(scores, threshold=GOOD):
     """Scores as good (1) or not (0).
 
     Parameters
     ----------
     scores : array, shape (n_items,)
     threshold : float, default 4
-        Lowest good score; 4 of 5 in the representation-as-a-judge study.
+        Lowest good score.
 
     Examples
     --------

@@ -5,6 +5,7 @@ A causal model is asked for a score. An encoder cannot be asked: there the level
 
 import numpy as np
 
+from judgekit.probes.heads import binary_labels
 from judgekit.probes.nested import NestedResult
 from judgekit.probes.texts import rated_text
 
@@ -73,7 +74,7 @@ def prompted(cell, shares, levels, ranked):
     judgekit.probes.nested.NestedResult
     """
     best = np.asarray(levels)[shares.argmax(1)]
-    predicted = (best >= 4).astype(int) if cell.head.name == "binary" else best
+    predicted = binary_labels(best) if cell.head.name == "binary" else best
     return NestedResult(predicted, ranked, np.zeros(len(best), int), [], {})
 
 

@@ -1,16 +1,14 @@
 """Probes that go together, one per aspect, in a folder with what they have in common."""
 
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from judgekit.fingerprints import fingerprint_of
 from judgekit.paths import PRETRAINED
 from judgekit.probes.saved import load_probe, save_probe
+from judgekit.probes.study import digest
 from judgekit.probes.texts import rated_text
 from judgekit.progress import progress_bar
 from judgekit.results.files import replaced
@@ -81,7 +79,7 @@ class Rater:
     def fingerprint(self):
         """Hash of everything that a rating depends on."""
         parts = {
-            aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(array_digest, probe.tensors)]
+            aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(digest, probe.tensors)]
             for aspect, probe in self.probes.items()
         }
         return fingerprint_of("rater", FORMAT, parts)
@@ -143,11 +141,6 @@ class Rater:
             text: tuple({aspect: values[aspect][row] for aspect in self.probes} for values in (classes, expected))
             for row, text in enumerate(batch)
         }
-
-
-def array_digest(array):
-    """SHA-256 of an array's values."""
-    return hashlib.sha256(np.ascontiguousarray(array, float).tobytes()).hexdigest()
 
 
 def save_rater(rater, folder):

@@ -3,16 +3,11 @@
 import json
 from pathlib import Path
 
-from judgekit.pairfile import read_response_rows
+from judgekit.pairfile import checked_responses, read_response_rows
 from judgekit.rating.rater import Rater, load_rater
 from judgekit.results.files import replaced
 
-RESPONSE_FIELDS = ("response", "prediction")
 TOTAL, EXPECTED = "total_score", "total_expected"
-
-
-class SampleError(ValueError):
-    """A sample cannot be rated; the message names its place and field."""
 
 
 def evaluate_samples(
@@ -47,8 +42,8 @@ def evaluate_samples(
 
     Raises
     ------
-    SampleError
-        If a sample lacks a field, has one of another type, or has one that would be overwritten.
+    judgekit.pairfile.PairFileError
+        If a sample lacks a field, has one of another type, or has one that would be overwritten; names place and field.
     judgekit.rating.rater.RaterError, judgekit.probes.saved.ProbeError
         If the probes cannot be had or used.
     ValueError
@@ -57,10 +52,8 @@ def evaluate_samples(
     if not 0 < top_percent <= 1:
         raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")
     rater = probe if isinstance(probe, Rater) else load_rater(probe)
-    if isinstance(samples, str | Path):
-        samples = [row.fields for row in read_response_rows(samples, reserved=added_fields(rater))]
-    texts = [texts_of(sample, place, rater) for place, sample in enumerate(samples)]
-    rated = rated_samples(samples, texts, rater, batch_size, reader, shown)
+    read = read_response_rows if isinstance(samples, str | Path) else checked_responses
+    rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader, shown)
     if top_percent < 1:
         rated = best(rated, top_percent)
     if output_path is not None:
@@ -73,31 +66,13 @@ def added_fields(rater):
     return (*rater.aspects, TOTAL, EXPECTED)
 
 
-def texts_of(sample, place, rater):
-    """Question and response of a sample after a look at it."""
-    if not isinstance(sample, dict):
-        raise SampleError(f"sample {place}: is {type(sample).__name__}, not a dict")
-    if clash := [name for name in added_fields(rater) if name in sample]:
-        raise SampleError(f"sample {place}: field {clash[0]!r} is there already and would be overwritten")
-    given = [name for name in RESPONSE_FIELDS if name in sample]
-    if len(given) != 1:
-        said = "neither is there" if not given else "both are there"
-        raise SampleError(f"sample {place}: field 'response' or 'prediction' is needed, {said}")
-    for name in ("question", given[0]):
-        if not isinstance(sample.get(name), str):
-            said = f"is {type(sample[name]).__name__}, not text" if name in sample else "is missing"
-            raise SampleError(f"sample {place}: field {name!r} {said}")
-    return sample["question"], sample[given[0]]
-
-
-def rated_samples(samples, texts, rater, batch_size=64, reader=None, shown=False, kept=None):
-    """Copies of samples with their ratings."""
+def rated_rows(rows, rater, batch_size=64, reader=None, shown=False, kept=None):
+    """Copies of the fields of rows (`judgekit.pairfile.ResponseRow`) with their ratings."""
     rated = []
-    for sample, (classes, expected) in zip(
-        samples, rater.rate(texts, reader, batch_size, shown, kept) if texts else (), strict=True
-    ):
+    ratings = rater.rate([(row.question, row.response) for row in rows], reader, batch_size, shown, kept)
+    for row, (classes, expected) in zip(rows, ratings, strict=True):
         totals = {TOTAL: sum(classes.values()), EXPECTED: round(sum(expected.values()), 6)}
-        rated.append(dict(sample) | {aspect: classes[aspect] for aspect in rater.aspects} | totals)
+        rated.append(row.fields | {aspect: classes[aspect] for aspect in rater.aspects} | totals)
     return rated
 
 

@@ -5,10 +5,8 @@ import numpy as np
 from judgekit.probes.nested import NestedResult
 from judgekit.probes.selection import grouped_folds
 
-N_OUTER = 5
 
-
-def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder"):
+def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder", n_outer=5):
     """Out-of-fold predictions of an encoder tuned on all aspects of a set together.
 
     Parameters
@@ -23,13 +21,16 @@ def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder"):
     seed : int
         Of the folds.
     method : str
+    n_outer : int
+        Outer folds, as for `judgekit.probes.study.run_study`.
 
     Returns
     -------
     dict of (set, aspect, head, method) to judgekit.probes.nested.NestedResult
         Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
     """
-    from judgekit.training.tuned_rater import readings, tuned_predictions
+    from judgekit.training.tuned_rater import tuned_predictions
+    from judgekit.training.tuned_readings import readings
     from judgekit.training.tuned_recipe import TunedRecipe
 
     found = {}
@@ -39,7 +40,7 @@ def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder"):
         groups = np.array([item.cluster for item, _ in rows])
         aspects = np.array([aspect for _, aspect in rows])
         kinds = np.unique(aspects, return_inverse=True)[1] * (scores.max() + 1) + scores  # spread evenly over folds
-        folds = grouped_folds(kinds, groups, N_OUTER, seed)
+        folds = grouped_folds(kinds, groups, n_outer, seed)
         given = TunedRecipe(**{"seed": seed} | recipe)
         texts = [(item.question, item.response) for item, _ in rows]
         probabilities = tuned_predictions(texts, aspects, scores, groups, folds, given, folder)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.pairfile.lines import Fields, records
-from judgekit.pairfile.places import Place, kind_of
+from judgekit.pairfile.places import Place, kind_of, row_place
 from judgekit.pairfile.rows import id_of, optional_text, text_of
 from judgekit.prompts.structure import LONE_SURROGATE
 
@@ -86,14 +86,6 @@ def checked_questions(rows):
         Names the place in the list and the field.
     """
     return checked([(row_place("questions", n, row), Fields({"id": n, **row}.items())) for n, row in enumerate(rows)])
-
-
-def row_place(name, number, row):
-    """Where a dictionary of a list stands, after a look at whether it is one."""
-    place = Place(Path(f"{name}[{number}]"))
-    if not isinstance(row, dict):
-        raise place.error(f"is {kind_of(row)}, not an object with fields")
-    return place
 
 
 def checked(rows):

@@ -8,13 +8,13 @@ from importlib import resources
 from judgekit.aspects import aspect_prompt, load_aspects
 from judgekit.aspects.layouts import rubric
 from judgekit.fingerprints import fingerprint_of
+from judgekit.pairfile.places import row_place
 from judgekit.pairfile.rows import present, text_of
 from judgekit.parsing import reply_part
 from judgekit.parsing.objects import read_objects
 from judgekit.prompts.files import fill, read_sections
 from judgekit.teacher.asking import ask_all
 from judgekit.teacher.engines import engine_of
-from judgekit.teacher.questions import row_place
 
 # In JSON, a back-slash begins one of these; in LaTeX, which teachers quote, it begins anything.
 BACK_SLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')

@@ -9,12 +9,8 @@ Each head is a softmax over the scores rather than one direction with thresholds
 probable class of an ordinal model is never a middle one, and a fifth of these items belongs to each.
 """
 
-import hashlib
-import json
 import time
 import warnings
-from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -25,42 +21,11 @@ from judgekit.models.encoder import base_location
 from judgekit.models.files import model_files
 from judgekit.probes.selection import grouped_folds
 from judgekit.progress import progress_bar
-from judgekit.results.files import replaced
 from judgekit.training.split_encoder import SplitEncoder
+from judgekit.training.tuned_folds import TunedFold, read_fold, write_fold
+from judgekit.training.tuned_readings import ranked_probability_score
 
 VERSION = 2  # of what a fold's predictions depend on besides its key: raise it, and they are computed again
-GOOD = 4  # lowest good score, as in judgekit.probes.heads.binary_labels
-
-
-@dataclass(frozen=True)
-class TunedFold:
-    """One outer fold.
-
-    Attributes
-    ----------
-    test : array of int
-        Rows that were held out.
-    probabilities : array, shape (len(test), n_scores)
-    ridge, rate : float
-        What the inner split chose; ``rate`` is 0 where no epoch helped.
-    epochs : int
-    history : list of dict
-        One row per epoch of the inner runs: ridge or rate, epoch, train (loss), train_accuracy (of the epoch, before
-        each step), validation (ranked probability score) and accuracy on the inner validation questions.
-    final : list of dict
-        ``train`` and ``train_accuracy`` of each epoch of the last run, on all training rows.
-    seconds : float
-        Wall clock.
-    """
-
-    test: np.ndarray
-    probabilities: np.ndarray
-    ridge: float
-    rate: float
-    epochs: int
-    history: list
-    final: list
-    seconds: float
 
 
 def tuned_predictions(texts, aspects, scores, groups, folds, recipe, folder=None, progress=True):
@@ -327,103 +292,3 @@ def share_of_rate(step, n_steps, warmup):
     """
     rising = max(1, round(warmup * n_steps))
     return min((step + 1) / rising, (n_steps - step) / max(1, n_steps - rising))
-
-
-def ranked_probability_score(probabilities, codes):
-    """Mean squared error of the cumulative probabilities, averaged over the cuts between classes, in [0, 1].
-
-    Parameters
-    ----------
-    probabilities : array, shape (n_items, n_classes)
-        Classes in ascending order.
-    codes : array of int, shape (n_items,)
-        Place of the right class.
-
-    Notes
-    -----
-    Epstein (1969), Journal of Applied Meteorology 8. Each cut is a Brier score of a binary reading, so one number
-    judges what the five-class, the binary and the ordinal reading are made of; unlike the log-likelihood it is
-    bounded, and it varies less than an F1 over few items.
-
-    Examples
-    --------
-    >>> ranked_probability_score(np.array([[0.0, 0.0, 1.0]]), np.array([0]))
-    1.0
-    """
-    p = np.asarray(probabilities, float)
-    passed = np.asarray(codes)[:, None] <= np.arange(p.shape[1] - 1)
-    return float(((p.cumsum(1)[:, :-1] - passed) ** 2).mean())
-
-
-def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
-    """What class probabilities say under a head of `judgekit.probes.heads`.
-
-    Parameters
-    ----------
-    probabilities : array, shape (n_items, n_classes)
-    head : {"five", "binary", "ordinal"}
-        The most probable score; whether it is good (4 or more); the most probable score again.
-    classes : sequence of int
-
-    Returns
-    -------
-    predicted : array of int, shape (n_items,)
-    scores : array of float, shape (n_items,)
-        Expected score; for ``binary`` the probability of a good one, p(4) + p(5).
-
-    Raises
-    ------
-    ValueError
-        If there is no such head.
-
-    Notes
-    -----
-    ``ordinal`` is read as ``five`` is: the median or the rounded mean of an unsure forecast is nearly always a middle
-    score, and F1 would punish the baseline for that.
-
-    Examples
-    --------
-    >>> p = np.array([[0.0, 0.1, 0.3, 0.35, 0.25]])
-    >>> [readings(p, head)[0].tolist() for head in ("five", "binary", "ordinal")]
-    [[4], [1], [4]]
-    """
-    p, classes = np.asarray(probabilities, float), np.asarray(classes)
-    if head == "binary":
-        good = p[:, classes >= GOOD].sum(1)
-        return (good >= 0.5).astype(int), good
-    if head in ("five", "ordinal"):
-        return classes[p.argmax(1)], p @ classes
-    raise ValueError(f"head {head!r} is none of five, binary, ordinal")
-
-
-def read_fold(folder, key, n_test, recipe):
-    """A fold that was kept under a key, or None; a damaged file is reported and counts as absent."""
-    path = None if folder is None else Path(folder) / f"{key}.json"
-    if path is None or not path.is_file():
-        return None
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        seal = kept.pop("sha256")
-        fold = TunedFold(**kept | {name: np.array(kept[name]) for name in ("test", "probabilities")})
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
-        warnings.warn(f"{path} cannot be read ({broken!r}): its fold is tuned again", stacklevel=3)
-        return None
-    if fold.probabilities.shape != (n_test, len(recipe.classes)) or seal != sealed(kept):
-        warnings.warn(f"{path} was changed after it was written: its fold is tuned again", stacklevel=3)
-        return None
-    return fold
-
-
-def write_fold(folder, key, fold):
-    """Keep a finished fold under its key."""
-    if folder is None:
-        return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    document = asdict(fold) | {"test": fold.test.tolist(), "probabilities": fold.probabilities.tolist()}
-    with replaced(Path(folder) / f"{key}.json") as temporary:
-        temporary.write_text(json.dumps(document | {"sha256": sealed(document)}) + "\n", encoding="utf-8")
-
-
-def sealed(document):
-    """Checksum of a kept fold."""
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
