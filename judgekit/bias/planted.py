@@ -1,0 +1,226 @@
+r"""Judges whose biases are known, because they were planted: the ground truth that estimators are held against.
+
+A pair has two responses of quality :math:`q_A, q_B`. People prefer A with the log odds :math:`s(q_A - q_B)`. The
+planted judge, shown the pair in one order, prefers A with
+
+.. math:: \eta = w (q_A - q_B) + e \pm (p + u) + l \log_2(n_A / n_B) + o (f_A - f_B)
+
+with :math:`e` an opinion of its own (the same in both orders), :math:`\pm` positive where A stands first, :math:`p` the
+position bias and :math:`u` what it varies by between prompts, :math:`n` the responses' words and :math:`f` whether its
+own family wrote a response. Both draw a tie by Davidson's model (`judgekit.davidson`).
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from judgekit.bias.judged import COLUMNS
+from judgekit.davidson import outcome_probabilities
+from judgekit.fingerprints import fingerprint_of
+from judgekit.store import Reply
+
+NO_TIES = -40.0  # log of Davidson's tie parameter
+
+
+@dataclass(frozen=True)
+class PlantedBias:
+    """What a planted judge's verdicts depend on, in log odds.
+
+    Attributes
+    ----------
+    skill : float
+        Per unit of quality.
+    opinion : float
+        Standard deviation of what it thinks of a pair beside its quality.
+    position : float
+        For the response shown first.
+    position_spread : float
+        Standard deviation of the position bias between prompts.
+    length : float
+        Per doubling of the number of words.
+    own : float
+        For a response of its own family.
+    family : str
+        Its own family: the part of a model's name before the first ``-``.
+    log_nu : float
+        Log of Davidson's tie parameter: higher is more ties.
+    """
+
+    skill: float = 1.0
+    opinion: float = 0.5
+    position: float = 0.0
+    position_spread: float = 0.0
+    length: float = 0.0
+    own: float = 0.0
+    family: str = "amber"
+    log_nu: float = NO_TIES
+
+
+@dataclass(frozen=True)
+class Population:
+    """Pairs and people that planted judges are tried on.
+
+    Attributes
+    ----------
+    prompts, per_prompt : int
+        Prompts, and pairs about each.
+    models : dict of str to float
+        Who writes, and the mean quality of what it writes; the part of a name before the first ``-`` is its family.
+    prompt_spread : float
+        Standard deviation of what a prompt adds to the difference of two responses: pairs of one prompt go together.
+    richer : float
+        Doublings of length that a unit of quality brings. Above 0, a long response is the better one more often.
+    people : float
+        Log odds of people per unit of quality.
+    voters : int
+        Votes on each pair.
+    log_nu : float
+        Log of people's tie parameter.
+    """
+
+    prompts: int = 150
+    per_prompt: int = 4
+    models: dict = None
+    prompt_spread: float = 0.5
+    richer: float = 0.0
+    people: float = 1.0
+    voters: int = 3
+    log_nu: float = NO_TIES
+
+    def named(self):
+        """The models; six of three families, of equal quality, where none are given."""
+        return self.models or {f"{family}-{n}": 0.0 for family in ("amber", "birch", "cedar") for n in (1, 2)}
+
+
+def draw_credits(difference, log_nu, rng):
+    """Credit for A (1, 0.5, 0) of verdicts with these log odds, drawn by Davidson's model; any shape."""
+    a, b, _ = np.moveaxis(outcome_probabilities(difference, np.full(np.shape(difference), log_nu)), -1, 0)
+    drawn = rng.random(np.shape(difference))
+    return np.where(drawn < a, 1.0, np.where(drawn < a + b, 0.0, 0.5))
+
+
+def planted_table(bias, population, seed):
+    """A table of `judgekit.bias.judged` with one planted judge, and what was planted in it.
+
+    Parameters
+    ----------
+    bias : PlantedBias
+    population : Population
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of a judged table, and ``quality`` (of A less that of B), which no estimator may read.
+    """
+    rng = np.random.default_rng(seed)
+    n = population.prompts * population.per_prompt
+    prompt = np.repeat(np.arange(population.prompts), population.per_prompt)
+    models = population.named()
+    names, means = np.array(list(models)), np.array(list(models.values()))
+    a = rng.integers(len(names), size=n)
+    b = (a + rng.integers(1, len(names), size=n)) % len(names)
+    own_quality = rng.normal(size=(2, n)) + means[np.stack([a, b])]
+    quality = own_quality[0] - own_quality[1] + population.prompt_spread * rng.normal(size=population.prompts)[prompt]
+    doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
+    words = np.maximum(1, np.round(2.0**doublings)).astype(int)
+    votes = draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
+    own = np.char.startswith(names, f"{bias.family}-").astype(float)
+    eta = bias.skill * quality + bias.opinion * rng.normal(size=n)
+    eta += bias.length * np.log2(words[0] / words[1]) + bias.own * (own[a] - own[b])
+    position = bias.position + bias.position_spread * rng.normal(size=population.prompts)[prompt]
+    table = pd.DataFrame(
+        {
+            "item_id": np.arange(n).astype(str),
+            "cluster": prompt.astype(str),
+            "subset": "",
+            "people": votes.mean(0),
+            "n_votes": population.voters,
+            "ab": draw_credits(eta + position, bias.log_nu, rng),
+            "ba": draw_credits(eta - position, bias.log_nu, rng),
+            "words_a": words[0],
+            "words_b": words[1],
+            "model_a": names[a],
+            "model_b": names[b],
+            "quality": quality,
+        }
+    )
+    for order, sign in (("ab", 1), ("ba", -1)):
+        p = outcome_probabilities(eta + sign * position, np.full(n, bias.log_nu))
+        table[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
+    return table[[*COLUMNS, "quality"]]
+
+
+def coverage(estimate, truth, make_table, simulations=1000):
+    """In how many simulations an estimator's interval holds the truth.
+
+    Parameters
+    ----------
+    estimate : callable
+        A table to an interval: anything with ``low`` and ``high``.
+    truth : float
+    make_table : callable
+        Number of the simulation, from 0, to a table.
+    simulations : int
+
+    Returns
+    -------
+    int
+    """
+    found = (estimate(make_table(number)) for number in range(simulations))
+    return sum(bool(number.low <= truth <= number.high) for number in found)
+
+
+class PlantedJudge:
+    """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as told.
+
+    Parameters
+    ----------
+    pairs : list of PreferencePair
+        It judges these; a pair without label is one of equal quality.
+    bias : PlantedBias
+        ``skill`` is per unit of quality; the better response is one unit better.
+    seed : int
+    name : str
+
+    Notes
+    -----
+    Draws are a function of the seed, the item and the order: asked again, it says the same.
+    """
+
+    decoding = "{}"
+    batch_size = 4096
+    sees_item = True
+
+    def __init__(self, pairs, bias, seed=0, name="planted/biased"):
+        self.name, self.bias, self.seed = name, bias, seed
+        self.pairs = {pair.item_id: pair for pair in pairs}
+        self.fingerprint = fingerprint_of("planted", 1, asdict(bias), seed)
+
+    def judge(self, requests):
+        """One draw for each request."""
+        return [self.reply(request) for request in requests]
+
+    def reply(self, request):
+        """A verdict on the texts as they are shown, by the label of the item."""
+        pair, bias = self.pairs[request.item_id], self.bias
+        first = pair if request.order == "ab" else pair.swapped()
+        taste, draw = item_draws(self.seed, pair.item_id, request.order)
+        quality = {"A": 1.0, "B": -1.0}.get(first.label, 0.0)
+        doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))
+        own = [bool(model) and model.split("-")[0] == bias.family for model in (first.model_a, first.model_b)]
+        opinion = bias.opinion * (taste if request.order == "ab" else -taste)
+        eta = bias.skill * quality + opinion + bias.position + bias.length * doublings + bias.own * (own[0] - own[1])
+        p = outcome_probabilities(np.array([eta]), np.array([bias.log_nu]))[0]
+        said = "first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie"
+        return Reply(said, *map(float, p))
+
+
+def item_draws(seed, item_id, order):
+    """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
+    digests = [hashlib.sha256(f"{seed}:{part}".encode()).digest() for part in (item_id, f"{item_id}:{order}")]
+    uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]
+    return float(ndtri(uniform[0])), uniform[1]
