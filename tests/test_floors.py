@@ -24,6 +24,7 @@ FLOORS = [
         "davidson",
         "gate",
         "pairfile",
+        "tampering",
     },
     {"aspects"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
@@ -111,8 +112,8 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-LIGHT = ["", ".bias.planted", ".benchmarks", ".corpora", ".rating", ".results", ".scoring", ".selection", ".teacher"]
-LIGHT += [".workflow"]
+LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
+LIGHT += [".selection", ".teacher", ".workflow"]
 
 
 @pytest.mark.parametrize("module", LIGHT)
