@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.surface import words_of
-from judgekit.tampering import EDITS, HELD_OUT, REPLACING, TRAINABLE, tampered
+from judgekit.tampering import CONTROLS, EDITS, HELD_OUT, REPLACING, TRAINABLE, tampered
 from judgekit.tampering.edits import LONG_WORDS, UNWORDED, WHOLE, ZERO_WIDTH, reworded, sentences_of, wordings
 
 QUESTION = "How do I boil an egg? Name two ways."
@@ -62,8 +62,8 @@ def test_judges_are_never_attacked_with_what_they_may_be_trained_on():
         assert not set(parts.get("trained", ())) & set(parts["tested"]), name
         assert ("trained" in parts) == (name in TRAINABLE), name
     assert set(HELD_OUT) | set(TRAINABLE) == set(EDITS) and not set(HELD_OUT) & set(TRAINABLE)
-    assert set(wordings()) == set(EDITS) - set(UNWORDED) and set(WHOLE) <= set(TRAINABLE)
-    for name in HELD_OUT:
+    assert set(wordings()) == set(EDITS | CONTROLS) - set(UNWORDED) and set(WHOLE) <= set(TRAINABLE)
+    for name in (*HELD_OUT, *CONTROLS):
         with pytest.raises(KeyError, match="held out"):
             tampered(name, QUESTION, RESPONSE, part="trained")
 

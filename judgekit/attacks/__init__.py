@@ -4,7 +4,7 @@ from judgekit.attacks.defences import Abstaining, Escaped, LengthMatched, Screen
 from judgekit.attacks.pairs import attackable, worse_side
 from judgekit.attacks.running import AttackReport, attack, report_of
 from judgekit.attacks.search import SearchBudget
-from judgekit.attacks.success import clean_accuracy, mean_success, success_of, success_reduction
+from judgekit.attacks.success import clean_accuracy, clean_cost, mean_success, success_of, success_reduction
 from judgekit.attacks.suite import Suite
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "attack",
     "attackable",
     "clean_accuracy",
+    "clean_cost",
     "margin_for",
     "mean_success",
     "report_of",

@@ -143,6 +143,23 @@ def clean_accuracy(outcomes, n_boot=10_000, seed=0):
     return Number(value, low, high, n=len(once), spec=".1%")
 
 
+def clean_cost(before, after, n_boot=10_000, seed=0):
+    """Clean accuracy without a defence less that with it, on the same pairs: a `Number` with a paired interval.
+
+    Raises
+    ------
+    ValueError
+        If the pairs differ.
+    """
+    first, second = (table.drop_duplicates("item_id") for table in (before, after))
+    if first["item_id"].tolist() != second["item_id"].tolist():
+        raise ValueError("the two tables are not of the same pairs")
+    right = [table[["lost_ab", "lost_ba"]].to_numpy(float).mean(1) for table in (first, second)]
+    sums = cluster_sums(np.column_stack([right[0] - right[1], np.ones(len(first))]), first["cluster"].tolist())
+    value, low, high = cluster_bootstrap(sums, lambda s: ratio(s[..., 0], s[..., 1]), n_boot, seed)
+    return Number(value, low, high, n=len(first), spec="+.1%")
+
+
 def as_outcomes(rows):
     """Rows of `outcome_row` as a table."""
     return pd.DataFrame(rows, columns=list(OUTCOMES))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from judgekit.attacks.pairs import worse_side
 from judgekit.attacks.search import SearchBudget
-from judgekit.tampering import EDITS, tampered
+from judgekit.tampering import CONTROLS, EDITS, tampered
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Suite:
     Attributes
     ----------
     edits : tuple of str
-        Names of `judgekit.tampering.EDITS`.
+        Names of `judgekit.tampering.EDITS`, or of its controls.
     part : {"tested", "trained"}
         Whose wordings they use.
     search : SearchBudget or None
@@ -29,7 +29,7 @@ class Suite:
     seed: int = 0
 
     def __post_init__(self):
-        if unknown := [name for name in self.edits if name not in EDITS]:
+        if unknown := [name for name in self.edits if name not in EDITS | CONTROLS]:
             raise KeyError(f"no edit {unknown[0]!r}; there are {', '.join(EDITS)}")
         if not self.edits and self.search is None:
             raise ValueError("a suite without attacks")

@@ -4,11 +4,14 @@ The preference part says which response looks better; the gate, from cosines of 
 beside the question (`judgekit.gate`). Each text is encoded once and alone, so no verdict depends on the order shown.
 
 ``judge.json`` holds the recipe's limits and the small parts, ``adapter/`` the encoder's LoRA weights and
-``others.safetensors`` embeddings of training questions, which a response's relevance is measured against.
+``others.safetensors`` embeddings of training questions, which a response's relevance is measured against. A judge that
+differs from another one in its small parts alone names the folder beside its own that holds the rest (``weights_of``).
+A defended judge has a second gate, against responses that were tampered with (`judgekit.tamper_gate`).
 """
 
 import hashlib
 import json
+import re
 import time
 from collections import OrderedDict
 from dataclasses import replace
@@ -23,8 +26,10 @@ from judgekit.gate import gated, relevance_inputs, relevance_of
 from judgekit.judges.features import SurfaceModel, reply_of
 from judgekit.models.batching import token_batches
 from judgekit.models.encoder import TextEncoder, native_bf16
+from judgekit.tamper_gate import END, against_tampering, tamper_odds
 
 FORMAT = 3
+DEFENDED = 4  # format of a judge with the gate against tampering
 OTHERS = "others.safetensors"
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
@@ -46,6 +51,22 @@ def encoder_key(digests, config, bf16):
     parts = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
     weights = {name: digests[name] for name in WEIGHTS if name in digests}
     return fingerprint_of(weights, [config.get(name) for name in parts], bf16)
+
+
+def weights_folder(folder, config):
+    """The folder that holds a judge's weights: its own, or the one beside it that ``weights_of`` names.
+
+    Raises
+    ------
+    ValueError
+        If the name is no plain one: a judge from elsewhere must not point anywhere else.
+    """
+    name = config.get("weights_of")
+    if name is None:
+        return folder
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+        raise ValueError(f"{folder}/judge.json: weights_of {name!r} is not the name of a folder beside this one")
+    return folder.parent / name
 
 
 class EncoderJudge:
@@ -80,15 +101,18 @@ class EncoderJudge:
         if not (folder / "judge.json").is_file():
             raise FileNotFoundError(f"{folder}: no judge here (judge.json is missing)")
         self.config = json.loads((folder / "judge.json").read_text(encoding="utf-8"))
-        if self.config.get("format") != FORMAT:
-            raise ValueError(f"{folder}/judge.json: format {self.config.get('format')}; this version reads {FORMAT}")
+        wanted = DEFENDED if "tamper" in self.config else FORMAT
+        if self.config.get("format") != wanted:
+            raise ValueError(f"{folder}/judge.json: format {self.config.get('format')}; this version reads {wanted}")
         self.name = name or f"encoder/{folder.name}"
+        self.surface = SurfaceModel(self.config, folder / "judge.json")
         self.bf16 = native_bf16() if bf16 is None else bf16
-        digests = digests_of(folder, ("judge.json", *WEIGHTS, OTHERS))
+        digests = digests_of(folder, ("judge.json",))
+        folder = weights_folder(folder, self.config)
+        digests |= digests_of(folder, (*WEIGHTS, OTHERS))
         self.fingerprint = folder_fingerprint(digests, self.bf16)
         self.encoder_key = encoder_key(digests, self.config, self.bf16)
         self.batch_tokens = batch_tokens
-        self.surface = SurfaceModel(self.config, folder / "judge.json")
         trained = self.config["trained"]
         adapter = folder / "adapter" if trained == "adapter" else None
         needed = [OTHERS] if adapter is None else ["adapter/adapter_model.safetensors", OTHERS]
@@ -98,6 +122,11 @@ class EncoderJudge:
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
         self.cache = OrderedDict()
+
+    @property
+    def defended(self):
+        """Whether there is a gate against tampering."""
+        return "tamper" in self.config
 
     def share_embeddings(self, other):
         """Embed no text that another judge with the same encoder has embedded, and let it do the same.
@@ -115,7 +144,9 @@ class EncoderJudge:
         """Encode every text once, then compare."""
         started = time.perf_counter()
         texts = {("question", request.asked) for request in requests}
-        texts |= {("response", text) for request in requests for text in (request.first, request.second)}
+        kinds = ("response", "head", "tail") if self.defended else ("response",)
+        shown = {text for request in requests for text in (request.first, request.second)}
+        texts |= {(kind, text) for kind in kinds for text in shown}
         encoded = self.encode(sorted(texts))
         replies = self.compare(requests, encoded) if requests else []
         seconds = (time.perf_counter() - started) / max(len(requests), 1)
@@ -128,7 +159,7 @@ class EncoderJudge:
         encoded once. What is missing goes through the encoder longest first, in batches of like lengths.
         """
         missing = [key for key in texts if key not in self.cache]
-        ids = {key: self.encoder.token_ids(key[1], self.config[f"max_{key[0]}_tokens"]) for key in missing}
+        ids = {key: self.ids_of(*key) for key in missing}
         lengths = {key: len(ids[key]) for key in missing}
         for batch in token_batches(sorted(missing, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
@@ -141,6 +172,17 @@ class EncoderJudge:
             self.cache.popitem(last=False)
         return encoded
 
+    def ids_of(self, kind, text):
+        """Token ids of a question, of a response, or of one of its ends."""
+        if kind in ("head", "tail"):
+            return self.encoder.end_ids(text, END)[kind == "tail"]
+        return self.encoder.token_ids(text, self.config[f"max_{kind}_tokens"])
+
+    def tampered(self, features, texts, encoded):
+        """Log odds that responses were tampered with, shape (n,)."""
+        ends = {kind: np.stack([encoded[kind, text][0] for text in texts]) for kind in ("head", "tail")}
+        return tamper_odds({"features": self.surface.standardised(features), **ends}, self.config["tamper"])
+
     def compare(self, requests, encoded):
         """Replies from encoded texts. The scores are those of the preference part alone."""
         keys = [("question", request.asked) for request in requests]
@@ -148,7 +190,8 @@ class EncoderJudge:
         keys += [("response", request.second) for request in requests]
         vectors = np.stack([encoded[key][0] for key in keys])
         asked, first, second = np.split(vectors, 3)
-        scores = np.array([self.surface.compare(request) for request in requests])
+        sides = [self.surface.sides(request) for request in requests]
+        scores = np.array([self.surface.compare(*both) for both in zip(requests, sides, strict=True)])
         outcomes = outcome_probabilities(scores[:, 0] - scores[:, 1], scores[:, 2])
         if self.config["gate"]:
             relevance = [
@@ -156,6 +199,12 @@ class EncoderJudge:
                 for side in (first, second)
             ]
             outcomes = gated(outcomes, *relevance, (first * second).sum(-1), self.config["gate"])
+        if self.defended:
+            shown = ([request.first for request in requests], [request.second for request in requests])
+            features = zip(*sides, strict=True)
+            outcomes = against_tampering(
+                outcomes, *(self.tampered(own, texts, encoded) for own, texts in zip(features, shown, strict=True))
+            )
         counts = np.array([encoded[key][1] for key in keys]).reshape(3, -1).sum(0)
         return [
             replace(reply_of(row, *map(float, pair[:2])), tokens_in=int(tokens))

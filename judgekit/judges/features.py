@@ -77,9 +77,17 @@ class SurfaceModel:
             raise ValueError(f"{path}: trained on other features than this version computes; train it again")
         self.parts = {key: np.array(value) for key, value in model["parts"].items()}
 
-    def compare(self, request):
+    def standardised(self, features):
+        """Surface features, shape (n, len(FEATURES)), in standard deviations from the training mean."""
+        return standardise(np.asarray(features), self.parts["mean"], self.parts["scale"])
+
+    def sides(self, request):
+        """Surface features of the two responses shown."""
+        return [surface_features(request.asked, text) for text in (request.first, request.second)]
+
+    def compare(self, request, sides=None):
         """Scores of the two responses shown, and the log tie parameter: (first, second, log nu)."""
-        sides = [surface_features(request.asked, text) for text in (request.first, request.second)]
+        sides = self.sides(request) if sides is None else sides
         return tuple(map(float, scores_of(self.parts, *sides, pair_features(request.first, request.second, *sides))))
 
 

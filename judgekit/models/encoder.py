@@ -107,6 +107,16 @@ class TextEncoder:
             ids = ids[: room - tail] + ids[len(ids) - tail :]
         return self.prefix + ids + self.suffix
 
+    def end_ids(self, text, n):
+        """Token ids, with special tokens, of the first and of the last ``n`` tokens of a text; alike in a short one."""
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        room = CHARS_PER_TOKEN * n
+        first, last = (
+            self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
+            for part in (text[:room], text[-room:])
+        )
+        return self.prefix + first[:n] + self.suffix, self.prefix + last[-n:] + self.suffix
+
     def embed(self, id_lists):
         """Mean-pooled embeddings of tokenised texts, shape (n, width), in float32.
 

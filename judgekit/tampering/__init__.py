@@ -4,6 +4,6 @@ Attacks (`judgekit.attacks`) apply them to the response that people preferred le
 teaches judges to see through some of them.
 """
 
-from judgekit.tampering.edits import EDITS, HELD_OUT, REPLACING, TRAINABLE, Edit, tampered
+from judgekit.tampering.edits import CONTROLS, EDITS, HELD_OUT, REPLACING, TRAINABLE, Edit, tampered
 
-__all__ = ["EDITS", "HELD_OUT", "REPLACING", "TRAINABLE", "Edit", "tampered"]
+__all__ = ["CONTROLS", "EDITS", "HELD_OUT", "REPLACING", "TRAINABLE", "Edit", "tampered"]

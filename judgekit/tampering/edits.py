@@ -190,6 +190,8 @@ EDITS = {
         Edit("combined", combined),
     )
 }
+# No attack, but the yardstick of one: a polite sentence at the end, which should turn nothing.
+CONTROLS = {"placebo": Edit("placebo", after)}
 REPLACING = tuple(name for name, edit in EDITS.items() if edit.replaces)
 WHOLE = ("repeated_list", "very_long")  # edits that take all their wordings at once
 UNWORDED = ("empty", "question_stuffing", "combined")
@@ -212,7 +214,7 @@ def tampered(name, question, response, part="tested", seed=0):
     Parameters
     ----------
     name : str
-        One of `EDITS`.
+        One of `EDITS` or of `CONTROLS`.
     question, response : str
     part : {"tested", "trained"}
         Whose wordings are used: those that judges are attacked with, or those that they may be trained on.
@@ -233,14 +235,14 @@ def tampered(name, question, response, part="tested", seed=0):
     >>> tampered("empty", "Why?", "Because.")
     ''
     """
-    if name not in EDITS:
+    if name not in EDITS and name not in CONTROLS:
         raise KeyError(f"no edit {name!r}; there are {', '.join(EDITS)}")
     if part not in PARTS:
         raise KeyError(f"no part {part!r} of the wordings; there are {', '.join(PARTS)}")
-    if part == "trained" and name in HELD_OUT:
+    if part == "trained" and (name in HELD_OUT or name in CONTROLS):
         raise KeyError(f"{name} is held out: no judge is trained against it")
     digest = hashlib.sha256(
         "\x1f".join((str(seed), part, name, question, response)).encode("utf-8", "replace")
     ).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    return EDITS[name].change(question, response, chosen(name, part, rng), rng)
+    return (EDITS | CONTROLS)[name].change(question, response, chosen(name, part, rng), rng)

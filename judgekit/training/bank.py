@@ -78,8 +78,12 @@ def meant_for(pairs, answers=(), limit=24):
 
 
 def embed_texts(encoder, texts, limit, budget=8192, bf16=False):
-    """Unit embeddings of texts, shape (n, width), in batches of at most ``budget`` tokens, longest first."""
-    ids = [encoder.token_ids(text, limit) for text in texts]
+    """Unit embeddings of texts, shape (n, width), each read up to ``limit`` tokens."""
+    return embed_ids(encoder, [encoder.token_ids(text, limit) for text in texts], budget, bf16)
+
+
+def embed_ids(encoder, ids, budget=8192, bf16=False):
+    """Unit embeddings of tokenised texts, shape (n, width), in batches of at most ``budget`` tokens, longest first."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     vectors = np.zeros((len(ids), encoder.width), np.float32)
     start = 0
@@ -110,6 +114,17 @@ class Embedder:
             vectors = embed_texts(self.encoder, missing, limit, bf16=self.bf16)
             self.known |= {(text, limit): vector for text, vector in zip(missing, vectors, strict=True)}
         return {text: self.known[text, limit] for text in texts}
+
+    def ends(self, texts, n):
+        """Text to the unit embeddings of its first and of its last ``n`` tokens, shape (2, width)."""
+        texts = dict.fromkeys(texts)
+        missing = sorted(text for text in texts if (text, "ends", n) not in self.known)
+        if missing:
+            ids = [self.encoder.end_ids(text, n) for text in missing]
+            vectors = embed_ids(self.encoder, [end for both in ids for end in both], bf16=self.bf16)
+            vectors = vectors.reshape(len(missing), 2, -1)
+            self.known |= {(text, "ends", n): both for text, both in zip(missing, vectors, strict=True)}
+        return {text: self.known[text, "ends", n] for text in texts}
 
 
 def make_bank(found, encoder, n_near=12, low=0.25, limit=128, bf16=False):

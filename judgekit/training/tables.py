@@ -97,9 +97,9 @@ class Reader:
     question_tokens: int
     response_tokens: int
 
-    def table(self, pairs):
-        """The table of some pairs (at least one)."""
-        features = feature_table(pairs, self.tied)
+    def table(self, pairs, features=None):
+        """The table of some pairs (at least one), whose surface features may be known."""
+        features = feature_table(pairs, self.tied) if features is None else features
         score_a, score_b, log_nu = scores_of(self.quality, features.a, features.b, features.pair)
         found = self.embedder.embed([pair.asked for pair in pairs], self.question_tokens)
         questions = np.array([found[pair.asked] for pair in pairs])

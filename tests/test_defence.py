@@ -1,0 +1,225 @@
+"""Adversarial training: what the gate against tampering does, and that nothing held out is trained on."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from judgekit.davidson import outcome_probabilities
+from judgekit.judges import load_judge, request_of
+from judgekit.judges.encoder import EncoderJudge, weights_folder
+from judgekit.models.encoder import TextEncoder
+from judgekit.paths import PRETRAINED, project_root
+from judgekit.sample import load_sample
+from judgekit.tamper_gate import END, PARTS, against_tampering, tamper_odds
+from judgekit.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.training.defence import (
+    Setting,
+    attacked_pairs,
+    choose_setting,
+    compare_settings,
+    defence_data,
+    fit_setting,
+    ladder,
+    rows_of,
+    save_defended,
+    unseen_success,
+)
+from judgekit.training.material import make_material
+
+BASE = PRETRAINED / "minilm"
+TRAIN, VALIDATION = load_sample("sample_train")[:80], {"v": load_sample("sample_validation")[:30]}
+BOTH = Setting("both", share=0.1, prior=0.1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """A defence of the shipped judge on sample pairs."""
+    material = make_material(TRAIN, {"sample_train": 1.0}, VALIDATION, TextEncoder())
+    return defence_data(EncoderJudge(BASE, bf16=False), material, n_pairs=60, n_validation=30)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return fit_setting(BOTH, data)
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A folder where the shipped judge stands, so that a defended one can stand beside it."""
+    (tmp_path / "minilm").symlink_to(BASE)
+    return tmp_path
+
+
+# ---------------------------------------------------------------- the gate's arithmetic
+
+
+def test_exchanging_the_responses_exchanges_the_probabilities():
+    rng = np.random.default_rng(0)
+    outcomes, a, b = outcome_probabilities(rng.normal(size=50), -1.0), *rng.normal(scale=3, size=(2, 50))
+    p, swapped = against_tampering(outcomes, a, b), against_tampering(outcomes[:, [1, 0, 2]], b, a)
+    assert p == pytest.approx(swapped[:, [1, 0, 2]]) and p.sum(1) == pytest.approx(1) and (p >= 0).all()
+
+
+def test_two_that_are_equally_suspicious_keep_their_order():
+    outcomes = np.array([[0.6, 0.3, 0.1]])
+    for odds in (-20.0, 0.0, 20.0):
+        p = against_tampering(outcomes, [odds], [odds])[0]
+        assert p[0] > p[1]
+    assert against_tampering(outcomes, [-30.0], [-30.0])[0] == pytest.approx(outcomes[0], abs=1e-6)
+
+
+def test_odds_are_linear_in_the_parts_that_are_used():
+    inputs = {name: np.eye(2) for name in PARTS}
+    assert tamper_odds(inputs, {"bias": 1.0, "head": [2.0, 3.0]}).tolist() == [3.0, 4.0]
+    assert tamper_odds(inputs, {"bias": 0.0, **{name: [1.0, 0.0] for name in PARTS}}).tolist() == [3.0, 0.0]
+
+
+def test_the_ends_of_a_text_are_its_first_and_last_tokens():
+    encoder = TextEncoder()
+    words = [f"w{k}" for k in range(200)]
+    head, tail = encoder.end_ids(" ".join(words), 10)
+    frame = len(encoder.prefix) + len(encoder.suffix)
+    assert len(head) == len(tail) == 10 + frame
+    assert encoder.tokenizer.decode(head, skip_special_tokens=True).startswith("w0")
+    assert encoder.tokenizer.decode(tail, skip_special_tokens=True).endswith("w199")
+    short = encoder.end_ids("two words", 10)
+    assert short[0] == short[1] == encoder.token_ids("two words", 100)
+    assert all(len(end) == frame for end in encoder.end_ids("", 10))
+
+
+# ---------------------------------------------------------------- what is trained on
+
+
+def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
+    pairs, attacks = attacked_pairs(TRAIN, per_pair=12)
+    assert set(attacks) == set(TRAINABLE) and not set(attacks) & set(HELD_OUT)
+    for pair, name in zip(pairs, attacks, strict=True):
+        worse = "response_b" if pair.label == "A" else "response_a"
+        original = next(p for p in TRAIN if p.item_id == pair.item_id.rpartition("+")[0])
+        assert getattr(pair, worse) == tampered(name, pair.asked, getattr(original, worse), "trained", 0)
+        better = "response_a" if pair.label == "A" else "response_b"
+        assert getattr(pair, better) == getattr(original, better) and pair.label == original.label
+    with pytest.raises(KeyError, match="held out"):
+        attacked_pairs(TRAIN, kinds=("emoji",))
+
+
+def test_pairs_without_a_worse_response_teach_no_attack():
+    odd = [replace(TRAIN[0], label="tie"), replace(TRAIN[0], label="A", response_b=" ")]
+    assert attacked_pairs(odd) == ([], [])
+
+
+def test_the_defence_is_trained_on_what_the_judge_was():
+    params = {
+        name: yaml.safe_load((project_root() / f"params/laptop/{name}.yaml").read_text(encoding="utf-8"))
+        for name in ("20_train_encoder_judge", "23_defend_encoder_judge")
+    }
+    for name in ("shares", "validation_sets", "max_validation"):
+        assert params["20_train_encoder_judge"][name] == params["23_defend_encoder_judge"][name]
+
+
+# ---------------------------------------------------------------- the defence
+
+
+def test_a_defence_takes_success_away(data, fitted):
+    table, found = compare_settings([Setting("as it is"), BOTH], data)
+    assert table["mean_success"].tolist()[0] > 1.5 * table["mean_success"].tolist()[1]
+    assert table["cost"].tolist()[0] == 0 and table["error"].tolist()[0] == 0
+    assert found[0][1] is None and found[0][0] is data.quality
+    assert table.loc[1, "cost"] == pytest.approx(table.loc[0, "accuracy"] - table.loc[1, "accuracy"])
+
+
+def test_the_judge_says_what_the_tables_said(data, fitted, beside):
+    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
+    judge = EncoderJudge(beside / "minilm_defended", bf16=False)
+    pairs = VALIDATION["v"]
+    told = np.array([(r.p_first, r.p_second, r.p_tie) for r in judge.judge([request_of(p, "ab") for p in pairs])])
+    table = data.validation["v"]
+    table = replace(table, pairs=replace(table.pairs, tied=np.ones(len(pairs), bool)))
+    assert told == pytest.approx(table.defended(fitted[0], data.gates, fitted[1]), abs=2e-3)
+    plain = EncoderJudge(BASE, bf16=False).judge([request_of(p, "ab") for p in pairs])
+    assert np.abs(told[:, 0] - [r.p_first for r in plain]).max() > 0.02
+
+
+def test_a_defended_judge_does_not_see_the_order(fitted, beside):
+    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
+    judge = load_judge("encoder/minilm_defended", beside / "minilm_defended")
+    for pair in load_sample("sample_adversarial")[:10]:
+        ab, ba = (judge.judge([request_of(pair, order)])[0] for order in ("ab", "ba"))
+        assert (ab.p_first, ab.p_tie) == pytest.approx((ba.p_second, ba.p_tie), abs=1e-12)
+        assert {"first": "second", "second": "first", "tie": "tie"}[ab.verdict] == ba.verdict
+
+
+def test_a_defended_judge_is_one_small_file(fitted, beside):
+    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
+    files = list((beside / "minilm_defended").iterdir())
+    assert [path.name for path in files] == ["judge.json"] and files[0].stat().st_size < 200_000
+    plain, own = (EncoderJudge(beside / name) for name in ("minilm", "minilm_defended"))
+    assert own.defended and not plain.defended and own.fingerprint != plain.fingerprint
+    own.share_embeddings(plain)  # the same encoder: nothing is embedded twice
+    with pytest.raises(ValueError, match="must stand beside"):
+        save_defended(*fitted, beside / "minilm", beside / "elsewhere" / "minilm_defended")
+
+
+def test_without_a_gate_the_judge_is_of_the_plain_format(data, beside):
+    save_defended(data.quality, None, beside / "minilm", beside / "same")
+    config = json.loads((beside / "same" / "judge.json").read_text())
+    assert config["format"] == 3 and "tamper" not in config
+    pair = VALIDATION["v"][0]
+    replies = [EncoderJudge(beside / name).judge([request_of(pair, "ab")])[0] for name in ("minilm", "same")]
+    assert replies[0].p_first == pytest.approx(replies[1].p_first, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["../minilm", "/etc", "a/b", "", "..", 7, [], "a\\b"])
+def test_weights_stand_beside_a_judge_and_nowhere_else(name):
+    with pytest.raises(ValueError, match="not the name of a folder beside"):
+        weights_folder(Path("models/own"), {"weights_of": name})
+    assert weights_folder(Path("models/own"), {"weights_of": "minilm"}) == Path("models/minilm")
+
+
+def test_a_gate_of_the_wrong_format_is_refused(fitted, beside):
+    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
+    path = beside / "minilm_defended" / "judge.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"format": 3}))
+    with pytest.raises(ValueError, match="format 3; this version reads 4"):
+        EncoderJudge(path.parent)
+
+
+def test_a_part_that_is_not_used_has_no_weights(data):
+    quality, tamper = fit_setting(Setting("gate, by ends", prior=0.05, parts=("head", "tail")), data)
+    assert set(tamper) == {"head", "tail", "bias"} and quality is data.quality
+    assert len(tamper["head"]) == data.natural.ends_a.shape[-1]
+
+
+def test_a_higher_prior_suspects_more(data):
+    low, high = (fit_setting(Setting("gate", prior=prior), data)[1] for prior in (0.02, 0.2))
+    assert high["bias"] - low["bias"] == pytest.approx(np.log(0.2 / 0.8) - np.log(0.02 / 0.98))
+    assert high["head"] == low["head"]
+
+
+def test_an_attack_that_is_left_out_is_not_in_the_data(data):
+    left = data.without("markdown")
+    assert "markdown" in data.attacked.attacks and "markdown" not in left.attacked.attacks
+    assert len(left.attacked.features.a) == len(left.attacked.attacks) == len(left.attacked.ends_a)
+    unseen = unseen_success(BOTH, data)
+    assert set(unseen) == set(data.assault.attacks) and all(0 <= value <= 1 for value in unseen.values())
+    some = rows_of(data.natural, np.arange(len(data.natural.attacks)) < 5)
+    assert len(some.pairs.clusters) == len(some.features.target) == 5
+
+
+def test_the_choice_is_the_least_success_that_costs_little():
+    table = pd.DataFrame({"cost": [0.0, 0.004, 0.02, -0.01], "mean_success": [0.3, 0.1, 0.01, 0.1]})
+    assert choose_setting(table, 0.005) == 1 and choose_setting(table, 0.05) == 2 and choose_setting(table, 0.0) == 3
+    assert choose_setting(table.iloc[[0, 2]].reset_index(drop=True), 0.005) == 0
+
+
+def test_the_ladder_begins_with_the_judge_as_it_is():
+    steps = ladder()
+    assert steps[0] == Setting("as it is") and not steps[0].share and not steps[0].prior
+    assert {step.rung for step in steps[1:]} >= {"preference part", "gate", "both"} and len(set(steps)) == len(steps)
+    assert END > 0
