@@ -14,6 +14,8 @@ GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
 BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
 JUDGES = {
     "minilm": (BLUE, "o"),
+    "minilm_defended": ("#003F5C", "h"),
+    "probe_pairs": ("#117733", "p"),
     "features": (ORANGE, "s"),
     "pandalm_7b": (RED, "D"),
     "auto_j_13b": ("#009E73", "^"),
