@@ -23,6 +23,7 @@ from judgekit.fingerprints import fingerprint_of
 from judgekit.store import Reply
 
 NO_TIES = -40.0  # log of Davidson's tie parameter
+SIGNS = (("ab", 1), ("ba", -1))  # whether the item's A stands first
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,6 @@ def planted_table(bias, population, seed):
     doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
     votes = draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
-    own = np.char.startswith(names, f"{bias.family}-").astype(float)
-    eta = bias.skill * quality + bias.opinion * rng.normal(size=n)
-    eta += bias.length * np.log2(words[0] / words[1]) + bias.own * (own[a] - own[b])
-    position = bias.position + bias.position_spread * rng.normal(size=population.prompts)[prompt]
     table = pd.DataFrame(
         {
             "item_id": np.arange(n).astype(str),
@@ -139,8 +136,6 @@ def planted_table(bias, population, seed):
             "subset": "",
             "people": votes.mean(0),
             "n_votes": population.voters,
-            "ab": draw_credits(eta + position, bias.log_nu, rng),
-            "ba": draw_credits(eta - position, bias.log_nu, rng),
             "words_a": words[0],
             "words_b": words[1],
             "model_a": names[a],
@@ -148,10 +143,36 @@ def planted_table(bias, population, seed):
             "quality": quality,
         }
     )
-    for order, sign in (("ab", 1), ("ba", -1)):
+    return judged_again(table, bias, rng)
+
+
+def judged_again(table, bias, seed):
+    """The same pairs and people with another planted judge.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As `planted_table` made it; what its words were changed to is what the judge sees.
+    bias : PlantedBias
+    seed : int or numpy.random.Generator
+        Two judges are independent, given the pairs, when their seeds differ.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A new table.
+    """
+    rng, n = np.random.default_rng(seed), len(table)
+    prompt, prompts = pd.factorize(table["cluster"])
+    own = [table[f"model_{side}"].str.startswith(f"{bias.family}-").to_numpy(float) for side in "ab"]
+    eta = bias.skill * table["quality"].to_numpy() + bias.opinion * rng.normal(size=n)
+    eta += bias.length * np.log2(table["words_a"] / table["words_b"]).to_numpy() + bias.own * (own[0] - own[1])
+    position = bias.position + bias.position_spread * rng.normal(size=len(prompts))[prompt]
+    said = {order: draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
+    for order, sign in SIGNS:
         p = outcome_probabilities(eta + sign * position, np.full(n, bias.log_nu))
-        table[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
-    return table[[*COLUMNS, "quality"]]
+        said[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
+    return table.assign(**said)[[*COLUMNS, "quality"]]
 
 
 def coverage(estimate, truth, make_table, simulations=1000):
