@@ -76,8 +76,37 @@ def population_grid():
     return mean, weight / weight.sum(), density
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Every prompt within every category.
+
+    Attributes
+    ----------
+    names : list of str
+        Categories, sorted.
+    place : array of int, shape (n_cells,)
+        Category of each cell.
+    hits, size : array of float, shape (n_cells,)
+    size_squared : array of float, shape (n_cells,)
+        Squared sizes, summed over the items.
+    own : array of float, shape (n_categories,)
+        Squared deviations of single items from their category's rate, summed.
+    """
+
+    names: list
+    place: np.ndarray
+    hits: np.ndarray
+    size: np.ndarray
+    size_squared: np.ndarray
+    own: np.ndarray
+
+    def totals(self, values):
+        """Sums over categories."""
+        return np.bincount(self.place, values, len(self.names))
+
+
 def cells_of(table):
-    """Hits and size of every prompt within every category, and their squares and products summed over items.
+    """The `Cells` of a table.
 
     Raises
     ------
@@ -87,15 +116,19 @@ def cells_of(table):
     """
     if missing := [name for name in COLUMNS if name not in table.columns]:
         raise ValueError(f"the table lacks {', '.join(missing)}")
-    if not len(table) or not (table["size"] > 0).all() or not table["hits"].between(0, table["size"]).all():
+    hits, size = (table[name].to_numpy(float) for name in ("hits", "size"))
+    if not len(table) or not ((size > 0) & (hits >= 0) & (hits <= size)).all():
         raise ValueError("hits must lie between 0 and a positive size, and there must be items")
-    hits, size = table["hits"], table["size"]
-    items = table[["category", "cluster", "hits", "size"]].assign(hits_2=hits**2, hits_size=hits * size, size_2=size**2)
-    cells = items.groupby(["category", "cluster"], sort=True).sum().reset_index()
-    several = (cells["cluster"].value_counts() > 1).mean()
+    category, names = pd.factorize(table["category"], sort=True)
+    prompt, prompts = pd.factorize(table["cluster"])
+    key, cell = np.unique(category * len(prompts) + prompt, return_inverse=True)
+    several = (np.bincount(key % len(prompts)) > 1).mean()
     if several > CROSSED:
         raise ValueError(f"{several:.0%} of the prompts stand in several categories: compare them with `difference`")
-    return cells
+    rate = np.bincount(category, hits) / np.bincount(category, size)
+    own = np.bincount(category, (hits - size * rate[category]) ** 2)
+    sums = [np.bincount(cell, values) for values in (hits, size, size**2)]
+    return Cells(list(names), key // len(prompts), *sums, own)
 
 
 def design_effects(cells):
@@ -103,13 +136,12 @@ def design_effects(cells):
 
     Parameters
     ----------
-    cells : pandas.DataFrame
-        What `cells_of` returns.
+    cells : Cells
 
     Returns
     -------
-    pandas.Series
-        By category. 1 where every prompt stands once and is judged right or wrong; more where items of a prompt go
+    array of float, shape (n_categories,)
+        1 where every prompt stands once and is judged right or wrong; more where items of a prompt go
         together; less where an item is the mean of two orders.
 
     Notes
@@ -120,26 +152,23 @@ def design_effects(cells):
     items, which hides part of the variance in a small category, so :math:`v_c = y_c (1 - y_c) / (1 - d_c / n_c)` and
     the expected squares of a prompt's residuals are those of a weighted mean.
     """
-    sums = cells.groupby("category")[["hits", "size", "hits_2", "hits_size", "size_2"]].sum()
-    rate, n = (sums["hits"] / sums["size"]).to_numpy(), sums["size"].to_numpy(float)
+    place, size, n = cells.place, cells.size, cells.totals(cells.size)
+    rate = cells.totals(cells.hits) / n
     observed = rate * (1 - rate)
-    own = sums["hits_2"] - 2 * rate * sums["hits_size"] + rate**2 * sums["size_2"]
-    place = np.searchsorted(sums.index, cells["category"])
-    size = cells["size"].to_numpy(float)
-    whole = ((cells["hits"].to_numpy() - size * rate[place]) ** 2).sum()
-    share = 1 - 2 * size / n[place] + (np.bincount(place, size**2) / n**2)[place]  # of a prompt's variance in residuals
-    alone, pairs = cells["size_2"].to_numpy(float), size**2 - cells["size_2"].to_numpy(float)
-    seen = [np.bincount(place, share * part) for part in (alone, pairs)]
-    parts = [np.bincount(place, part) / n for part in (alone, pairs)]
-    if not (total := (observed * sums["size_2"]).sum()):
-        return pd.Series(1.0, sums.index)
-    item, two = float(own.sum() / total), 0.0
+    whole = ((cells.hits - size * rate[place]) ** 2).sum()
+    share = 1 - 2 * size / n[place] + (cells.totals(size**2) / n**2)[place]  # of a prompt's variance in residuals
+    alone, pairs = cells.size_squared, size**2 - cells.size_squared
+    seen = [cells.totals(share * part) for part in (alone, pairs)]
+    parts = [cells.totals(part) / n for part in (alone, pairs)]
+    if not (total := (observed * cells.totals(alone)).sum()):
+        return np.ones(len(n))
+    item, two = cells.own.sum() / total, 0.0
     for _ in range(ROUNDS):
         design = item * parts[0] + two * parts[1]
         coin = observed / (1 - np.minimum(design / n, MOST_HIDDEN))
         left = whole - item * (coin * seen[0]).sum()
         two = min(max(left / max((coin * seen[1]).sum(), 1e-12), 0.0), item)
-    return pd.Series(np.maximum(item * parts[0] + two * parts[1], SMALLEST_DESIGN), sums.index)
+    return np.maximum(item * parts[0] + two * parts[1], SMALLEST_DESIGN)
 
 
 def shrunken_rates(table, n_draws=4000, seed=0):
@@ -179,10 +208,10 @@ def shrunken_rates(table, n_draws=4000, seed=0):
     """
     cells = cells_of(table)
     design = design_effects(cells)
-    by = cells.groupby("category").agg(n=("size", "sum"), hits=("hits", "sum"), prompts=("size", "count"))
-    if len(by) < 3:
-        raise ValueError(f"{len(by)} categories are no population: three at least")
-    raw, worth = (by["hits"] / by["n"]).to_numpy(), by["n"].to_numpy() / design.to_numpy()
+    n, prompts = cells.totals(cells.size), np.bincount(cells.place)
+    if len(n) < 3:
+        raise ValueError(f"{len(n)} categories are no population: three at least")
+    raw, worth = cells.totals(cells.hits) / n, n / design
     likelihood = likelihoods(raw, worth)
     mean, prior, density = population_grid()
     marginal = likelihood @ density.T
@@ -196,15 +225,13 @@ def shrunken_rates(table, n_draws=4000, seed=0):
     drawn, means = posterior_draws(likelihood, posterior, density, mean, n_draws, np.random.default_rng(seed))
     ranks = 1 + (-drawn).argsort(1).argsort(1)
     rank_low, rank, rank_high = np.quantile(ranks, [0.025, 0.5, 0.975], axis=0, method="nearest")
-    columns = {"category": by.index, "n": by["n"].to_numpy(), "prompts": by["prompts"].to_numpy()}
+    columns = {"category": cells.names, "n": n, "prompts": prompts}
     columns |= {"raw": raw, "raw_low": wilson[:, 0], "raw_high": wilson[:, 1]}
     columns |= {"value": rates @ centres / rates.sum(1), "low": low, "high": high}
     columns |= {"rank": rank, "rank_low": rank_low, "rank_high": rank_high, "p_below": (drawn < means[:, None]).mean(0)}
     of_mean = np.repeat(posterior.reshape(BINS // 2, -1).sum(1) / 2, 2)[None]
     centre = Estimate(float(posterior @ mean), *(float(binned_quantiles(of_mean, q)[0]) for q in (0.025, 0.975)))
-    return Shrunken(
-        pd.DataFrame(columns), centre, spread_between(raw, worth), float((by["n"] * design).sum() / by["n"].sum())
-    )
+    return Shrunken(pd.DataFrame(columns), centre, spread_between(raw, worth), float((n * design).sum() / n.sum()))
 
 
 def likelihoods(raw, worth):
@@ -288,15 +315,13 @@ def heterogeneity(table, n_permutations=5000, seed=0):
     others' in size. Compare p-values over judges and sets with `judgekit.intervals.holm`.
     """
     cells = cells_of(table)
-    codes = cells["category"].astype("category").cat.codes.to_numpy(int)
-    values = cells[["hits", "size"]].to_numpy(float)
+    codes, values = cells.place, np.column_stack([cells.hits, cells.size])
     total = values.sum(0)
     mean = total[0] / total[1]
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), len(cells.names)
 
     def between(codes):
         """Sum of squares between categories for each row of codes."""
-        count = codes.max() + 1
         flat = (codes + count * np.arange(len(codes))[:, None]).ravel()
         hits, size = (
             np.bincount(flat, np.tile(column, len(codes)), len(codes) * count).reshape(len(codes), count)
