@@ -22,6 +22,9 @@ from judgekit.sources import source_hashes
 
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
+# Sets whose prompts were protected before they were scored: they keep the places that the register of what was dropped
+# names, and `protected_prompts` goes on reading them.
+LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 
 
 def load_set(name):
@@ -160,7 +163,7 @@ def questions_of_tests(sample=False):
     list of (str, str)
         Where the question stands, and its text. Labels and responses are not among it.
     """
-    names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in UNIONS]
+    names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in (*UNIONS, *LONG_PROTECTED)]
     found = []
     for name in names:
         for pair in load_set(name):

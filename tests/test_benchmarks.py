@@ -254,6 +254,8 @@ GOLDEN = {
     "llmbar_manual": (46, {"A": 22, "B": 24}, 46),
     "llmbar_adversarial": (319, {"A": 164, "B": 155}, 318),
     "judgebench": (620, {"A": 193 + 143, "B": 157 + 127}, 528),
+    "rm_bench": (798 * 9, {"A": 3632, "B": 3550}, 796),
+    "evalbiasbench": (80, {"A": 44, "B": 36}, 79),
 }
 
 

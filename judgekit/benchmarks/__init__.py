@@ -5,7 +5,7 @@ Every loader returns the pairs in the file's own order, sides as published, and 
 
 from functools import partial
 
-from judgekit.benchmarks import autoj, judgebench, llmbar, mtbench, mtbench_repro, pandalm
+from judgekit.benchmarks import autoj, evalbiasbench, judgebench, llmbar, mtbench, mtbench_repro, pandalm, rm_bench
 from judgekit.sources import load_named, source_hashes
 
 # Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
@@ -15,6 +15,8 @@ BENCHMARKS = {
     "mtbench": mtbench.load,
     **{name: partial(llmbar.load, name) for name in llmbar.SETS},
     "judgebench": judgebench.load,
+    "rm_bench": rm_bench.load,
+    "evalbiasbench": evalbiasbench.load,
 }
 # The same for sets without labels: judges may be compared with each other there, never scored.
 UNLABELLED = {"mtbench_repro": mtbench_repro.load}
@@ -73,4 +75,5 @@ def benchmark_hashes(name):
         return source_hashes(mtbench.files()) | mtbench.hub_provenance()
     if name == "mtbench_repro":
         return source_hashes(mtbench_repro.files())
-    return source_hashes({"pandalm": pandalm.FILES, "autoj": autoj.FILES, "judgebench": judgebench.FILES}[name])
+    modules = {one.__name__.rpartition(".")[2]: one for one in (pandalm, autoj, judgebench, rm_bench, evalbiasbench)}
+    return source_hashes(modules[name].FILES)

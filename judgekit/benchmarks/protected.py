@@ -1,12 +1,14 @@
-"""Prompts of further test sets that are not scored here but must stay out of training all the same.
+"""Prompts of further test sets that must stay out of training, most of which are not scored here.
 
 Judges of this project may be tried on them one day, and the scored sets borrow from them: the PandaLM test prompts
 are Self-Instruct's, FairEval's are Vicuna's. The Chinese prompts are AlignBench's (also those of CritiqueLLM's
 evaluation samples), translations of Auto-J's, and LLMZoo's translations of Vicuna's.
 """
 
-from judgekit.sources import DataError, source_names
-from judgekit.sources.rows import Row, parse_json, read_document, read_rows
+from judgekit.benchmarks.evalbiasbench import FILES as GROUPED
+from judgekit.benchmarks.evalbiasbench import read_grouped
+from judgekit.sources import source_names
+from judgekit.sources.rows import read_rows
 
 # File and the field that holds the prompt.
 FILES = {
@@ -52,13 +54,7 @@ def protected_prompts():
 
 def rows_of(name):
     """Rows of a file; EvalBiasBench groups its rows by bias."""
-    if name != "evalbiasbench/biasbench.json":
-        return read_rows(name)
-    groups = parse_json(read_document(name), name)
-    if not isinstance(groups, dict):
-        raise DataError(f"{name}: expected groups of rows by bias")
-    rows = [row for group in groups.values() for row in group]
-    return [Row(row, name, number) for number, row in enumerate(rows)]
+    return read_grouped(name) if name in GROUPED else read_rows(name)
 
 
 def prompts_of(row, field):

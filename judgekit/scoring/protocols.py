@@ -91,6 +91,10 @@ PRIMARY = {
     "mtbench": Protocol("single order, every vote an item", votes=True),
     "llmbar": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "judgebench": Protocol("sum of both orders", rule="sum_of_orders", labels=("A", "B"), unparsed="wrong"),
+    "rm_bench": Protocol(
+        "mean of both orders, ties are wrong", rule="mean_of_orders", labels=("A", "B"), unparsed="wrong"
+    ),
+    "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
     "sample_natural": Protocol("single order"),
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),

@@ -52,6 +52,8 @@ TITLES = {
     "autoj": "Auto-J",
     "mtbench": "MT-bench",
     "judgebench": "JudgeBench",
+    "rm_bench": "RM-Bench",
+    "evalbiasbench": "EvalBiasBench",
     "llmbar_natural": "Natural",
     "llmbar_neighbor": "Neighbor",
     "llmbar_gptinst": "GPTInst",
