@@ -1,7 +1,7 @@
 """The estimators of position bias find what was planted: their 95 % intervals hold it in 930 of 1,000 simulations."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,24 +21,24 @@ RICH = PlantedBias(position=0.6, position_spread=0.7, opinion=1.0, log_nu=-0.5)
 CASES = {"plain": PLAIN, "rich": RICH, "none": PlantedBias(), "second": PlantedBias(position=-0.4, log_nu=-1.0)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def drawn(case, number):
     return planted_table(CASES[case], PEOPLE, number)
 
 
-@lru_cache(maxsize=None)
+@cache
 def large(case):
     return planted_table(CASES[case], replace(PEOPLE, prompts=100_000), 10**6)
 
 
-@lru_cache(maxsize=None)
+@cache
 def truth(case):
     """Every measure under the planted judge, from four hundred thousand pairs."""
     sums = prompt_sums(large(case)).sum(0)
     return {name: float(statistic(sums)) for name, (statistic, _, _) in MEASURES.items()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def estimates(case, simulations=SIMULATIONS):
     """All measures of all simulations, each table read once."""
     return [position_numbers(drawn(case, k), N_BOOT) for k in range(simulations)]

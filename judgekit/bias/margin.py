@@ -115,8 +115,8 @@ def margin_slope(outcome, margin, clusters):
     -------
     Number or None
         The slope b of :math:`\operatorname{logit} P = a + b\,\text{margin}`, its interval from standard errors
-        clustered by prompt and Student's t; None where fewer than ten pairs have either outcome, there is one prompt, or
-        a threshold on the margin tells the outcomes apart, so that the slope is not finite.
+        clustered by prompt and Student's t; None where fewer than ten pairs have either outcome, there is one prompt,
+        or a threshold on the margin tells the outcomes apart, so that the slope is not finite.
 
     Notes
     -----

@@ -1,9 +1,9 @@
 r"""Position bias: how far a verdict depends on which response is shown first.
 
 Every measure is a function of sums over prompts, so that one draw of prompts gives all intervals. With
-:math:`x_1, x_2` the credit of the item's A (1, 1/2 for a tie, 0) when A is shown first and second, the *shift* of a pair
-is :math:`D = x_1 - x_2`: 0 where the judge says the same in both orders, 1 where it takes the first response twice, -1
-where it takes the second twice, and a half of these where one of the two verdicts is a tie.
+:math:`x_1, x_2` the credit of the item's A (1, 1/2 for a tie, 0) when A is shown first and second, the *shift* of a
+pair is :math:`D = x_1 - x_2`: 0 where the judge says the same in both orders, 1 where it takes the first response
+twice, -1 where it takes the second twice, and a half of these where one of the two verdicts is a tie.
 """
 
 import numpy as np
@@ -155,8 +155,8 @@ def position_numbers(table, n_boot=N_BOOT, seed=0):
         (:math:`D > 0`, :math:`D < 0`), so that the three sum to one. ``consistency_decided``: the same among pairs
         that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one half is no
         preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders, in
-        [-1, 1]. ``total``: see Notes. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is left
-        out where there are fewer than ten, or all of them lean to one side.
+        [-1, 1]. ``total``: see Notes. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is
+        left out where there are fewer than ten, or all of them lean to one side.
 
     Raises
     ------

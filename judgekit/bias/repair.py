@@ -1,9 +1,10 @@
 r"""What asking in both orders repairs, and what it costs.
 
 An item has the credit :math:`c_1, c_2` of its two verdicts under the set's own rule of one order. *Single* is their
-mean, the expected score of a judge asked once in a random order; *joined* the score of the verdict on which both orders
-agree, a tie where they do not. Where no tie is allowed a joined tie earns one half, as a coin would: there *joined* equals
-*single* whatever the verdicts, and what both orders buy is to know which verdicts to distrust.
+mean, the expected score of a judge asked once in a random order; *joined* the score of the verdict on which both
+orders agree, a tie where they do not. Where no tie is allowed a joined tie earns one half, as a coin would: there
+*joined* equals *single* whatever the verdicts (as long as all could be read), and what both orders buy is to know which
+verdicts to distrust.
 """
 
 from dataclasses import replace
@@ -33,8 +34,8 @@ def repair_table(verdicts, pairs, benchmark):
     Returns
     -------
     pandas.DataFrame
-        Columns cluster, single_ab, single_ba, joined (credits in [0, 1]), kept (both orders gave the same verdict), and,
-        for a judge with probabilities, averaged: the credit of the most probable verdict of the mean of both orders.
+        Columns cluster, single_ab, single_ba, joined (credits in [0, 1]), kept (both orders gave the same verdict),
+        and, for a judge with probabilities, averaged: the credit of the most probable verdict of the orders' mean.
     """
     protocol = protocol_of(benchmark)
     one, other = (replace(protocol, rule=rule, one_order="refused") for rule in ("forward", "swapped"))
@@ -86,8 +87,9 @@ def repair_numbers(table, n_boot=N_BOOT, seed=0):
     values = np.column_stack([np.asarray(column, float) for column in columns.values()])
     sums = cluster_sums(values, table["cluster"].tolist())
     counts, drawn, place = sums.sum(0), resampled_sums(sums, n_boot, seed), {name: k for k, name in enumerate(columns)}
+    n_items = len(table)
 
-    def number(statistic, n=len(table)):
+    def number(statistic, n=n_items):
         return Number(float(statistic(counts)), *percentile_interval(statistic(drawn)), n=n, spec=".1%")
 
     def mean(name, of="one"):

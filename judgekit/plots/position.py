@@ -100,15 +100,7 @@ def plot_by_margin(table, *, ax=None, width=COLUMN, xlabel="margin", ylabel="ver
     ax.set_xlabel(xlabel)
     ax.set_ylabel(f"{ylabel} (%)")
     percent_axis(ax.yaxis)
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=2,
-        fontsize=6.2,
-        handlelength=1.6,
-        labelspacing=0.3,
-        borderpad=0.2,
-    )
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=6.2, handlelength=1.6, labelspacing=0.3)
     return ax
 
 
