@@ -214,10 +214,11 @@ def test_equal_marks_are_a_tie_whatever_the_order(monkeypatch):
 
 
 @pytest.mark.realdata
-def test_stored_ratings_contradict_themselves_exactly_where_marks_are_equal():
+@pytest.mark.parametrize("model", ["chatgpt-rating", "skywork-gemma-2-27b", "skywork-llama-3.1-8b", "grm-gemma-2b"])
+def test_judges_of_single_responses_contradict_themselves_exactly_where_scores_are_equal(model):
     by_item = {}
-    for verdict in outputs.published_verdicts("chatgpt-rating"):
+    for verdict in outputs.published_verdicts(model):
         by_item.setdefault(verdict.item_id, []).append(verdict)
-    assert len(by_item) == 419
+    assert len(by_item) in (350, 419)
     for one, other in by_item.values():
         assert (one.verdict != other.verdict) == (one.score_a == one.score_b)
