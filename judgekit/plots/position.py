@@ -61,7 +61,7 @@ def plot_first_preference(table, *, ax=None, width=COLUMN):
         place = rows[row["group"], row["judge"]]
         style = {"fmt": marker, "ms": 4, "color": colour, "mfc": face, "elinewidth": 0.9}
         ax.errorbar(row["value"], place, xerr=error[:, None], **style)
-    ax.axvline(0.5, color=GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
+    ax.axvline(0.5, color=GREY, lw=0.9, ls=(0, (4, 3)), zorder=1)
     ax.set_yticks(list(rows.values()), [judge or group for group, judge in rows])
     for (_, judge), label in zip(rows, ax.get_yticklabels(), strict=True):
         if judge is None:
