@@ -168,7 +168,16 @@ def llmbar_row(row, judge, item_id):
 
 
 def number(value):
-    """A number as a float; anything else (a rating that was not understood) as None."""
+    """A number, or a reply that is one (``["7", "stop"]``), as a float; a rating that was not understood as None.
+
+    Examples
+    --------
+    >>> number(7), number(["7", "stop"]), number(["seven", "stop"]), number(None)
+    (7.0, 7.0, None, None)
+    """
+    value = value[0] if isinstance(value, list) and value else value
+    if isinstance(value, str):
+        return float(value) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", value) else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 

@@ -28,6 +28,18 @@ JUDGES = {
     "second": (GREY, "p"),
     "random": ("#9a9a9a", "X"),
     "majority_class": ("#3d3d3d", "*"),
+    # Published judges that are drawn side by side: a hash would give two of them one colour.
+    "chatgpt": ("#CC79A7", "<"),
+    "chatgpt_0301": ("#DDA0C5", "^"),
+    "palm2": ("#009E73", "s"),
+    "llama2": ("#56B4E9", "D"),
+    "falcon": ("#E69F00", "o"),
+    "gpt_4o_mini": ("#CC79A7", "P"),
+    "exaone_32b": ("#009E73", "X"),
+    "gemma_4_12b": ("#E69F00", "h"),
+    "qwen2_5_7b": ("#7FC4EE", "o"),
+    "qwen2_5_14b": ("#0072B2", "D"),
+    "qwen2_5_32b": ("#003C66", "^"),
 }
 OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")

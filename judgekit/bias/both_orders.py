@@ -1,0 +1,75 @@
+"""Verdicts in both orders, from wherever they are: asked, stored, given as probabilities, or as marks."""
+
+import numpy as np
+
+from judgekit.benchmarks.outputs import published_verdicts
+from judgekit.records import LABELS, ORDERS, Verdict
+from judgekit.scoring import pairs_judged_by, run_judge, verdicts_from_scores
+
+
+def both_orders(judge, pairs, store, progress=False):
+    """The pairs that a judge can be asked about, and its verdicts on them in both orders.
+
+    Parameters
+    ----------
+    judge : judgekit.judges.Judge
+    pairs : list of PreferencePair
+    store : judgekit.store.VerdictStore
+    progress : bool
+
+    Returns
+    -------
+    pairs : list of PreferencePair
+        Of a judge that replays stored verdicts, those on which it has both orders; all pairs otherwise.
+    verdicts : list of Verdict
+
+    Raises
+    ------
+    ValueError
+        If there are no such pairs.
+    """
+    if stored := getattr(judge, "stored", None):
+        pairs = pairs_judged_by(pairs, list(stored.values()), orders=ORDERS)
+    if not pairs:
+        raise ValueError(f"{judge.name}: no pair was judged in both orders")
+    return pairs, run_judge(judge, pairs, store, progress=progress)
+
+
+def verdicts_of_probabilities(judge, pairs, given, exchanged):
+    """Verdicts of a judge that says probabilities: the most probable one; equal ones of A and B are a tie.
+
+    Parameters
+    ----------
+    judge : str
+    pairs : list of PreferencePair
+    given, exchanged : array of float, shape (n_pairs, 3)
+        Probabilities of first, second and tie, for the pairs as they stand and with their responses exchanged.
+
+    Returns
+    -------
+    list of Verdict
+    """
+    found = []
+    for order, told in (("ab", np.asarray(given)), ("ba", np.asarray(exchanged)[:, [1, 0, 2]])):
+        for pair, p in zip(pairs, told, strict=True):
+            said = "tie" if p[0] == p[1] else LABELS[int(np.argmax(p))]
+            found.append(Verdict(pair.item_id, judge, order, said, *map(float, p)))
+    return found
+
+
+def verdicts_of_marks(model, pairs):
+    """A stored rating judge's verdicts on pairs, by the marks it gave: equal marks are a tie.
+
+    Parameters
+    ----------
+    model : str
+        A key of `judgekit.benchmarks.outputs.PUBLISHED` that rates each response alone.
+    pairs : list of PreferencePair
+
+    Returns
+    -------
+    list of Verdict
+        The same in both orders, since a response is marked without the other.
+    """
+    wanted = {pair.item_id for pair in pairs}
+    return verdicts_from_scores([verdict for verdict in published_verdicts(model) if verdict.item_id in wanted])
