@@ -32,9 +32,10 @@ class ReplayJudge:
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
         said = sorted(
-            (item, order, verdict.verdict or "", verdict.raw or "") for (item, order), verdict in self.stored.items()
+            [item, order, v.verdict or "", v.raw or "", v.score_a, v.score_b]
+            for (item, order), v in self.stored.items()
         )
-        self.fingerprint = fingerprint_of("replay", 1, name, said)
+        self.fingerprint = fingerprint_of("replay", 2, name, said)
         self.orders = tuple(sorted({order for _, order in self.stored}))
 
     def judge(self, requests):
