@@ -14,7 +14,7 @@ def test_the_examples_run_one_after_another(capsys):
         exec(compile(block, "biases_and_attacks.md", "exec"), names)
     said = capsys.readouterr().out.splitlines()
     assert names["report"].mean_success.value > names["screened"].mean_success.value
-    assert "'search'" in said[1] and "'log_odds'" in said[-1] and len(said) == 4
+    assert "'search'" in said[1] and "'delta'" in said[-1] and len(said) == 4
 
 
 def test_every_attack_is_in_the_table():

@@ -412,6 +412,22 @@ def test_batches_do_not_change_verdicts(base):
     np.testing.assert_allclose(judged(base, pairs, recipe, batch_tokens=300), alone, atol=1e-5)
 
 
+def test_a_trained_model_is_an_ordinary_judge(base, data, tmp_path):
+    from judgekit.judges import request_of
+    from judgekit.training.causal_judge import TrainedCausalJudge
+    from judgekit.training.causal_judging import judged
+
+    judge, pairs = TrainedCausalJudge(base), data[1]
+    replies = [judge.judge([request_of(pair, order) for pair in pairs]) for order in ("ab", "ba")]
+    for told, shown in zip(replies, (pairs, [pair.swapped() for pair in pairs]), strict=True):
+        p = judged(base, shown)
+        np.testing.assert_allclose([[r.p_first, r.p_second, r.p_tie] for r in told], p, atol=1e-6)
+        assert [r.verdict for r in told] == [["first", "second", "tie"][k] for k in p.argmax(1)]
+    assert judge.judge([]) == [] and judge.name == "causal/base"
+    with pytest.raises(FileNotFoundError, match=r"no finished training here \(model.safetensors is missing\)"):
+        TrainedCausalJudge(tmp_path)
+
+
 def test_preferences_are_learnt_from_an_adapter(tmp_path, base, data):
     report = train(tmp_path / "dpo", (data[0][:4], data[1]), method="dpo", base=str(base), r=8, lr=1e-2, swap="none")
     found = [row["loss"] for row in report["history"] if row["loss"] is not None]
