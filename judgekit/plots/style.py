@@ -102,15 +102,16 @@ def judge_style(judge):
     Parameters
     ----------
     judge : str
-        The slug. Judges that are not named here get theirs from a hash of it.
+        The slug. A prompt or a variant of a judge that is named here has its judge's (``gpt_4_vanilla_norules`` that of
+        ``gpt_4``); others get theirs from a hash.
 
     Examples
     --------
-    >>> judge_style("minilm")
-    ('#0072B2', 'o')
+    >>> judge_style("minilm"), judge_style("gpt_4_pair") == judge_style("gpt_4")
+    (('#0072B2', 'o'), True)
     """
-    if judge in JUDGES:
-        return JUDGES[judge]
+    if named := [name for name in JUDGES if judge == name or judge.startswith(f"{name}_")]:
+        return JUDGES[max(named, key=len)]
     digest = hashlib.sha256(judge.encode()).digest()
     return OTHER_COLOURS[digest[0] % len(OTHER_COLOURS)], OTHER_MARKERS[digest[1] % len(OTHER_MARKERS)]
 
