@@ -58,7 +58,7 @@ def test_a_win_rate_at_equal_length_is_that_of_a_judge_without_the_taste():
 
 def test_length_control_takes_merit_away_where_length_is_merit():
     truth = duel_of(10**6, NONE, 100_000, richer=0.8)["credit"].mean()
-    assert win_rates(duel_of(10**6, NONE, 100_000, richer=0.8))["controlled"].value < truth - 0.15
+    assert win_rates(duel_of(10**6, NONE, 100_000, richer=0.8))["controlled"].value < truth - 0.1
     held = coverage(lambda t: win_rates(t)["controlled"], truth, lambda k: duel_of(k, richer=0.8), 100)
     assert held < 10
 
@@ -82,13 +82,13 @@ def test_leaderboards_and_their_intervals():
                 )
         for name, x in found.items():
             held[name] = held.get(name, 0) + (x.low <= changes[name].value <= x.high)
-    print(held)
     assert min(held.values()) >= 0.93 * n, held
 
 
 def pair(number, label="A", model_a="m", model_b="base", **fields):
-    return PreferencePair(str(number), "made", f"Why {number}?", "one two three four", "one two",
-                          cluster_id=str(number), label=label, model_a=model_a, model_b=model_b, subset="x", **fields)  # fmt: skip
+    texts = (f"Why {number}?", "one two three four", "one two")
+    fields |= {"label": label, "model_a": model_a, "model_b": model_b, "subset": "x", "cluster_id": str(number)}
+    return PreferencePair(str(number), "made", *texts, **fields)
 
 
 def test_annotations_are_of_the_model_whatever_its_side():

@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 
-from judgekit.bias.latent_length import NoOptimum, fit_latent_length
 from judgekit.bias.planted import PlantedBias, Population, coverage, planted_table
 from judgekit.bias.verbosity import (
     Separated,
@@ -78,26 +77,6 @@ def test_the_excess_is_free_of_quality_only_for_a_judge_as_skilled_as_people():
     assert skilled.value > 0.18
 
 
-def test_the_latent_model_finds_what_was_planted_where_long_is_better():
-    held = coverage(lambda t: fit_latent_length(t).length, TASTE, lambda k: table_of(k, richer=RICHER), SIMULATIONS)
-    assert held >= ENOUGH
-
-
-def test_the_latent_model_sees_no_taste_in_a_skilled_judge_without():
-    found = fit_latent_length(table_of(0, PlantedBias(length=0.0, skill=2.0), prompts=4000, richer=RICHER))
-    assert found.length.low <= 0 <= found.length.high
-    assert found.weight.low <= 2.0 <= found.weight.high
-    assert found.people.value == pytest.approx(
-        0.64, abs=0.08
-    )  # cov(quality, d) / var(d) with `richer` doublings a unit
-
-
-def test_ties_shrink_the_latent_model_as_its_docstring_says():
-    tied = PlantedBias(length=TASTE, log_nu=0.0)
-    found = fit_latent_length(table_of(1, tied, prompts=3000, richer=RICHER, log_nu=0.0)).length
-    assert found.high < TASTE and 0.2 < found.value < 0.36
-
-
 def test_intervals_that_ignore_prompts_fail_the_count():
     crowd = {"bias": PlantedBias(length=TASTE, opinion=0.0), "prompts": 40, "per_prompt": 8, "prompt_spread": 2.0}
     truth = prefers_longer(table_of(10**6, **crowd | {"prompts": 20_000}), 2)["people"].value
@@ -132,10 +111,6 @@ def test_what_cannot_be_told_is_an_error():
     rule = (table["words_a"] > table["words_b"]).astype(float)
     with pytest.raises(Separated, match="infinite"):
         length_effects(table.assign(ab=rule, ba=rule))
-    with pytest.raises(ValueError, match="more than one vote"):
-        fit_latent_length(table.assign(n_votes=1, people=table["people"].round()))
-    with pytest.raises(NoOptimum):
-        fit_latent_length(table.assign(people=rule, ab=rule, ba=rule))
     with pytest.raises(ValueError, match="no pair has both"):
         prefers_longer(table.assign(ab=float("nan"), ba=float("nan")))
     with pytest.raises(ValueError, match="always prefer the longer"):

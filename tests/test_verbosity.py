@@ -88,8 +88,10 @@ def test_twins_are_a_response_against_itself_and_stand_once():
 def test_padding_overturns_a_judge_of_length_and_nobody_else():
     better = " ".join(["word"] * 14)
     pairs = [pair(n, better, LIST) for n in range(20)] + [pair(n, LIST, better, "B") for n in range(20, 30)]
-    clean, attacked = formats.padded_losers([*pairs, pair(31, LIST, PROSE, "A"), pair(32, LIST, PROSE, "tie")])
+    pairs += [pair(31, LIST, PROSE, "A"), pair(32, LIST, PROSE, "tie")]
+    clean, attacked = formats.padded_losers(pairs)
     assert [one.item_id for one in clean] == [one.item_id for one in attacked] and len(clean) == 30
+    assert formats.padded_losers(pairs, 7)[0] == clean[:7]
     for name, failure in (("longer", 1.0), ("shorter", 0.0)):
         judge = load_judge(f"baseline/{name}")
         found = formats.overturned(clean, judged(clean, judge), judged(attacked, judge), 50)

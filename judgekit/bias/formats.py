@@ -212,7 +212,7 @@ def twins(pairs, edit, most=None):
         for text in pair.responses:
             if (changed := EDITS[edit](text)) != text:
                 key = text_key(f"{edit}\n{pair.question}\n{text}")
-                turns = {"cluster_id": pair.cluster, "model_a": "edited", "model_b": "original"}
+                turns = {"cluster_id": f"{pair.benchmark}/{pair.cluster}", "model_a": "edited", "model_b": "original"}
                 twin = PreferencePair(f"{edit}/{key}", pair.benchmark, pair.asked, changed, text, **turns)
                 found[key] = twin if heads(key) else twin.swapped()
     chosen = sorted(found)[:most]
@@ -237,21 +237,32 @@ def edited_preferred(twin_pairs, verdicts, n_boot=10_000, seed=0):
     return {name: rate(x, np.ones(len(x)), clusters, n_boot, seed) for name, x in shares.items()}
 
 
-def padded_losers(pairs):
+def padded_losers(pairs, most=None):
     """Pairs of which people like a response with a list less: the pairs, and the same with that list padded.
+
+    Parameters
+    ----------
+    pairs : list of PreferencePair
+    most : int, optional
+        At most so many, drawn by a hash of the items' names.
 
     Returns
     -------
     clean, attacked : list of PreferencePair
-        Of the same items, in the same order.
+        Of the same items, in the same order; names and prompts carry that of the set, so that sets may be pooled.
     """
     clean, attacked = [], []
-    for pair in pairs:
+    for pair in sorted(map(named_by_set, pairs), key=lambda pair: text_key(pair.item_id)):
         side = {"A": "response_b", "B": "response_a"}.get(pair.label)
         if side and (longer := padded(getattr(pair, side))) != getattr(pair, side):
             clean.append(pair)
             attacked.append(replace(pair, **{side: longer}))
-    return clean, attacked
+    return clean[:most], attacked[:most]
+
+
+def named_by_set(pair):
+    """A pair whose name and prompt begin with its set's name."""
+    return replace(pair, item_id=f"{pair.benchmark}/{pair.item_id}", cluster_id=f"{pair.benchmark}/{pair.cluster}")
 
 
 def overturned(clean, verdicts, attacked_verdicts, n_boot=10_000, seed=0):

@@ -11,14 +11,15 @@ judge's own opinions and :math:`p` its position bias. Several votes on a pair te
 both orders tell :math:`\tau`; so :math:`l` is neither confounded by quality nor shrunk.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from judgekit.bias.verbosity import SEPARATED, readable
 from judgekit.results import Number
 
-NODES = (7, 5)  # of quadrature, over people's preference and the judge's opinion
+NODES = (11, 5)  # of quadrature, over people's preference and the judge's opinion
+START = np.array([0.1, 1.0, 0.8, 0.1, 0.5, 0.0])  # g, v, beta, l, tau, p
 STEP = 1e-4
 
 
@@ -67,19 +68,44 @@ def fit_latent_length(table):
 
     Notes
     -----
-    Maximum marginal likelihood by Gauss-Hermite quadrature. A tie, of people or of the judge, is half of each outcome,
-    which shrinks log odds somewhat; a judge with one order has no opinions of its own here (:math:`\\tau = 0`), which
-    shrinks them too. Errors that people and the judge share count as quality: if people like length for its own sake,
-    :math:`l` is what the judge adds to that.
+    Maximum marginal likelihood by Gauss-Hermite quadrature. Three weaknesses. A tie, of people or of the judge, is half
+    of each outcome, which shrinks log odds. A judge with one order, or one that is symmetric, has no opinions of its
+    own here (:math:`\\tau = 0`), so that its log odds are over the chance that these bring in. And errors that people
+    and the judge share count as quality: if people like length for its own sake, :math:`l` is what the judge adds.
     """
-    from scipy.optimize import minimize
     from scipy.stats import t
 
     table = readable(table)
     if (several := int((table["n_votes"] > 1).sum())) < len(table) / 10:
         raise ValueError(f"{several} of {len(table)} pairs have more than one vote: quality cannot be told from noise")
     data = LatentData.of(table)
-    start = np.array([0.1, 1.0, 0.8, 0.1, 0.5, 0.0])[data.free]
+    place, bread = optimum(data)
+    if bread is None and data.opinions:  # no opinions to be seen: the likelihood is flat in their spread
+        data = replace(data, opinions=False)
+        place, bread = optimum(data)
+    if bread is None:
+        raise NoOptimum("the likelihood is flat at its highest point: the votes do not tell quality from noise")
+    by_prompt = np.zeros((data.prompt.max() + 1, len(place)))
+    np.add.at(by_prompt, data.prompt, data.loss(place)[2])
+    groups = len(by_prompt)
+    error = np.sqrt(np.diag(bread @ (by_prompt.T @ by_prompt) @ bread) * groups / (groups - 1))
+    half = t.ppf(0.975, groups - 1) * error
+    low, high = place - half, place + half
+    people, weight, length = (Number(place[i], low[i], high[i], len(table), ".2f") for i in (0, 2, 3))
+    return LatentLength(length, people, weight)
+
+
+def optimum(data):
+    """The most likely parameters and the inverse of the Hessian there; None for it where the likelihood is flat.
+
+    Raises
+    ------
+    NoOptimum
+        If there is none, or an infinite one.
+    """
+    from scipy.optimize import minimize
+
+    start = START[data.free]
     slopes = data.loss(start)[2]
     information = slopes.T @ slopes + 1e-3 * np.eye(len(start))
     options = {"gtol": 1e-2, "hess_inv0": symmetric_inverse(information)}
@@ -88,48 +114,47 @@ def fit_latent_length(table):
         raise NoOptimum(f"no optimum was found, or an infinite one: {fit.message}")
     steps = STEP * np.eye(len(start))
     hessian = [(data.loss(fit.x + step)[1] - data.loss(fit.x - step)[1]) / (2 * STEP) for step in steps]
-    if np.linalg.eigvalsh(np.array(hessian) + np.transpose(hessian)).min() <= 0:
-        raise NoOptimum("the likelihood is flat at its highest point: the votes do not tell quality from noise")
-    bread = symmetric_inverse(hessian)
-    by_prompt = np.zeros((data.prompt.max() + 1, len(start)))
-    np.add.at(by_prompt, data.prompt, data.loss(fit.x)[2])
-    groups = len(by_prompt)
-    error = np.sqrt(np.diag(bread @ (by_prompt.T @ by_prompt) @ bread) * groups / (groups - 1))
-    half = t.ppf(0.975, groups - 1) * error
-    low, high = fit.x - half, fit.x + half
-    people, weight, length = (Number(fit.x[i], low[i], high[i], len(table), ".2f") for i in (0, 2, 3))
-    return LatentLength(length, people, weight)
+    rising = np.linalg.eigvalsh(np.array(hessian) + np.transpose(hessian)).min() > 0
+    return fit.x, symmetric_inverse(hessian) if rising else None
 
 
 @dataclass(frozen=True)
 class LatentData:
-    """The pairs as arrays: doublings, votes for A, votes, credits in both orders (NaN where there is none), prompts."""
+    """The pairs as arrays: doublings, votes for A, votes, credits in both orders (NaN where there is none), prompts.
+
+    ``opinions``: whether the spread of the judge's opinions is estimated.
+    """
 
     d: np.ndarray
     votes: np.ndarray
     n_votes: np.ndarray
     credits: np.ndarray
     prompt: np.ndarray
+    opinions: bool
 
     @classmethod
     def of(cls, table):
         """The arrays of a readable table."""
         d, n = table["doublings"].to_numpy(), table["n_votes"].to_numpy(float)
         prompt = np.unique(np.asarray(table["cluster"], dtype=str), return_inverse=True)[1]
-        return cls(d, table["people"].to_numpy() * n, n, table[["ab", "ba"]].to_numpy(float).T, prompt)
+        credits = table[["ab", "ba"]].to_numpy(float).T.copy()
+        both = np.isfinite(credits).all(0)
+        told_apart = bool((credits[0] != credits[1])[both].any())
+        if both.any() and not told_apart:  # a symmetric judge says nothing new in the other order
+            credits[1, both] = np.nan
+        return cls(d, table["people"].to_numpy() * n, n, credits, prompt, told_apart)
 
     @property
     def free(self):
-        """Which of the six parameters are estimated: no opinion where no pair has both orders."""
-        both = np.isfinite(self.credits).all(0).any()
-        return np.array([0, 1, 2, 3, 4, 5] if both else [0, 1, 2, 3, 5])
+        """Which of the six parameters are estimated."""
+        return np.array([0, 1, 2, 3, 4, 5] if self.opinions else [0, 1, 2, 3, 5])
 
     def loss(self, values):
         """Negative log-likelihood, its gradient, and its gradient by pair, at some values of the free parameters."""
         theta = np.zeros(6)
         theta[self.free] = values
         g, v, beta, length, tau, position = theta
-        (x, log_x), (z, log_z) = (normal_nodes(n if n == NODES[0] or 4 in self.free else 1) for n in NODES)
+        (x, log_x), (z, log_z) = (normal_nodes(n) for n in (NODES[0], NODES[1] if self.opinions else 1))
         y = (g * self.d)[:, None] + v * x
         weighed = beta * y[:, :, None] + (length * self.d)[:, None, None] + tau * z
         grown = np.exp(y)
