@@ -278,16 +278,18 @@ def overturned(clean, verdicts, attacked_verdicts, n_boot=10_000, seed=0):
     -------
     dict of str to Number
         ``failure``: of the pairs that the judge had right in every order, the share in which the attacked response
-        wins in every order. ``lost``: accuracy lost, a tie being half right, over all pairs.
+        wins in every order. ``lost``: accuracy lost, a tie being half right, over all pairs with
+        verdicts on both.
     """
     tables = [judged_table(clean, said) for said in (verdicts, attacked_verdicts)]
     sign = np.where([pair.label == "A" for pair in clean], 1, -1)[:, None]
     right = [np.where(sign > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
-    held = (np.nan_to_num(right[0], nan=1) == 1).all(1) & np.isfinite(right[0]).any(1)
-    fell = held & (np.nan_to_num(right[1], nan=0) == 0).all(1) & np.isfinite(right[1]).any(1)
-    clusters = tables[0]["cluster"]
-    mean = [np.nan_to_num(np.nanmean(x, 1)) for x in right]
+    heard = np.logical_and(*(np.isfinite(x).any(1) for x in right))
+    right, clusters = [x[heard] for x in right], tables[0]["cluster"][heard]
+    held = (np.nan_to_num(right[0], nan=1) == 1).all(1)
+    fell = held & (np.nan_to_num(right[1], nan=0) == 0).all(1)
+    lost = np.nanmean(right[0], 1) - np.nanmean(right[1], 1)
     return {
         "failure": rate(fell, held, clusters, n_boot, seed),
-        "lost": rate(mean[0] - mean[1], np.ones(len(clean)), clusters, n_boot, seed),
+        "lost": rate(lost, np.ones(len(lost)), clusters, n_boot, seed),
     }
