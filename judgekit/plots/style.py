@@ -20,6 +20,8 @@ JUDGES = {
     "gpt_3_5": ("#CC79A7", "v"),
     "gpt_4": ("#8A2D6B", "P"),
     "jury_without_gpt_4": ("#000000", "d"),
+    "probe_pairs": ("#332288", "h"),
+    "tiny_causal": ("#882255", "X"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
     "first": (GREY, "H"),

@@ -68,7 +68,7 @@ def draw_effects(ax, effects):
         Line2D([], [], color=DARK, marker="o", ms=3.6, lw=0.9, label="judge"),
         Line2D([], [], color=LIGHT, lw=6, label="people, same pairs"),
     ]
-    ax.legend(handles=handles, loc="upper right")
+    ax.legend(handles=handles, loc="upper right", handlelength=1.1, borderpad=0)
 
 
 def draw_board(ax, board):
