@@ -71,9 +71,9 @@ def test_leaderboards_and_their_intervals():
         assert row.shared.value == pytest.approx(truth[row.model], abs=0.01)
         assert row.controlled.value == pytest.approx(truth[row.model], abs=0.02)
     assert list(board["model"])[1:3] == ["wordy-1", "fair-1"] and truth["fair-1"] > truth["wordy-1"]
-    held, n = {}, 300
-    for seed in range(n):
-        drawn, found = leaderboard(board_of(seed), 150)
+    held = {}
+    for seed in range(SIMULATIONS):
+        drawn, found = leaderboard(board_of(seed), 50)
         for row in drawn.itertuples():
             for kind in ("controlled", "shared"):
                 interval = getattr(row, kind)
@@ -82,7 +82,7 @@ def test_leaderboards_and_their_intervals():
                 )
         for name, x in found.items():
             held[name] = held.get(name, 0) + (x.low <= changes[name].value <= x.high)
-    assert min(held.values()) >= 0.93 * n, held
+    assert min(held.values()) >= ENOUGH, held
 
 
 def pair(number, label="A", model_a="m", model_b="base", **fields):
@@ -96,7 +96,7 @@ def test_annotations_are_of_the_model_whatever_its_side():
     table = annotation_table([*pairs, pair(0)])
     assert table["model"].tolist() == ["m", "m", "n", "m"]
     assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]
-    assert table["doublings"].tolist() == [1.0, 1.0, -1.0, 1.0]
+    assert table["doublings"].tolist() == [1.0, -1.0, -1.0, 1.0]
     with pytest.raises(ValueError, match="not one baseline"):
         annotation_table([pair(0), pair(1, model_b="other", model_a="k")])
     assert saturating(table)["doublings"].abs().max() < 1

@@ -109,7 +109,8 @@ def optimum(data):
     slopes = data.loss(start)[2]
     information = slopes.T @ slopes + 1e-3 * np.eye(len(start))
     options = {"gtol": 1e-2, "hess_inv0": symmetric_inverse(information)}
-    fit = minimize(lambda x: data.loss(x)[:2], start, jac=True, method="BFGS", options=options)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step too far is taken back, an infinite optimum told below
+        fit = minimize(lambda x: data.loss(x)[:2], start, jac=True, method="BFGS", options=options)
     if not np.isfinite(fit.fun) or np.abs(fit.jac).max() > 1 or np.abs(fit.x).max() > SEPARATED:
         raise NoOptimum(f"no optimum was found, or an infinite one: {fit.message}")
     steps = STEP * np.eye(len(start))

@@ -172,9 +172,12 @@ def leaderboard(table, n_boot=500, seed=0):
 
     Notes
     -----
-    Intervals resample instructions; the models are these, not a sample of models. Rank correlations of noisy win rates
-    are a little low, and so are their intervals.
+    Intervals resample instructions: of win rates by the standard error of the draws and t quantiles, which needs fewer
+    draws than percentiles, of rank correlations by percentiles. The models are these, not a sample of them. Rank
+    correlations of noisy win rates are a little low, and so are their intervals.
     """
+    from scipy.stats import t
+
     models, rates = resampled_leaderboards(table, n_boot, seed)
     length = table.groupby("model")["doublings"].mean()[models].to_numpy()
     n, found = table.groupby("model").size()[models].to_numpy(), {}
@@ -186,8 +189,9 @@ def leaderboard(table, n_boot=500, seed=0):
             found[f"spearman_{kind}"] = [float(spearman(*two)) for two in both]
     board = pd.DataFrame({"model": models})
     for kind, x in rates.items():
-        ends = [percentile_interval(column) for column in x[1:].T]
-        numbers = [Number(v, *end, k, ".1%") for v, end, k in zip(x[0], ends, n, strict=True)]
+        half = t.ppf(0.975, table["cluster"].nunique() - 1) * x[1:].std(0, ddof=1)
+        low, high = np.clip(x[0] - half, 0, 1), np.clip(x[0] + half, 0, 1)
+        numbers = [Number(*row, ".1%") for row in zip(x[0], low, high, n, strict=True)]
         board[kind] = pd.Series(numbers, dtype=object)
     board["doublings"] = length
     order = np.argsort(-rates["raw"][0])
