@@ -74,6 +74,8 @@ class Population:
         Standard deviation of what a prompt adds to the difference of two responses: pairs of one prompt go together.
     richer : float
         Doublings of length that a unit of quality brings. Above 0, a long response is the better one more often.
+    wordier : dict of str to float
+        Doublings by which a model writes more than the others, whatever the quality.
     people : float
         Log odds of people per unit of quality.
     voters : int
@@ -87,6 +89,7 @@ class Population:
     models: dict = None
     prompt_spread: float = 0.5
     richer: float = 0.0
+    wordier: dict = None
     people: float = 1.0
     voters: int = 3
     log_nu: float = NO_TIES
@@ -127,6 +130,7 @@ def planted_table(bias, population, seed):
     own_quality = rng.normal(size=(2, n)) + means[np.stack([a, b])]
     quality = own_quality[0] - own_quality[1] + population.prompt_spread * rng.normal(size=population.prompts)[prompt]
     doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
+    doublings += np.array([(population.wordier or {}).get(name, 0.0) for name in names])[np.stack([a, b])]
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
     votes = draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
     table = pd.DataFrame(

@@ -14,14 +14,15 @@ GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
 BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
 JUDGES = {
     "minilm": (BLUE, "o"),
-    "minilm_defended": ("#003F5C", "h"),
-    "probe_pairs": ("#117733", "p"),
+    "minilm_defended": ("#003F5C", "8"),
     "features": (ORANGE, "s"),
     "pandalm_7b": (RED, "D"),
     "auto_j_13b": ("#009E73", "^"),
     "gpt_3_5": ("#CC79A7", "v"),
     "gpt_4": ("#8A2D6B", "P"),
     "jury_without_gpt_4": ("#000000", "d"),
+    "probe_pairs": ("#332288", "h"),
+    "tiny_causal": ("#882255", "X"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
     "first": (GREY, "H"),
