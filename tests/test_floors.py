@@ -25,7 +25,7 @@ FLOORS = [
         "gate",
         "pairfile",
     },
-    {"aspects", "tampering"},
+    {"aspects", "tampering", "tamper_gate"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
