@@ -24,6 +24,7 @@ ORDERED = re.compile(f"{TAKEN_BACK}|{CLAIMED}", re.I)
 SECTION = re.compile(
     r"^\W{0,6}(?:the\s+)?(?:end|start|beginning)\s+of\s+(?:the\s+)?\w+(?:\s+\w+)?(?:'s\s+\w+)?\W{0,6}$", re.I | re.M
 )
+ABSTAINED = 0.2  # share of verdicts, those with the smallest lead, that abstention makes ties
 LOOP = 0.35  # share of sentences that stood there before, from which a text counts as repeating itself
 
 
@@ -208,7 +209,7 @@ class Abstaining(Defence):
         return replace(reply, verdict="tie") if unsure and reply.status == "ok" else reply
 
 
-def margin_for(verdicts, share):
+def margin_for(verdicts, share=ABSTAINED):
     """The margin below which a share of a judge's verdicts lies.
 
     Parameters
