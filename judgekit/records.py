@@ -287,6 +287,18 @@ def unique_items(pairs):
     return list(seen.values())
 
 
+def named_by_set(pair):
+    """A pair whose item and prompt are named after its set, so that pairs of several sets may be pooled.
+
+    Examples
+    --------
+    >>> pair = named_by_set(PreferencePair("7", "autoj", "Why?", "So.", "Thus.", cluster_id="p"))
+    >>> pair.item_id, pair.cluster
+    ('autoj/7', 'autoj/p')
+    """
+    return replace(pair, item_id=f"{pair.benchmark}/{pair.item_id}", cluster_id=f"{pair.benchmark}/{pair.cluster}")
+
+
 def with_counts(items, report):
     """The items of a set, checked to be unique, with the counts that every set reports and those of its own.
 

@@ -23,7 +23,7 @@ from judgekit.attacks.defences import INVISIBLE, MARKERS
 from judgekit.attacks.search import ARMS, Bandit, value_of
 from judgekit.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
 from judgekit.judges import Request, load_judge
-from judgekit.records import PreferencePair, Verdict
+from judgekit.records import PreferencePair, Verdict, named_by_set
 from judgekit.store import Reply, VerdictStore
 from judgekit.tampering import EDITS, tampered
 
@@ -135,6 +135,14 @@ def test_what_looks_items_up_or_fails_is_refused():
         Suite(("shout",))
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
+
+
+def test_pairs_of_several_sets_must_be_told_apart():
+    twice = [*PAIRS, *(replace(pair, benchmark="other", question="Which?") for pair in PAIRS)]
+    with pytest.raises(ValueError, match="item_id also stands at"):
+        attack(Zoologist(), twice)
+    report = attack(Zoologist("[["), [named_by_set(pair) for pair in twice], only("verdict_injection"), n_boot=50)
+    assert report.clean_accuracy.n == report.success["verdict_injection"]["success"].n == 60
 
 
 def test_what_was_judged_is_not_judged_again(tmp_path):

@@ -8,7 +8,7 @@ from judgekit.attacks.pairs import attackable
 from judgekit.attacks.search import search, success_by_queries
 from judgekit.attacks.success import as_outcomes, clean_accuracy, mean_success, outcome_row, success_of
 from judgekit.attacks.suite import Suite
-from judgekit.records import ORDERS
+from judgekit.records import ORDERS, unique_items
 from judgekit.results import Number
 from judgekit.scoring import run_judge
 from judgekit.store import VerdictStore
@@ -77,12 +77,12 @@ def attack(judge, pairs, suite=None, store=None, n_boot=10_000, seed=0, progress
     ------
     ValueError
         If the judge looks items up instead of reading what it is shown (replays, yardsticks), no pair can be attacked,
-        or the judge failed on one.
+        two share an id (`judgekit.records.named_by_set` tells those of several sets apart), or the judge failed on one.
     """
     if judge.sees_item:
         raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")
     suite, store = suite or Suite(), store or VerdictStore(":memory:")
-    chosen = attackable(pairs)
+    chosen = unique_items(attackable(pairs))
     if not chosen:
         raise ValueError("no pair can be attacked: each needs a label A or B, and responses that differ")
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgekit.bias.judged import judged_table
 from judgekit.bias.verbosity import fit_log_odds, number_of, rate, readable
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, named_by_set
 from judgekit.results import Number
 from judgekit.sources import heads, text_key
 from judgekit.surface import BOLD, BULLET, HEADING, NUMBERED
@@ -258,11 +258,6 @@ def padded_losers(pairs, most=None):
             clean.append(pair)
             attacked.append(replace(pair, **{side: longer}))
     return clean[:most], attacked[:most]
-
-
-def named_by_set(pair):
-    """A pair whose name and prompt begin with its set's name."""
-    return replace(pair, item_id=f"{pair.benchmark}/{pair.item_id}", cluster_id=f"{pair.benchmark}/{pair.cluster}")
 
 
 def overturned(clean, verdicts, attacked_verdicts, n_boot=10_000, seed=0):

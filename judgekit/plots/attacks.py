@@ -56,7 +56,7 @@ def plot_ladder(table, chosen, most, *, ax=None, width=COLUMN):
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
     ax.set_xlabel("accuracy lost on ordinary pairs (points)")
     ax.set_ylabel("mean attack success (%)")
-    ax.legend(loc="upper right")
+    ax.legend(loc="upper right", fontsize=6)
     return ax
 
 
@@ -82,7 +82,7 @@ def plot_attacks(success, curves, defences, *, width=TEXT):
 
     success = required(success, "judge", "attack", "value")
     use_style()
-    figure = plt.figure(figsize=(width, 0.62 * width), layout="constrained")
+    figure = plt.figure(figsize=(width, 0.68 * width), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1])
     matrix = figure.add_subplot(grid[:, 0])
     draw_matrix(matrix, success)
@@ -96,7 +96,7 @@ def plot_attacks(success, curves, defences, *, width=TEXT):
     search.set_ylabel("pairs turned (%)")
     search.set_ylim(0, 1.02)
     search.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
-    search.legend(fontsize=6, ncols=2, loc="lower right" if curves["share"].median() > 0.4 else "upper left")
+    search.legend(fontsize=6, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.27))
     trade = figure.add_subplot(grid[1, 1])
     draw_defences(trade, defences)
     return figure
@@ -129,7 +129,7 @@ DEFENCES = {"none": "*", "escaped": "^", "screened": "s", "length matched": "D",
 def draw_defences(ax, defences):
     """Mean success against clean accuracy lost: one colour per judge, one marker per defence."""
     from matplotlib.lines import Line2D
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     for judge in dict.fromkeys(defences["judge"]):
         own = defences[defences["judge"] == judge]
@@ -140,6 +140,7 @@ def draw_defences(ax, defences):
             ax.plot(row.cost, row.success, DEFENCES.get(row.defence, "X"), color=colour, ms=4.5)
     ax.axvline(0, color=GREY, lw=0.6)
     ax.set_ylim(0, None)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=False, steps=[1, 2, 5, 10]))
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
     ax.set_title("defences")
@@ -149,4 +150,4 @@ def draw_defences(ax, defences):
         Line2D([], [], ls="", marker=DEFENCES.get(name, "X"), color=DARK, ms=4.5, label=name)
         for name in dict.fromkeys(defences["defence"])
     ]
-    ax.legend(handles=marks, fontsize=6, loc="best")
+    ax.legend(handles=marks, fontsize=6, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.27))
