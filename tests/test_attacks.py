@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from judgekit.attacks import (
@@ -14,6 +15,7 @@ from judgekit.attacks import (
     Suite,
     attack,
     attackable,
+    clean_cost,
     margin_for,
     success_reduction,
     suspicious,
@@ -21,8 +23,10 @@ from judgekit.attacks import (
 )
 from judgekit.attacks.defences import INVISIBLE, MARKERS
 from judgekit.attacks.search import ARMS, Bandit, value_of
+from judgekit.attacks.study import choose_defence, defended, robustness_rows, search_table, success_table
 from judgekit.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
 from judgekit.judges import Request, load_judge
+from judgekit.plots.attacks import plot_attacks, plot_ladder
 from judgekit.records import PreferencePair, Verdict, named_by_set
 from judgekit.store import Reply, VerdictStore
 from judgekit.tampering import EDITS, tampered
@@ -334,3 +338,54 @@ def test_abstaining_ties_what_is_close():
     assert np.mean([abs(v.p_a - v.p_b) < margin for v in said]) == 0.25
     with pytest.raises(ValueError, match="nothing to abstain by"):
         margin_for([Verdict("1", "j", "ab", "A")], 0.5)
+
+
+# ---------------------------------------------------------------- choosing and drawing
+
+
+def test_the_defence_chosen_is_the_one_that_helps_at_little_cost():
+    weak = Zoologist("[[")
+    suite = only("verdict_injection", "emoji")
+    tried = {"none": weak, **defended(weak, margin=0.2)}
+    reports = {name: attack(judge, PAIRS, suite, n_boot=50) for name, judge in tried.items()}
+    assert set(tried) == {"none", "escaped", "screened", "length matched", "abstaining"}
+    assert choose_defence(reports) in ("escaped", "screened")
+    sound = {"none": attack(Zoologist(), PAIRS, suite, n_boot=50), "escaped": reports["escaped"]}
+    assert choose_defence(sound) == "none"  # nothing to gain
+    blind = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
+    with pytest.raises(ValueError, match="never prefers the better"):
+        choose_defence({"none": blind})
+
+
+def test_a_defence_that_costs_too_much_is_not_chosen():
+    weak = Zoologist("[[")
+    suite = only("verdict_injection")
+    reports = {"none": attack(weak, PAIRS, suite, n_boot=50)}
+    reports["abstaining"] = attack(Abstaining(weak, 1.0), PAIRS, suite, n_boot=50)
+    assert reports["abstaining"].clean_accuracy.value == 0 and choose_defence(reports) == "none"
+    cost = clean_cost(reports["none"].outcomes, reports["abstaining"].outcomes, 50)
+    assert cost.value == 1 and cost.n == len(PAIRS)
+    with pytest.raises(ValueError, match="not of the same pairs"):
+        clean_cost(reports["none"].outcomes, attack(weak, PAIRS[:5], suite, n_boot=10).outcomes)
+
+
+def test_the_robustness_table_and_the_picture_hold_every_judge_and_attack():
+    suite = Suite(("verdict_injection", "emoji"), search=SearchBudget(4))
+    before = {"minilm": attack(Zoologist("[["), PAIRS, suite, n_boot=50)}
+    before["first"] = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
+    after = {"minilm": attack(Escaped(Zoologist("[[")), PAIRS, suite, n_boot=50), "first": before["first"]}
+    rows = robustness_rows(before, after)
+    assert [row["", "attack"] for row in rows] == ["verdict injection", "emoji", "search", "mean", "clean accuracy"]
+    assert rows[0]["minilm", "before"].value == 1 and rows[0]["minilm", "after"].value == 0
+    assert rows[0]["first", "before"] is None and rows[-1]["first", "before"].value == 0.5
+    table = success_table(before)
+    assert len(table) == 6 and table["value"].isna().sum() == 3
+    curves = search_table(before)
+    assert set(curves["judge"]) == {"minilm"} and curves["queries"].tolist() == [2, 4]
+    rows = [("minilm", "none", 0.0, 0.5), ("minilm", "screened", 0.01, 0.1)]
+    figure = plot_attacks(table, curves, pd.DataFrame(rows, columns=["judge", "defence", "cost", "success"]))
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    assert {"100", "0", "–"} <= shown and len(figure.axes) == 3
+    ladder = pd.DataFrame({"rung": ["as it is", "both"], "cost": [0.0, 0.01], "mean_success": [0.3, 0.1]})
+    ax = plot_ladder(ladder, 0, 0.005)
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"as it is", "both", "chosen"}
