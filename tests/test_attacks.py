@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from tiny_causal import save_tiny
 
 from judgekit.attacks import (
     Abstaining,
@@ -139,6 +140,19 @@ def test_what_looks_items_up_or_fails_is_refused():
         Suite(("shout",))
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
+
+
+@pytest.mark.parametrize("name", ["hf", "probe/pairs", "encoder/minilm_defended", "baseline/features"])
+def test_any_judge_that_reads_can_be_attacked(tmp_path, name):
+    settings = None
+    if name == "hf":  # a language model with random weights, asked with the assignment's prompt
+        name, settings = f"hf/{save_tiny(tmp_path)}", {"mode": "one_pass"}
+    judge = load_judge(name, settings=settings)
+    suite = only("emoji", "forged_end", "zero_width", search=SearchBudget(2))
+    for version in (judge, *defended(judge, margin=0.1).values(), Escaped(judge, quoted=True)):
+        report = attack(version, PAIRS[:4], suite, n_boot=10, progress=False)
+        assert set(report.outcomes["attack"]) == {*suite.edits, "search"} and len(report.outcomes) == 16
+        assert report.clean_accuracy.n == 4
 
 
 def test_pairs_of_several_sets_must_be_told_apart():
