@@ -1,4 +1,4 @@
-"""The command line: judge pairs, rate answers and collect a model's responses from one's own files; fetch data.
+"""The command line: judge pairs, rate answers, attack judges, collect responses from one's own files; fetch data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge pairs of responses, rate single answers, collect responses, and fetch the data of the studies. "
+    help="Judge pairs of responses, rate single answers, attack judges, collect responses, and fetch data. "
     "Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; "
     "1 anything else.",
 )
@@ -227,6 +227,49 @@ def rate(
             raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
         return rate_by_model(answers, judge_name, aspects, settings, out, top_percent, resume, quiet)
     return rate_file(answers, probe or "gsm8k-binary", out, top_percent, batch_size, resume, quiet)
+
+
+# ---------------------------------------------------------------- judgekit attack
+
+
+@app.command()
+@interruptible
+def attack(
+    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="As for judge; rows need a label, or chosen/rejected.")],
+    out: Annotated[str, typer.Option(metavar="REPORT", help="File of results, JSON lines; - is standard output.")],
+    judge_name: Annotated[
+        str, typer.Option("--judge", metavar="NAME", help="Judge that reads what it is shown, as for judge.")
+    ] = "encoder/minilm",
+    attacks: Annotated[
+        list[str] | None, typer.Option("--attack", metavar="NAME", help="Only this attack; repeatable.")
+    ] = None,
+    queries: Annotated[
+        int, typer.Option(min=0, help="Verdicts that a search may ask for on each pair; 0 is no search.")
+    ] = 12,
+    resume: Annotated[
+        bool, typer.Option(help="Keep verdicts in REPORT.store.sqlite until all are there, and go on from it.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars and no summary.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge; repeatable.")
+    ] = None,
+):
+    """Edit the worse response of every labelled pair and see whether a judge falls for it.
+
+    An attack succeeds on a pair that the worse response had lost in both orders and wins in both once it is edited.
+    REPORT gets one row per attack: attack, judge, success with success_low, success_high (95 %) and success_n, and the
+    same for success_one_order and tied; then the mean over attacks, and clean_accuracy on the pairs as they were.
+
+    Attacks: null_response, structured_null, refusal, empty, correct_assertion, authority, confident_tone, emoji,
+    markdown, repeated_list, very_long, question_stuffing, verdict_injection, ignore_above, forged_end,
+    other_languages, zero_width, combined; placebo is a polite sentence that claims nothing.
+
+    An interrupted run is continued by the same command and repeats no finished verdict. Exit code 3: the judge failed
+    on a pair; the same command tries it again.
+    """
+    from judgekit.cli.attacking import attack_file
+
+    return attack_file(pairs, judge_name, out, attacks, queries, settings, resume, quiet)
 
 
 # ---------------------------------------------------------------- judgekit collect
