@@ -455,7 +455,7 @@ def test_a_stream_that_is_closed_stops_its_work():
     async def work(put):
         try:
             for n in range(1000):
-                put(n)
+                await put(n)
                 await asyncio.sleep(0.01)
         finally:
             reached.append("end")
@@ -466,9 +466,32 @@ def test_a_stream_that_is_closed_stops_its_work():
     assert reached == ["end"]
 
 
+def test_a_slow_consumer_never_leaves_more_undone_than_there_are_workers():
+    """What is answered while the consumer syncs to disk would be lost on Ctrl-C: each worker waits for its own."""
+    answered = []
+
+    async def work(put):
+        async def worker():
+            for n in range(20):
+                await asyncio.sleep(0.001)
+                answered.append(n)
+                await put(n)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(worker())
+
+    dealt_with = 0
+    for items in streamed(work):
+        time.sleep(0.02)  # twenty times as long as an answer takes
+        assert len(answered) - dealt_with <= 4
+        dealt_with += len(items)
+    assert dealt_with == len(answered) == 80
+
+
 def test_a_stream_passes_on_what_was_raised():
     async def work(put):
-        put(1)
+        await put(1)
         raise ZeroDivisionError("here")
 
     stream = streamed(work)

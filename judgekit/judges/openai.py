@@ -132,8 +132,9 @@ class OpenAIJudge:
 
             async def work():
                 for place, request in waiting:
-                    put((place, await self.reply(interview, request)))
+                    reply = await self.reply(interview, request)
                     self.requests_sent = client.requests_sent
+                    await put((place, reply))
 
             for _ in range(min(self.settings.most, len(requests))):
                 group.create_task(work())

@@ -12,7 +12,8 @@ def streamed(work):
     Parameters
     ----------
     work : callable
-        From ``put`` (a function of one argument) to a coroutine.
+        From ``put`` to a coroutine. ``await put(item)`` hands an item over and returns when the consumer comes back for
+        more: whoever puts has one item at most that is not dealt with.
 
     Yields
     ------
@@ -26,7 +27,8 @@ def streamed(work):
 
     Notes
     -----
-    Closing the generator cancels the coroutine and waits for it.
+    Closing the generator cancels the coroutine and waits for it. An interruption therefore loses at most what each of
+    those who put had in hand, in flight or not yet stored, however slowly the consumer stores.
     """
     done, box, state = object(), queue.SimpleQueue(), {}
     started = threading.Event()
@@ -34,7 +36,13 @@ def streamed(work):
     async def run():
         state["loop"], state["task"] = asyncio.get_running_loop(), asyncio.current_task()
         started.set()
-        await work(box.put)
+
+        async def put(item):
+            taken = state["loop"].create_future()
+            box.put((item, taken))
+            await taken
+
+        await work(put)
 
     def target():
         try:
@@ -58,7 +66,9 @@ def streamed(work):
                     items.append(box.get_nowait())
             ended = items[-1] is done
             if items := [item for item in items if item is not done]:
-                yield items
+                yield [item for item, _ in items]
+                with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+                    state["loop"].call_soon_threadsafe(release, [taken for _, taken in items])
     finally:
         started.wait()
         if thread.is_alive() and "loop" in state:
@@ -67,3 +77,10 @@ def streamed(work):
         thread.join()
     if "failure" in state:
         raise state["failure"]
+
+
+def release(waiting):
+    """Let those go on who wait for their item to be dealt with; some may have been cancelled."""
+    for taken in waiting:
+        if not taken.done():
+            taken.set_result(None)

@@ -78,7 +78,7 @@ class ServerEngine:
 
             async def work():
                 for place, (messages, _) in waiting:
-                    put((place, await self.reply(client, messages)))
+                    await put((place, await self.reply(client, messages)))
 
             for _ in range(min(self.settings.most, len(asked))):
                 group.create_task(work())
