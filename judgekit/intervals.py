@@ -265,3 +265,23 @@ def holm(p_values):
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.minimum(stepped, 1)
     return adjusted
+
+
+def coverage(estimate, truth, make_table, simulations=1000):
+    """In how many simulations an estimator's interval holds the truth.
+
+    Parameters
+    ----------
+    estimate : callable
+        A table to an interval: anything with ``low`` and ``high``.
+    truth : float
+    make_table : callable
+        Number of the simulation, from 0, to a table.
+    simulations : int
+
+    Returns
+    -------
+    int
+    """
+    found = (estimate(make_table(number)) for number in range(simulations))
+    return sum(bool(number.low <= truth <= number.high) for number in found)

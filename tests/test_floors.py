@@ -24,6 +24,7 @@ FLOORS = [
         "davidson",
         "gate",
         "pairfile",
+        "votes",
     },
     {"aspects", "tampering", "tamper_gate"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from judgekit.bias.length_control import annotation_table, leaderboard, saturating, win_rates
-from judgekit.bias.planted import PlantedBias, Population, coverage, planted_table
+from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.verbosity import doublings_of
+from judgekit.intervals import coverage
 from judgekit.records import PreferencePair
 
 ENOUGH, SIMULATIONS = 930, 1000

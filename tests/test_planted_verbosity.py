@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from judgekit.bias.planted import PlantedBias, Population, coverage, planted_table
+from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.verbosity import (
     Separated,
     error_gap,
@@ -13,6 +13,7 @@ from judgekit.bias.verbosity import (
     partial_correlation,
     prefers_longer,
 )
+from judgekit.intervals import coverage
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 500
 TASTE, RICHER = 0.5, 0.8

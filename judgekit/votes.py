@@ -1,0 +1,311 @@
+"""Votes of several annotators on items, and probabilities of a judge on them: tables whose rows are found by key.
+
+Every consensus is made from these two. Nothing here is aligned by position: a judge's probabilities carry the items
+they belong to, so that a table in another order cannot be taken for the right one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgekit.records import LABELS, SWAPPED
+
+NO_VOTE = -1
+TIE_FREE = LABELS[:2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """Who voted for what: at most one vote of an annotator on an item.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Keys of the rows, each once.
+    annotators : tuple of str
+        Names of the columns, each once.
+    codes : array of int, shape (n_items, n_annotators)
+        Index into `classes`, or -1 where there is no vote.
+    classes : tuple of str
+        What may be voted for.
+    clusters : tuple of str, length n_items
+        The prompt (or document) of each item: uncertainty is clustered by it.
+
+    Raises
+    ------
+    ValueError
+        If a key stands twice, the shape does not fit the names, or a code is no class.
+    """
+
+    items: tuple[str, ...]
+    annotators: tuple[str, ...]
+    codes: np.ndarray
+    classes: tuple[str, ...] = LABELS
+    clusters: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        for kind in ("items", "annotators", "classes", "clusters"):
+            object.__setattr__(self, kind, tuple(getattr(self, kind)))
+        object.__setattr__(self, "codes", np.asarray(self.codes, int))
+        if not self.clusters:
+            object.__setattr__(self, "clusters", self.items)
+        for kind in ("items", "annotators", "classes"):
+            checked_keys(getattr(self, kind), kind)
+        if self.codes.shape != (len(self.items), len(self.annotators)):
+            raise ValueError(
+                f"votes of shape {self.codes.shape} for {len(self.items)} items and {len(self.annotators)} annotators"
+            )
+        if len(self.clusters) != len(self.items):
+            raise ValueError(f"{len(self.clusters)} clusters for {len(self.items)} items")
+        if self.codes.size and not (self.codes.min() >= NO_VOTE and self.codes.max() < len(self.classes)):
+            raise ValueError(f"a vote is none of {', '.join(self.classes)}")
+
+    @property
+    def given(self):
+        """Where there is a vote: array of bool, shape (n_items, n_annotators)."""
+        return self.codes != NO_VOTE
+
+    @property
+    def counts(self):
+        """How many votes each class has: array of int, shape (n_items, n_classes)."""
+        return (self.codes[:, :, None] == np.arange(len(self.classes))).sum(1)
+
+    def at(self, chosen):
+        """The votes on some items: a mask or positions, in their order."""
+        chosen = np.arange(len(self.items))[np.asarray(chosen)]
+        items, clusters = ([names[i] for i in chosen] for names in (self.items, self.clusters))
+        return Votes(items, self.annotators, self.codes[chosen], self.classes, clusters)
+
+    def of(self, annotators):
+        """The votes of some annotators, in their order; items stay, also those without a vote then.
+
+        Raises
+        ------
+        KeyError
+            Names the first annotator there is not.
+        """
+        columns = positions(annotators, self.annotators, "annotator")
+        return Votes(self.items, tuple(annotators), self.codes[:, columns], self.classes, self.clusters)
+
+    def without(self, *annotators):
+        """The votes of everybody else."""
+        positions(annotators, self.annotators, "annotator")
+        return self.of([name for name in self.annotators if name not in annotators])
+
+    def voted(self, at_least=1):
+        """The votes on items that have so many, and of annotators who voted on any of them."""
+        kept = self.at(self.given.sum(1) >= at_least)
+        return kept.of([name for name, any_vote in zip(kept.annotators, kept.given.any(0), strict=True) if any_vote])
+
+    def only(self, classes):
+        """The votes for some classes; others become no vote (the published tie-free variant drops ties so)."""
+        places = positions(classes, self.classes, "class")
+        codes = np.full_like(self.codes, NO_VOTE)
+        for new, old in enumerate(places):
+            codes[self.codes == old] = new
+        return Votes(self.items, self.annotators, codes, tuple(classes), self.clusters)
+
+    def masked(self, hidden):
+        """The votes less some: an array of bool, shape (n_items, n_annotators), true where a vote is hidden."""
+        return Votes(self.items, self.annotators, np.where(hidden, NO_VOTE, self.codes), self.classes, self.clusters)
+
+    def long(self):
+        """One row per vote, item by item: columns task, worker, label (crowd-kit's), a pandas.DataFrame."""
+        import pandas as pd
+
+        rows, columns = np.nonzero(self.given)
+        labels = np.array(self.classes, dtype=object)[self.codes[rows, columns]]
+        names = [np.array(names, dtype=object)[at] for names, at in ((self.items, rows), (self.annotators, columns))]
+        return pd.DataFrame({"task": names[0], "worker": names[1], "label": labels})
+
+    def wide(self):
+        """Items by annotators with codes, NaN where there is no vote (cleanlab's form), a pandas.DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            np.where(self.given, self.codes, np.nan), index=list(self.items), columns=list(self.annotators)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassProbabilities:
+    """Probabilities of classes for items, which a judge states.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Keys of the rows, each once.
+    values : array of float, shape (n_items, n_classes)
+        Rows sum to one.
+    classes : tuple of str
+
+    Raises
+    ------
+    ValueError
+        If a key stands twice, the shape does not fit, or a row is no distribution.
+    """
+
+    items: tuple[str, ...]
+    values: np.ndarray
+    classes: tuple[str, ...] = LABELS
+
+    def __post_init__(self):
+        object.__setattr__(self, "items", tuple(self.items))
+        object.__setattr__(self, "classes", tuple(self.classes))
+        object.__setattr__(self, "values", np.asarray(self.values, float))
+        checked_keys(self.items, "items")
+        checked_keys(self.classes, "classes")
+        if self.values.shape != (len(self.items), len(self.classes)):
+            raise ValueError(
+                f"probabilities of shape {self.values.shape} for {len(self.items)} items "
+                f"and {len(self.classes)} classes"
+            )
+        fine = np.isfinite(self.values).all(1) & (self.values >= 0).all(1)
+        fine &= np.abs(self.values.sum(1) - 1) <= 1e-3
+        if not fine.all():
+            raise ValueError(f"{self.items[int(np.argmin(fine))]}: the probabilities are no distribution")
+
+    def at(self, items):
+        """The probabilities of some items, in their order.
+
+        Raises
+        ------
+        KeyError
+            Names the first item there is not.
+        """
+        return ClassProbabilities(items, self.values[positions(items, self.items, "item")], self.classes)
+
+    def only(self, classes):
+        """The probabilities given that it is one of some classes, in their order."""
+        values = self.values[:, positions(classes, self.classes, "class")]
+        return ClassProbabilities(self.items, values / values.sum(1, keepdims=True), tuple(classes))
+
+
+def checked_keys(names, kind):
+    """Names as they are, each once.
+
+    Raises
+    ------
+    ValueError
+        Names the first that stands twice.
+    """
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{kind}: {name!r} stands twice")
+        seen.add(name)
+    return names
+
+
+def positions(wanted, names, kind):
+    """Where some names stand among others.
+
+    Raises
+    ------
+    KeyError
+        Names the first that is not there.
+    """
+    places = {name: place for place, name in enumerate(names)}
+    if missing := [name for name in wanted if name not in places]:
+        raise KeyError(f"no {kind} is called {missing[0]!r}")
+    return [places[name] for name in wanted]
+
+
+def votes_from_long(rows, classes=LABELS):
+    """Votes from single ones.
+
+    Parameters
+    ----------
+    rows : iterable of (item, annotator, label, cluster)
+        In any order.
+    classes : sequence of str
+
+    Returns
+    -------
+    votes : Votes
+        Items and annotators in the order of their first votes; of an annotator's votes on one item the first.
+    repeats : list of (item, annotator, first label, later label)
+        The votes that are not in it: people who met an item twice, from which one sees how steady they are.
+
+    Raises
+    ------
+    ValueError
+        If a label is no class, or an item has two clusters.
+
+    Examples
+    --------
+    >>> votes, repeats = votes_from_long([("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("i", "ann", "B", "p")])
+    >>> votes.codes.tolist(), repeats
+    ([[0, 1]], [('i', 'ann', 'A', 'B')])
+    """
+    first, clusters, repeats = {}, {}, []
+    for item, annotator, label, cluster in rows:
+        if label not in classes:
+            raise ValueError(f"{item}: {annotator} voted {label!r}, which is none of {', '.join(classes)}")
+        if clusters.setdefault(item, cluster) != cluster:
+            raise ValueError(f"{item}: belongs to {clusters[item]!r} and to {cluster!r}")
+        if (item, annotator) in first:
+            repeats.append((item, annotator, first[item, annotator], label))
+        else:
+            first[item, annotator] = label
+    annotators = list(dict.fromkeys(annotator for _, annotator in first))
+    rows_at = {item: place for place, item in enumerate(clusters)}
+    columns_at = {annotator: place for place, annotator in enumerate(annotators)}
+    codes = np.full((len(clusters), len(annotators)), NO_VOTE)
+    for (item, annotator), label in first.items():
+        codes[rows_at[item], columns_at[annotator]] = classes.index(label)
+    return Votes(tuple(clusters), tuple(annotators), codes, tuple(classes), tuple(clusters.values())), repeats
+
+
+def matchup_of(pair):
+    """The key of what a pair compares, whichever side its models stand on, and whether its sides are turned for that.
+
+    Returns
+    -------
+    key : str
+        ``question:model:model:turn``, models in the order of their names; the item's id where models are not named.
+    turned : bool
+        Whether a vote for the pair's A is one for the second model of the key.
+    """
+    if pair.model_a is None or pair.model_b is None:
+        return pair.item_id, False
+    first, second = sorted((pair.model_a, pair.model_b))
+    return f"{pair.cluster}:{first}:{second}:{len(pair.turns) + 1}", pair.model_a > pair.model_b
+
+
+def matchup_votes(pairs, turn=None):
+    """The votes on pairs in canonical order: the same two models shown either way are one item.
+
+    Parameters
+    ----------
+    pairs : list of PreferencePair
+        With votes; A of an item is the model whose name comes first.
+    turn : {None, 1, 2}
+
+    Returns
+    -------
+    votes, repeats
+        As `votes_from_long`. A second vote that the loader kept as ``judge#2`` is that annotator's again.
+
+    Notes
+    -----
+    Only for sets in which two models meet once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
+    """
+    rows = []
+    for pair in pairs:
+        if turn in (None, len(pair.turns) + 1):
+            key, turned = matchup_of(pair)
+            for who, label in pair.votes.items():
+                rows.append((key, who.split("#")[0], SWAPPED[label] if turned else label, pair.cluster))
+    return votes_from_long(rows)
+
+
+def votes_of_pairs(pairs):
+    """The votes on pairs by item id, sides as the set has them; raises where an annotator voted twice on one."""
+    votes, repeats = votes_from_long(
+        (pair.item_id, who, label, pair.cluster) for pair in pairs for who, label in pair.votes.items()
+    )
+    if repeats:
+        item, who, *_ = repeats[0]
+        raise ValueError(f"{item}: {who} voted twice; use matchup_votes")
+    return votes
