@@ -125,8 +125,6 @@ def test_stated_probabilities_of_a_match_turn_with_its_models(tmp_path):
     pairs = [pair("x", "gpt-4", "alpaca", {"ann": "A"}), pair("y", "alpaca", "gpt-4", {"ann": "B"})]
     store = VerdictStore(tmp_path / "v.sqlite")
     verdicts = run_judge(load_judge("baseline/features"), pairs[:1], store, progress=False)
-        load_judge("baseline/features"), [pairs[0]], VerdictStore(tmp_path / "v.sqlite"), progress=False
-    )
     straight = stated_probabilities(verdicts, [pairs[0]]).values[0]
     turned = stated_probabilities(verdicts, [pairs[0]], matchups=True)
     assert turned.items == ("81:alpaca:gpt-4:1",)
