@@ -83,6 +83,25 @@ def sigmoid(values):
     return np.exp(-np.logaddexp(0, -np.asarray(values, float)))
 
 
+def mixture(outcomes, to_a, to_b):
+    """Outcomes of which a share is decided otherwise: ``(1 - to_a - to_b) * outcomes + (to_a, to_b, 0)``.
+
+    Parameters
+    ----------
+    outcomes : array, shape (n, 3)
+        Probabilities of A, B and tie.
+    to_a, to_b : array, shape (n,)
+        Probability that A, and that B, wins whatever the outcomes say.
+
+    Returns
+    -------
+    array, shape (n, 3)
+        Rows sum to one.
+    """
+    other = np.stack([to_a, to_b, np.zeros_like(to_a)], axis=-1)
+    return (1 - to_a - to_b)[..., None] * np.asarray(outcomes, float) + other
+
+
 def gated(outcomes, relevance_a, relevance_b, likeness, parts):
     """Probabilities of A, B and tie behind the gate.
 
@@ -110,5 +129,4 @@ def gated(outcomes, relevance_a, relevance_b, likeness, parts):
     difference = np.asarray(relevance_a, float) - np.asarray(relevance_b, float)
     off = sigmoid(gate_features(relevance_a, relevance_b, likeness) @ np.asarray(parts["weight"]) + parts["bias"])
     side = sigmoid(parts["slope"] * difference)
-    other = np.stack([side, 1 - side, np.zeros_like(side)], axis=-1)
-    return (1 - off)[..., None] * np.asarray(outcomes, float) + off[..., None] * other
+    return mixture(outcomes, off * side, off * (1 - side))

@@ -10,7 +10,7 @@ does nothing else.
 
 import numpy as np
 
-from judgekit.gate import sigmoid
+from judgekit.gate import mixture, sigmoid
 
 END = 40  # tokens read of either end
 PARTS = ("features", "head", "tail")
@@ -57,6 +57,4 @@ def against_tampering(outcomes, odds_a, odds_b):
     [[0.8, 0.1, 0.1]]
     """
     a, b = sigmoid(odds_a), sigmoid(odds_b)
-    only_a, only_b = a * (1 - b), b * (1 - a)
-    other = np.stack([only_b, only_a, np.zeros_like(a)], axis=-1)
-    return (1 - only_a - only_b)[..., None] * np.asarray(outcomes, float) + other
+    return mixture(outcomes, b * (1 - a), a * (1 - b))

@@ -89,14 +89,3 @@ def expected_credit(verdict):
     if verdict is None or verdict.p_a is None:
         return np.nan
     return verdict.p_a + (verdict.p_tie or 0.0) / 2
-
-
-def label_of_credit(credit):
-    """The label that a credit stands for: 1 is A, 0 is B, one half a tie.
-
-    Raises
-    ------
-    KeyError
-        If it is none of the three.
-    """
-    return {value: label for label, value in CREDIT.items()}[credit]
