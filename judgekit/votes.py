@@ -181,6 +181,34 @@ class ClassProbabilities:
         return ClassProbabilities(self.items, values / values.sum(1, keepdims=True), tuple(classes))
 
 
+def aligned(votes, probabilities):
+    """A judge's probabilities for the rows of some votes.
+
+    Parameters
+    ----------
+    votes : Votes
+    probabilities : ClassProbabilities
+        Of the same items in the same order, and the same classes: `ClassProbabilities.at` puts them so by key.
+
+    Returns
+    -------
+    array of float, shape (n_items, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If an item or a class differs, naming the first row that does; there is no way around it.
+    """
+    if votes.classes != probabilities.classes:
+        raise ValueError(f"votes are on {votes.classes}, probabilities on {probabilities.classes}")
+    if len(votes.items) != len(probabilities.items):
+        raise ValueError(f"votes on {len(votes.items)} items, probabilities of {len(probabilities.items)}")
+    for row, (voted, stated) in enumerate(zip(votes.items, probabilities.items, strict=True)):
+        if voted != stated:
+            raise ValueError(f"row {row}: votes on {voted!r} beside probabilities of {stated!r}")
+    return probabilities.values
+
+
 def checked_keys(names, kind):
     """Names as they are, each once.
 

@@ -13,6 +13,7 @@ from judgekit.votes import (
     TIE_FREE,
     ClassProbabilities,
     Votes,
+    aligned,
     matchup_of,
     matchup_votes,
     votes_from_long,
@@ -101,6 +102,20 @@ def test_probabilities_are_found_by_key():
     assert np.allclose(stated.only(TIE_FREE).values, [[5 / 7, 2 / 7], [0, 1]])
     with pytest.raises(KeyError, match="no item is called 'k'"):
         stated.at(["k"])
+
+
+def test_probabilities_of_other_rows_are_refused():
+    votes, _ = votes_from_long(ROWS)
+    stated = ClassProbabilities(("i", "j"), [[0.5, 0.2, 0.3], [0, 1, 0]])
+    assert aligned(votes, stated).tolist() == stated.values.tolist()
+    with pytest.raises(ValueError, match="row 0: votes on 'i' beside probabilities of 'j'"):
+        aligned(votes, stated.at(["j", "i"]))
+    with pytest.raises(ValueError, match="votes on 2 items, probabilities of 1"):
+        aligned(votes, stated.at(["i"]))
+    with pytest.raises(ValueError, match="votes are on"):
+        aligned(votes, stated.only(TIE_FREE))
+    with pytest.raises(AttributeError):
+        aligned(votes, stated.values)
 
 
 @pytest.mark.parametrize("values", [[[0.5, 0.2, 0.2]], [[1.5, -0.5, 0]], [[np.nan, 0.5, 0.5]], [[1, 0]]])
