@@ -19,16 +19,14 @@ from judgekit.tamper_gate import END, PARTS, against_tampering, tamper_odds
 from judgekit.tampering import HELD_OUT, TRAINABLE, tampered
 from judgekit.training.defence import (
     Setting,
-    attacked_pairs,
     choose_setting,
     compare_settings,
-    defence_data,
     fit_setting,
     ladder,
-    rows_of,
     save_defended,
     unseen_success,
 )
+from judgekit.training.defence_tables import attacked_pairs, defence_data, rows_of
 from judgekit.training.material import make_material
 
 BASE = PRETRAINED / "minilm"

@@ -3,7 +3,7 @@
 Two parts learn from attacked pairs (`judgekit.tampering`, wordings for training): the preference part is fitted again
 with a share of pairs whose worse response was tampered with, and a gate (`judgekit.tamper_gate`) learns to tell
 tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
-test.
+test. The pairs come as `judgekit.training.defence_tables` makes them.
 """
 
 import json
@@ -12,19 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from judgekit.davidson import outcome_probabilities
 from judgekit.judges.encoder import DEFENDED, FORMAT
-from judgekit.judges.features import scores_of, standardise
-from judgekit.tamper_gate import END, PARTS, against_tampering, tamper_odds
-from judgekit.tampering import TRAINABLE, tampered
-from judgekit.training.bank import Embedder
-from judgekit.training.constructed import KINDS
-from judgekit.training.features import FeatureTable, feature_table, fit_features, rounded_parts
+from judgekit.tamper_gate import PARTS
+from judgekit.training.features import FeatureTable, fit_features, rounded_parts
 from judgekit.training.files import write_json
-from judgekit.training.gate import ALWAYS_OPEN, standard_error
-from judgekit.training.tables import PairTable, Reader
-from judgekit.training.targets import source_weights
+from judgekit.training.gate import standard_error
 
+FIELDS = ("a", "b", "pair", "target", "tied")  # of a FeatureTable
 # Brings standardised features and unit embeddings to like sizes before one penalty is put on both.
 SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}
 PENALTY = 0.03  # scikit-learn's C
@@ -61,99 +55,6 @@ def ladder(shares=(0.05, 0.1, 0.2), priors=(0.02, 0.05, 0.1)):
     return steps + [Setting("both", share, prior) for share in shares for prior in priors]
 
 
-@dataclass(frozen=True)
-class DefenceTable:
-    """Pairs as the parts of a judge see them.
-
-    Attributes
-    ----------
-    features : FeatureTable
-    pairs : PairTable
-    ends_a, ends_b : array, shape (n_pairs, 2, width)
-        Embeddings of the two ends of each response.
-    attacks : list of str
-        What the worse response of each pair was tampered with; empty for pairs as they are.
-    """
-
-    features: FeatureTable
-    pairs: PairTable
-    ends_a: np.ndarray
-    ends_b: np.ndarray
-    attacks: list
-
-    def inputs(self, side, quality):
-        """What the gate reads of one side's responses."""
-        ends, looks = getattr(self, f"ends_{side}"), getattr(self.features, side)
-        looks = standardise(looks, quality["mean"], quality["scale"])
-        return {"features": looks, "head": ends[:, 0], "tail": ends[:, 1]}
-
-    def defended(self, quality, gates, tamper):
-        """Probabilities of A, B and tie, shape (n_pairs, 3).
-
-        Parameters
-        ----------
-        quality : dict
-            The preference part.
-        gates : dict
-            ``relevance`` and ``gate`` of the judge.
-        tamper : dict or None
-            Of `fit_tamper`, with this preference part.
-        """
-        score_a, score_b, log_nu = scores_of(quality, self.features.a, self.features.b, self.features.pair)
-        outcomes = outcome_probabilities(score_a - score_b, log_nu)
-        p = replace(self.pairs, outcomes=outcomes).probabilities(gates)
-        if tamper is None:
-            return p
-        p = against_tampering(p, *(tamper_odds(self.inputs(side, quality), tamper) for side in "ab"))
-        return p / p.sum(1, keepdims=True)
-
-
-def defence_table(pairs, reader, attacks=None):
-    """The table of some pairs.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    reader : judgekit.training.tables.Reader
-    attacks : list of str, optional
-    """
-    features = feature_table(pairs, reader.tied)
-    ends = reader.embedder.ends([text for pair in pairs for text in pair.responses], END)
-    sides = (np.array([ends[getattr(pair, side)] for pair in pairs]) for side in ("response_a", "response_b"))
-    return DefenceTable(features, reader.table(pairs, features), *sides, attacks or [""] * len(pairs))
-
-
-def attacked_pairs(pairs, per_pair=2, seed=0, kinds=TRAINABLE):
-    """Decided pairs whose worse response was tampered with, in wordings for training.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        Ties, and pairs whose worse response is empty, are left out.
-    per_pair : int
-        Attacks on each, drawn without replacement.
-    seed : int
-    kinds : sequence of str
-        Edits to draw from; none that is held out.
-
-    Returns
-    -------
-    pairs : list of PreferencePair
-        Labels as they were.
-    attacks : list of str
-    """
-    rng, made, attacks = np.random.default_rng(seed), [], []
-    for pair in pairs:
-        worse = {"A": "response_b", "B": "response_a"}.get(pair.label)
-        if worse is None or not getattr(pair, worse).strip():
-            continue
-        for name in rng.choice(kinds, size=min(per_pair, len(kinds)), replace=False):
-            text = tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)
-            made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **{worse: text}))
-            attacks.append(str(name))
-    return made, attacks
-
-
 def refit(features, weight, attacked, share, l2=0.01):
     """The preference part, fitted with a share of attacked pairs.
 
@@ -174,9 +75,6 @@ def refit(features, weight, attacked, share, l2=0.01):
     table = FeatureTable(*(np.concatenate([getattr(part, name) for part in (features, untied)]) for name in FIELDS))
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(n, share / n)])
     return fit_features(table, weight=rows, l2=l2)
-
-
-FIELDS = ("a", "b", "pair", "target", "tied")
 
 
 def fit_tamper(natural, attacked, quality, prior, parts=PARTS):
@@ -213,117 +111,6 @@ def fit_tamper(natural, attacked, quality, prior, parts=PARTS):
     pieces = np.split(model.coef_[0], widths[:-1])
     found = {name: (SCALES[name] * piece).tolist() for name, piece in zip(parts, pieces, strict=True)}
     return found | {"bias": float(model.intercept_[0] + np.log(prior / (1 - prior)))}
-
-
-@dataclass(frozen=True)
-class DefenceData:
-    """What a defence is fitted and chosen on.
-
-    Attributes
-    ----------
-    features, weight
-        Of the judge's training pairs, as `refit` takes them.
-    natural, attacked : DefenceTable
-        Training pairs, and the same ones attacked.
-    validation : dict of str to DefenceTable
-        Ordinary validation pairs by set.
-    assault : DefenceTable
-        Validation pairs, attacked; ``unattacked`` are the same pairs as they were.
-    unattacked : DefenceTable
-    quality, gates : dict
-        Of the judge that is defended.
-    """
-
-    features: FeatureTable
-    weight: np.ndarray
-    natural: DefenceTable
-    attacked: DefenceTable
-    validation: dict
-    assault: DefenceTable
-    unattacked: DefenceTable
-    quality: dict
-    gates: dict
-
-    def without(self, kind):
-        """The data with training pairs attacked in this way left out."""
-        kept = np.array([name != kind for name in self.attacked.attacks])
-        return replace(self, attacked=rows_of(self.attacked, kept))
-
-
-def reader_of_judge(judge, tied):
-    """What makes the tables of a trained encoder judge.
-
-    Parameters
-    ----------
-    judge : judgekit.judges.encoder.EncoderJudge
-    tied : set of str
-        Sets whose annotators could say tie.
-    """
-    limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
-    return Reader(judge.surface.parts, Embedder(judge.encoder, judge.bf16), judge.others, tied, *limits)
-
-
-def defence_data(judge, material, n_pairs=3000, per_pair=2, n_validation=400, seed=0):
-    """The data of a defence.
-
-    Parameters
-    ----------
-    judge : judgekit.judges.encoder.EncoderJudge
-        The one that is defended.
-    material : judgekit.training.material.Material
-        What it was trained on and chosen by.
-    n_pairs : int
-        Training pairs that are attacked, drawn by the shares of the mixture.
-    per_pair : int
-        Attacks on each.
-    n_validation : int
-        Validation pairs of each set that are attacked, at most.
-    seed : int
-
-    Returns
-    -------
-    DefenceData
-    """
-    reader, rng = reader_of_judge(judge, material.tied), np.random.default_rng(seed)
-    weight = source_weights(material.train, material.shares)
-    usable = np.array([p.label in ("A", "B") and p.benchmark not in KINDS for p in material.train])
-    chances = weight * usable / (weight * usable).sum()
-    size = min(n_pairs, int(usable.sum()))
-    drawn = [material.train[i] for i in rng.choice(len(weight), size=size, replace=False, p=chances)]
-    held_out = [pair for pairs in material.validation.values() for pair in pairs[:n_validation]]
-    assault, kinds = attacked_pairs(held_out, per_pair, seed + 1)
-    originals = {pair.item_id: pair for pair in held_out}
-    before = [originals[pair.item_id.rpartition("+")[0]] for pair in assault]
-    attacked = attacked_pairs(drawn, per_pair, seed)
-    config = judge.config
-    gates = {"relevance": config["relevance"], "gate": config["gate"]} if config["gate"] else ALWAYS_OPEN
-    return DefenceData(
-        features=material.features,
-        weight=weight,
-        natural=defence_table(drawn, reader),
-        attacked=defence_table(attacked[0], reader, attacked[1]),
-        validation={name: defence_table(pairs, reader) for name, pairs in material.validation.items()},
-        assault=defence_table(assault, reader, kinds),
-        unattacked=defence_table(before, reader),
-        quality=judge.surface.parts,
-        gates=gates,
-    )
-
-
-def rows_of(table, kept):
-    """Some rows of a table."""
-    indices = np.flatnonzero(kept)
-    pairs = {
-        name: [value[i] for i in indices] if isinstance(value, list) else value[indices]
-        for name, value in vars(table.pairs).items()
-    }
-    return DefenceTable(
-        table.features.of(indices),
-        PairTable(**pairs),
-        table.ends_a[indices],
-        table.ends_b[indices],
-        [table.attacks[i] for i in indices],
-    )
 
 
 def fit_setting(setting, data):
