@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgekit.benchmarks import outputs
-from judgekit.bias.both_orders import both_orders, verdicts_of_marks, verdicts_of_probabilities
+from judgekit.bias.both_orders import both_orders, verdicts_of_marks
 from judgekit.bias.judged import judged_table
 from judgekit.bias.margin import flips, leanings, margin_slope, margin_table, others_margin, people_margin
 from judgekit.bias.planted import PlantedBias, PlantedJudge
@@ -175,18 +175,14 @@ def test_where_no_tie_is_allowed_joining_gains_nothing():
 
 def test_probabilities_are_averaged_before_the_verdict():
     pairs = [pair(0, "A"), pair(1, "B")]
-    given, exchanged = [[0.9, 0.1, 0], [0.6, 0.4, 0]], [[0.6, 0.4, 0], [0.9, 0.1, 0]]
-    verdicts = verdicts_of_probabilities("p", pairs, given, exchanged)
-    assert [(v.order, v.verdict, v.p_a) for v in verdicts] == [
-        ("ab", "A", 0.9),
-        ("ab", "A", 0.6),
-        ("ba", "B", 0.4),
-        ("ba", "B", 0.1),
+    stated = {"ab": ([0.9, 0.1, 0], [0.6, 0.4, 0]), "ba": ([0.4, 0.6, 0], [0.1, 0.9, 0])}
+    verdicts = [
+        Verdict(pair.item_id, "p", order, "A" if p[0] > p[1] else "B", *p)
+        for order, rows in stated.items()
+        for pair, p in zip(pairs, rows, strict=True)
     ]
     found = repair_numbers(repair_table(verdicts, pairs, "autoj"), 50)
     assert found["averaged"].value == 1 and found["joined"].value == 0 and found["gain_averaged"].value == 0.5
-    equal = verdicts_of_probabilities("p", pairs[:1], [[0.4, 0.4, 0.2]], [[0.2, 0.2, 0.6]])
-    assert [verdict.verdict for verdict in equal] == ["tie", "tie"]
 
 
 # ---------------------------------------------------------------- where verdicts come from

@@ -1,9 +1,7 @@
-"""Verdicts in both orders, from wherever they are: asked, stored, given as probabilities, or as marks."""
-
-import numpy as np
+"""Verdicts in both orders, from wherever they are: asked, stored, or given as marks."""
 
 from judgekit.benchmarks.outputs import published_verdicts
-from judgekit.records import LABELS, ORDERS, Verdict
+from judgekit.records import ORDERS
 from judgekit.scoring import pairs_judged_by, run_judge, verdicts_from_scores
 
 
@@ -33,28 +31,6 @@ def both_orders(judge, pairs, store, progress=False):
     if not pairs:
         raise ValueError(f"{judge.name}: no pair was judged in both orders")
     return pairs, run_judge(judge, pairs, store, progress=progress)
-
-
-def verdicts_of_probabilities(judge, pairs, given, exchanged):
-    """Verdicts of a judge that says probabilities: the most probable one; equal ones of A and B are a tie.
-
-    Parameters
-    ----------
-    judge : str
-    pairs : list of PreferencePair
-    given, exchanged : array of float, shape (n_pairs, 3)
-        Probabilities of first, second and tie, for the pairs as they stand and with their responses exchanged.
-
-    Returns
-    -------
-    list of Verdict
-    """
-    found = []
-    for order, told in (("ab", np.asarray(given)), ("ba", np.asarray(exchanged)[:, [1, 0, 2]])):
-        for pair, p in zip(pairs, told, strict=True):
-            said = "tie" if p[0] == p[1] else LABELS[int(np.argmax(p))]
-            found.append(Verdict(pair.item_id, judge, order, said, *map(float, p)))
-    return found
 
 
 def verdicts_of_marks(model, pairs):
