@@ -35,7 +35,7 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
 
 notebooks: $(READY)
-	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES)
+	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 
 pdf: latex $(READY) ## compile the report and the slides from the results that are there
 	@$(BIN)/python -m judgekit.latex --run $(QUOTED)

@@ -1,41 +1,52 @@
-# One rule per notebook, made from notebooks/notebooks.yaml. Run it through the Makefile, or by hand:
+# One rule per job, made from notebooks/notebooks.yaml and params/<run>. Run it through the Makefile, or by hand:
 #   snakemake --cores 2 --config run=laptop
 import shlex
 import sys
 
-from judgekit.workflow import code_files, notebook_list, notebook_path, parameter_file, read_parameters
+from judgekit.workflow import (
+    code_files,
+    jobs_of,
+    notebook_list,
+    notebook_of,
+    notebook_path,
+    parameter_file,
+    read_parameters,
+    resources_of,
+)
 
 RUN = config.get("run", "sample")
-NOTEBOOKS = {name: entry for name, entry in notebook_list().items() if parameter_file(RUN, name)}
-for name in NOTEBOOKS:
-    read_parameters(RUN, name)  # a misspelt parameter fails here, before anything starts
+JOBS = jobs_of(RUN)
+NOTEBOOKS = notebook_list()
+RESOURCES = resources_of(RUN)
+for job in JOBS:
+    read_parameters(RUN, job)  # a misspelt parameter fails here, before anything starts
 
 
-def executed(name):
-    return f"outputs/{RUN}/executed/{name}.ipynb"
+def executed(job):
+    return f"outputs/{RUN}/executed/{job}.ipynb"
 
 
 rule all:
     input:
-        [executed(name) for name in NOTEBOOKS],
+        [executed(job) for job in JOBS],
 
 
-for name, entry in NOTEBOOKS.items():
+for job, before in JOBS.items():
 
     rule:
         name:
-            name
+            job
         input:
-            notebook=str(notebook_path(name)),
-            parameters=str(parameter_file(RUN, name)),
-            before=[executed(other) for other in entry["after"] if other in NOTEBOOKS],
-            code=[str(path) for path in code_files(name)],
+            notebook=str(notebook_path(job)),
+            parameters=str(parameter_file(RUN, job)),
+            before=[executed(other) for other in before],
+            code=[str(path) for path in code_files(job)],
         output:
-            executed(name),
-        threads: entry["threads"]
+            executed(job),
+        threads: NOTEBOOKS[notebook_of(job)]["threads"]
         resources:
-            **entry["resources"],
+            **(NOTEBOOKS[notebook_of(job)]["resources"] | RESOURCES.get(job, {})),
         params:
-            name=name,
+            job=job,
         shell:
-            f"{shlex.quote(sys.executable)} -m judgekit.workflow run {{params.name}} {RUN}"
+            f"{shlex.quote(sys.executable)} -m judgekit.workflow run {{params.job}} {RUN}"

@@ -13,6 +13,8 @@ import yaml
 from judgekit.paths import PACKAGE, project_root, run_folder
 
 LIST = "notebooks.yaml"
+RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
+PROFILES = ("slurm",)
 
 
 class WorkflowError(Exception):
@@ -46,13 +48,71 @@ def notebook_list():
     return known
 
 
-def notebook_path(name):
-    """The source of a notebook."""
-    return project_root() / "notebooks" / f"{name}.ipynb"
+def notebook_of(job):
+    """The notebook that a job runs: ``21_train-large`` is the variant ``large`` of ``21_train``."""
+    return job.partition("-")[0]
+
+
+def notebook_path(job):
+    """The source of a job's notebook."""
+    return project_root() / "notebooks" / f"{notebook_of(job)}.ipynb"
+
+
+def jobs_of(run):
+    """What a run executes: each notebook that it has parameters for, once for every file of parameters.
+
+    Returns
+    -------
+    dict of str to list of str
+        Job to the jobs it comes after, in the order of the list; a notebook's variants in the order of their names.
+
+    Raises
+    ------
+    WorkflowError
+        If there is no such run.
+    """
+    if run not in runs():
+        raise WorkflowError(f"no run is called {run!r}; params/ has {', '.join(runs())}")
+    files = sorted(path.stem for path in (project_root() / "params" / run).glob("*.yaml") if path.name != RESOURCES)
+    known = notebook_list()
+    if strange := [job for job in files if notebook_of(job) not in known]:
+        raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
+    by_notebook = {name: [job for job in files if notebook_of(job) == name] for name in known}
+    return {
+        job: [before for other in entry["after"] for before in by_notebook[other]]
+        for name, entry in known.items()
+        for job in by_notebook[name]
+    }
+
+
+def resources_of(run):
+    """What the jobs of a run ask a cluster for, from its ``resources.yaml``; nothing where there is no such file.
+
+    Returns
+    -------
+    dict of str to dict
+        Job to resources in Snakemake's words: ``gpu`` (how many), ``mem_mb``, ``runtime`` (minutes), ...
+
+    Raises
+    ------
+    WorkflowError
+        If it names a job that the run does not have, or a resource that is neither a number nor a word.
+    """
+    path = project_root() / "params" / run / RESOURCES
+    if not path.is_file():
+        return {}
+    where = f"params/{run}/{RESOURCES}"
+    found = yaml_mapping(path, where)
+    for job, wanted in found.items():
+        if job not in jobs_of(run):
+            raise WorkflowError(f"{where}: the run has no job {job!r}; it has {', '.join(jobs_of(run))}")
+        if not isinstance(wanted, dict) or not all(isinstance(value, int | str) for value in wanted.values()):
+            raise WorkflowError(f"{where}: {job}: expected 'resource: number' lines")
+    return found
 
 
 def parameter_file(run, name):
-    """The file with a notebook's parameters in a run, or None when the run has none for it.
+    """The file with a job's parameters in a run, or None when the run has none for it.
 
     Raises
     ------
@@ -90,7 +150,7 @@ def known_parameters(path):
 
 
 def read_parameters(run, name):
-    """A notebook's parameters in a run, with every name checked against the notebook.
+    """A job's parameters in a run, with every name checked against the notebook.
 
     Papermill itself only warns of an unknown name and runs with the default.
 
@@ -102,12 +162,7 @@ def read_parameters(run, name):
     path = parameter_file(run, name)
     if path is None:
         raise WorkflowError(f"params/{run}/{name}.yaml does not exist; the runs are {', '.join(runs())}")
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as broken:
-        raise WorkflowError(f"params/{run}/{name}.yaml is not YAML: {broken}") from None
-    if not isinstance(given, dict):
-        raise WorkflowError(f"params/{run}/{name}.yaml: expected 'name: value' lines")
+    given = yaml_mapping(path, f"params/{run}/{name}.yaml")
     known = known_parameters(notebook_path(name))
     if unknown := sorted(set(given) - known):
         raise WorkflowError(
@@ -115,6 +170,23 @@ def read_parameters(run, name):
         )
     if given.get("run") != run:
         raise WorkflowError(f"params/{run}/{name}.yaml: run is {given.get('run')!r}, but the folder says {run!r}")
+    return given
+
+
+def yaml_mapping(path, where):
+    """The names and values of a file.
+
+    Raises
+    ------
+    WorkflowError
+        If it is not YAML, or holds anything else.
+    """
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as broken:
+        raise WorkflowError(f"{where} is not YAML: {broken}") from None
+    if not isinstance(given, dict):
+        raise WorkflowError(f"{where}: expected 'name: value' lines")
     return given
 
 
@@ -160,7 +232,7 @@ def code_files(name):
 
 
 def run_notebook(name, run):
-    """Execute one notebook of a run; the executed copy is kept whether it succeeds or fails.
+    """Execute one job of a run; the executed copy is kept whether it succeeds or fails.
 
     Parameters
     ----------
@@ -208,8 +280,16 @@ def run_notebook(name, run):
     return target
 
 
-def make_run(run, cores):
+def make_run(run, cores, profile=None):
     """Bring every notebook of a run up to date, by Snakemake; returns its exit status.
+
+    Parameters
+    ----------
+    run : str
+    cores : int
+        Of this machine; not read with a profile.
+    profile : str, optional
+        Where the jobs run instead: ``slurm``, or the folder of a Snakemake profile of one's own.
 
     Raises
     ------
@@ -219,18 +299,22 @@ def make_run(run, cores):
     Notes
     -----
     Snakemake's own lock survives a killed process and then has to be removed by hand. The lock here is the
-    operating system's: it goes with its process.
+    operating system's: it goes with its process. Jobs on GPUs take turns on one machine.
     """
-    for name in notebook_list():
-        if parameter_file(run, name):
-            read_parameters(run, name)
+    for job in jobs_of(run):
+        read_parameters(run, job)
+    resources_of(run)
     with open(run_folder(run) / ".lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkflowError(f"run {run} is being made by another process") from None
-        command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--config", f"run={run}", "--nolock"]
-        command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "all"]
+        where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
+        if profile:  # a failed job tells its reason in a log whose name only Snakemake knows
+            folder = str(project_root() / "profiles" / profile) if profile in PROFILES else profile
+            where = ["--profile", folder, "--quiet", "host"]
+        command = [sys.executable, "-m", "snakemake", *where, "--config", f"run={run}", "--nolock"]
+        command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
         return subprocess.run(command, cwd=project_root()).returncode
 
 
@@ -244,10 +328,11 @@ def main(arguments=None):
     every = commands.add_parser("make", help="bring every notebook of a run up to date")
     every.add_argument("run")
     every.add_argument("--cores", type=int, default=1)
+    every.add_argument("--profile", help="slurm, or the folder of a Snakemake profile")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "make":
-            return make_run(chosen.run, chosen.cores)
+            return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
     except WorkflowError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -16,19 +16,22 @@ from judgekit.workflow import (
     WorkflowError,
     code_files,
     imported_modules,
+    jobs_of,
     known_parameters,
     main,
     make_run,
     module_files,
     notebook_list,
+    notebook_of,
     parameter_file,
     read_parameters,
+    resources_of,
     run_notebook,
     runs,
 )
 
 ROOT = paths.project_root()
-CHAIN = [(run, name) for run in runs() for name in notebook_list() if parameter_file(run, name)]
+CHAIN = [(run, job) for run in runs() for job in jobs_of(run)]
 
 
 def write_notebook(folder, name, *cells, tags=("parameters",)):
@@ -76,7 +79,7 @@ def test_every_run_of_the_repository_has_valid_parameters():
 
 def test_a_parameter_file_belongs_to_a_notebook():
     for path in (ROOT / "params").glob("*/*.yaml"):
-        assert path.stem.partition("-")[0] in notebook_list(), path.name
+        assert path.name == "resources.yaml" or notebook_of(path.stem) in notebook_list(), path.name
 
 
 def test_a_parameter_file_holds_only_what_differs():
@@ -157,6 +160,41 @@ def test_a_list_is_filled_with_defaults(project):
         "10_count": {"after": [], "threads": 1, "resources": {}},
         "20_more": {"after": ["10_count"], "threads": 2, "resources": {}},
     }
+
+
+def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
+    (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n30_no:\n")
+    folder = project / "params" / "sample"
+    for name in ("10_count-b", "10_count-a", "20_more"):
+        (folder / f"{name}.yaml").write_text("run: sample\n")
+    (folder / "10_count.yaml").unlink()
+    (folder / "resources.yaml").write_text("10_count-a: {gpu: 1}\n")
+    assert jobs_of("sample") == {"10_count-a": [], "10_count-b": [], "20_more": ["10_count-a", "10_count-b"]}
+    assert list(jobs_of("sample")) == ["10_count-a", "10_count-b", "20_more"]
+    assert resources_of("sample") == {"10_count-a": {"gpu": 1}}
+    assert run_notebook("10_count-a", "sample").name == "10_count-a.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("10_coumt: {gpu: 1}\n", "the run has no job '10_coumt'; it has 10_count"),
+        ("10_count: gpu\n", "10_count: expected 'resource: number' lines"),
+        ("10_count: {gpu: [1]}\n", "10_count: expected 'resource: number' lines"),
+        ("[10_count]\n", "params/sample/resources.yaml: expected 'name: value' lines"),
+    ],
+)
+def test_faulty_resources_are_refused(project, text, words):
+    assert resources_of("sample") == {}
+    (project / "params" / "sample" / "resources.yaml").write_text(text)
+    with pytest.raises(WorkflowError, match=words):
+        make_run("sample", 1)
+
+
+def test_parameters_without_a_notebook_are_refused(project):
+    (project / "params" / "sample" / "10_cuont.yaml").write_text("run: sample\n")
+    with pytest.raises(WorkflowError, match=r"params/sample/10_cuont.yaml: no notebook is called '10_cuont'"):
+        jobs_of("sample")
 
 
 # ---------------------------------------------------------------- dependencies
