@@ -54,6 +54,7 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
 	@$(BIN)/python tests/bench/one_pass_speed.py
 	@$(BIN)/python tests/bench/rating_speed.py
+	@$(BIN)/python tests/bench/cluster.py
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks

@@ -8,6 +8,7 @@ is finished is not repeated.
 import hashlib
 import json
 import math
+import os
 import shutil
 import time
 from pathlib import Path
@@ -105,6 +106,8 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
     RecipeError
         If the base cannot be loaded, or the rows are too few for one step.
     """
+    from accelerate import PartialState
+
     folder = Path(folder)
     model, tokenizer = load_base(recipe)
     train, validation = rows(tokenizer)
@@ -115,7 +118,8 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
     done = finished(folder, key)
     if done:
         return done
-    checkpoints = own_checkpoints(folder, key)
+    with PartialState().main_process_first():  # of several processes that train together, one clears and makes it
+        checkpoints = own_checkpoints(folder, key)
     trainer = make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
     if measured_on:
         trainer.args.eval_on_start = True
@@ -182,7 +186,8 @@ def settings(recipe, checkpoints, n_rows, progress=False):
     """What the three trainers' configurations have in common."""
     import torch
 
-    per_epoch = max(1, math.ceil(n_rows / (recipe.batch_size * recipe.accumulation)))
+    processes = int(os.environ.get("WORLD_SIZE", "1"))  # that train together, a batch each
+    per_epoch = max(1, math.ceil(n_rows / (recipe.batch_size * recipe.accumulation * processes)))
     steps = recipe.steps or math.ceil(recipe.epochs * per_epoch)
     return {
         "output_dir": str(checkpoints),
@@ -213,6 +218,7 @@ def settings(recipe, checkpoints, n_rows, progress=False):
         "disable_tqdm": not progress,
         "dataloader_pin_memory": torch.cuda.is_available(),
         "report_to": "none",
+        "ddp_find_unused_parameters": False,  # every weight that is trained is used in every step
     }
 
 
