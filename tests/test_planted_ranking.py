@@ -65,7 +65,7 @@ def true_rates():
 # ---------------------------------------------------------------- win rates
 
 
-@pytest.mark.parametrize(("n_labelled", "n_other"), [(15, 65), (25, 55), (60, 20), (25, 200)])
+@pytest.mark.parametrize(("n_labelled", "n_other"), [(10, 70), (25, 55), (60, 20), (25, 200)])
 def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     found = ppi.prediction_powered(*rates(n_labelled, n_other))
     assert held(found, true_rates()).min() >= ENOUGH
@@ -93,10 +93,10 @@ def test_questions_taken_as_independent_comparisons_fail():
 
 
 def test_normal_intervals_fail_on_few_questions():
-    """The library's own interval, power tuned on 15 questions and quantile of the normal distribution."""
+    """The library's own interval, power tuned on ten questions and quantile of the normal distribution."""
     from ppi_py import ppi_mean_ci
 
-    people, judge, elsewhere = (part[..., 2] for part in rates(15, 65))
+    people, judge, elsewhere = (part[..., 2] for part in rates(10, 70))
     power = ppi.tuned_power(people, judge, elsewhere)
     low, high = ppi_mean_ci(people, judge, elsewhere, alpha=0.05, lam=power)
     assert ((low <= true_rates()[2]) & (true_rates()[2] <= high)).sum() < ENOUGH
@@ -181,7 +181,7 @@ def test_strengths_hold_the_truth(model):
     assert held_strengths(bt.strengths(tables(60, 20)[0], model), true_strengths(model)).min() >= ENOUGH
 
 
-@pytest.mark.parametrize(("n_labelled", "n_other"), [(15, 65), (60, 20)])
+@pytest.mark.parametrize(("n_labelled", "n_other"), [(10, 70), (20, 60), (60, 20)])
 def test_prediction_powered_strengths_hold_the_truth(n_labelled, n_other):
     found = bt.prediction_powered_strengths(*tables(n_labelled, n_other))
     assert held_strengths(found, true_strengths()).min() >= ENOUGH
@@ -216,3 +216,12 @@ def test_rank_sets_hold_all_ranks_at_once():
         wrong += bool((np.argsort(np.argsort(-one.value)) + 1 == truth).all())
     assert right >= ENOUGH
     assert wrong < ENOUGH, "the order that was found is no set that holds the true one"
+
+
+def test_agreement_of_rankings_holds_the_truth():
+    people, judge = population()
+    truth = float(bt.rank_correlation(true_strengths(), bt.fit(judge.mean(0))[:-1]))
+    people, judge, _ = tables(60, 20)
+    found = [bt.ranking_agreement(people[k], judge[k], 300, k) for k in range(SIMULATIONS)]
+    assert sum(low <= truth + 1e-9 and truth - 1e-9 <= high for _, low, high in found) >= ENOUGH
+    assert sum(abs(value - truth) < 1e-9 for value, *_ in found) < ENOUGH, "the order that was found is no interval"

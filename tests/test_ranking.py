@@ -112,8 +112,8 @@ def test_a_judge_that_knows_nothing_is_ignored_and_bias_cancels():
 
 def test_too_few_questions_and_missing_scores_are_refused():
     people, judge, elsewhere = scores()
-    with pytest.raises(ValueError, match="14 questions"):
-        ppi.prediction_powered(people[:14], judge[:14], elsewhere)
+    with pytest.raises(ValueError, match="9 questions"):
+        ppi.prediction_powered(people[:9], judge[:9], elsewhere)
     with pytest.raises(ValueError, match="without a score"):
         ppi.mean_of(np.where(np.arange(30)[:, None] == 3, np.nan, people))
     with pytest.raises(ValueError, match="sum to 2"):

@@ -7,11 +7,11 @@ itself. Comparisons on one question share its prompt, so a question enters as it
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import expit, ndtri, stdtrit
 
 from judgekit.intervals import LEVEL
 
-SMALLEST = 15  # labelled questions below which no interval is given: on ten, Student's holds skewed rates too rarely
+SMALLEST = 10  # labelled questions below which no interval is given: the tuned power then follows the noise
 
 
 class Estimate(NamedTuple):
@@ -32,6 +32,19 @@ def around(value, error, freedom, power=0.0):
     return Estimate(value, value - half, value + half, np.broadcast_to(power, np.shape(value)))
 
 
+def around_rate(value, error, freedom, power=0.0):
+    """As `around`, on the scale of log odds: rates near 0 or 1 are skewed. Plain where the value is no rate."""
+    inside = (value > 0) & (value < 1)
+    rate = np.where(inside, value, 0.5)
+    odds = around(np.log(rate / (1 - rate)), error / (rate * (1 - rate)), freedom, power)
+    plain = around(value, error, freedom, power)
+    low, high = (
+        np.where(inside, expit(of_odds), of_rate)
+        for of_odds, of_rate in ((odds.low, plain.low), (odds.high, plain.high))
+    )
+    return Estimate(value, low, high, plain.power)
+
+
 def checked(*arrays):
     """Arrays of floats, refused where there are too few labelled questions (the first array's) or a value is NaN."""
     arrays = [np.asarray(array, float) for array in arrays]
@@ -43,7 +56,9 @@ def checked(*arrays):
 
 
 def mean_of(scores):
-    """Mean over questions with Student's interval: people's votes alone, or a judge's as if they were people's.
+    """Mean over questions with Student's interval of the log odds.
+
+    Of people's votes alone, or of a judge's verdicts as if they were people's.
 
     Parameters
     ----------
@@ -55,7 +70,7 @@ def mean_of(scores):
     """
     (scores,) = checked(scores)
     n = len(scores)
-    return around(scores.mean(0), scores.std(0, ddof=1) / np.sqrt(n), n - 1)
+    return around_rate(scores.mean(0), scores.std(0, ddof=1) / np.sqrt(n), n - 1)
 
 
 def prediction_powered(people, judge, elsewhere):
@@ -76,7 +91,7 @@ def prediction_powered(people, judge, elsewhere):
     Raises
     ------
     ValueError
-        For fewer than 15 labelled questions, or a question without a score.
+        For fewer than ten labelled questions, or a question without a score.
 
     Notes
     -----
@@ -86,18 +101,21 @@ def prediction_powered(people, judge, elsewhere):
     probabilities near a half must be amplified. And the interval is Student's with two degrees of freedom lost, for
     the mean and for lambda: the normal one holds too rarely on a few dozen questions.
     """
+    people, judge, elsewhere = checked(people, judge, elsewhere)
+    return around_rate(*powered(people, judge, elsewhere)) if len(elsewhere) else mean_of(people)
+
+
+def powered(people, judge, elsewhere):
+    """Value, standard error, degrees of freedom and power of `prediction_powered`."""
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
-    people, judge, elsewhere = checked(people, judge, elsewhere)
-    if not len(elsewhere):
-        return mean_of(people)
     n, shape = len(people), people.shape[1:]
     power = tuned_power(people, judge, elsewhere)
     columns = [array.reshape(len(array), -1) for array in (people, judge, elsewhere)]
     value = np.reshape(ppi_mean_pointestimate(*columns, lam=power.ravel()), shape)
     low, high = (np.reshape(end, shape) for end in ppi_mean_ci(*columns, alpha=1 - LEVEL, lam=power.ravel()))
     error = (high - low) / (2 * ndtri((1 + LEVEL) / 2)) * np.sqrt(n / (n - 2))
-    return around(value, error, n - 2, power)
+    return value, error, n - 2, power
 
 
 def tuned_power(people, judge, elsewhere):
@@ -114,7 +132,7 @@ def stratified(parts):
     Parameters
     ----------
     parts : list of (people, judge, elsewhere, weight)
-        Of every stratum; 15 labelled questions or more in each, weights summing to one.
+        Of every stratum; ten labelled questions or more in each, weights summing to one.
 
     Returns
     -------
@@ -128,18 +146,12 @@ def stratified(parts):
     weights = np.array([weight for *_, weight in parts])
     if abs(weights.sum() - 1) > 1e-6:
         raise ValueError(f"weights of strata sum to {weights.sum():g}")
-    found = [prediction_powered(people, judge, elsewhere) for people, judge, elsewhere, _ in parts]
-    freedoms = np.array([len(people) - 2 for people, *_ in parts])
-    variances = np.stack(
-        [
-            (weight * (one.high - one.low) / 2 / stdtrit(freedom, (1 + LEVEL) / 2)) ** 2
-            for one, weight, freedom in zip(found, weights, freedoms, strict=True)
-        ]
-    )
+    values, errors, freedoms, powers = zip(*(powered(*checked(*three)) for *three, _ in parts), strict=True)
+    variances = np.stack([(weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)])
     variance = variances.sum(0)
-    freedom = variance**2 / np.tensordot(1 / freedoms, variances**2, 1)
-    value, power = (np.tensordot(weights, [getattr(one, name) for one in found], 1) for name in ("value", "power"))
-    return around(value, np.sqrt(variance), freedom, power)
+    freedom = variance**2 / np.tensordot(1 / np.array(freedoms), variances**2, 1)
+    value, power = (np.tensordot(weights, parts, 1) for parts in (values, powers))
+    return around_rate(value, np.sqrt(variance), freedom, power)
 
 
 def rogan_gladen(errors, judged):
@@ -227,7 +239,7 @@ def labels_saved(r, n_labelled, n_all):
     Notes
     -----
     The variance at the best power is ``1 - r^2 (1 - n/N)`` of people's. The t quantile and the tuning are not in it:
-    the widths that `resampled` finds are.
+    the widths that `judgekit.calibration.resampling` finds do hold them.
 
     Examples
     --------
@@ -235,24 +247,3 @@ def labels_saved(r, n_labelled, n_all):
     0.1875
     """
     return np.maximum(r, 0) ** 2 * (1 - n_labelled / n_all)
-
-
-def resampled(estimate, n_labelled, n_all, n_questions, draws=1000, seed=0):
-    """An estimator on samples of questions that are drawn from a set as if it were everything.
-
-    Parameters
-    ----------
-    estimate : callable
-        Maps the positions of labelled and of other questions, arrays of int with shape (n, draws), to an `Estimate`.
-    n_labelled, n_all, n_questions : int
-        Questions labelled, judged (those included), and in the set. Drawn with replacement: without, the interval of
-        nearly all questions would look better than its level.
-    draws, seed : int
-
-    Returns
-    -------
-    Estimate
-        Shape (draws, ...).
-    """
-    positions = np.random.default_rng(seed).integers(n_questions, size=(n_all, draws))
-    return estimate(positions[:n_labelled], positions[n_labelled:])
