@@ -139,6 +139,7 @@ def test_rogan_gladen_holds_the_truth_with_errors_of_the_model_itself_only():
     own = ppi.rogan_gladen(cells[:60], judged[60:])
     assert held(own, share_of_wins()).min() >= ENOUGH
     assert own.power.mean(0) == pytest.approx([0.55, 0.6], abs=0.02)
+    assert held(ppi.youden(cells[:60]), [0.55, 0.6]).min() >= ENOUGH
     pooled = ppi.rogan_gladen(cells.sum(2, keepdims=True)[:60], judged[60:])
     assert held(pooled, share_of_wins()).min() < 800
 
@@ -148,6 +149,16 @@ def test_correlations_hold_the_truth():
     truth = ppi.correlation(people, judge).value
     people, judge, _ = rates(60, 20)
     assert held(ppi.correlation(people, judge), truth).min() >= ENOUGH
+
+
+def test_mean_savings_hold_the_truth():
+    r = ppi.correlation(*map(win_rates, population())).value
+    truth = float(ppi.labels_saved(r, 20, 60).mean())
+    people, judge, _ = rates(60, 20)
+    found = [ppi.mean_saved(people[:, k], judge[:, k], 20) for k in range(SIMULATIONS)]
+    assert sum(one.low <= truth <= one.high for one in found) >= ENOUGH
+    half = np.array([(one.high - one.low) / 2 for one in found]) / np.sqrt(5)  # as if five models were independent
+    assert (np.abs(np.array([one.value for one in found]) - truth) <= half).sum() < ENOUGH
 
 
 def test_labels_saved_are_what_the_widths_say():

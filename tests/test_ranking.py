@@ -138,6 +138,17 @@ def test_correlation_is_pearsons():
     assert ppi.correlation(people, judge).value == pytest.approx(expected)
 
 
+def test_mean_savings_are_those_of_each_model():
+    people, judge, _ = scores()
+    alone = ppi.labels_saved(ppi.correlation(people, judge).value, 10, 30)
+    assert ppi.mean_saved(people, judge, 10).value == pytest.approx(alone.mean())
+    gone = np.where(np.arange(30)[:, None] < [[0, 0, 5]], np.nan, people)
+    kept = ppi.labels_saved(ppi.correlation(people[5:, 2], judge[5:, 2]).value, 10, 25)
+    both = ppi.mean_saved(gone, np.where(np.isnan(gone), np.nan, judge), 10).value
+    shares = np.array([20 / 30, 20 / 30, 15 / 25])
+    assert both == pytest.approx(np.mean([*alone[:2] / shares[:2], kept / shares[2]]) * shares.mean())
+
+
 # ---------------------------------------------------------------- strengths
 
 

@@ -289,7 +289,7 @@ def rank_sets(found, n_draws=20_000, seed=0):
     Notes
     -----
     Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical
-    Society A 183.
+    Society, Series C 69.
     """
     first, second = np.triu_indices(len(found.value), 1)
     rng = np.random.default_rng(seed)

@@ -173,7 +173,8 @@ def rogan_gladen(errors, judged):
     Notes
     -----
     ``(p - a) / (b - a)`` with the judge's share of wins p, its rate of wins b where people see one and a where they
-    do not. Rogan and Gladen (1978), American Journal of Epidemiology 107; interval by linearisation over questions.
+    do not. Rogan and Gladen (1978), American Journal of Epidemiology 107; interval by linearisation over questions,
+    which holds too rarely where J is near zero or a model wins on few questions (GPT-4 on MT-bench's weakest model).
     Pooled errors put the models into the judge's order whatever people say, since the map is one and monotone.
     """
     errors, judged = checked(errors, judged)
@@ -188,6 +189,27 @@ def rogan_gladen(errors, judged):
         of_share = (called - p * items) / items.mean(0)
         variance = (of_rates**2).sum(0) / (n * (n - 1)) + (of_share**2).sum(0) / (others * (others - 1))
         return around(value, np.sqrt(variance) / np.abs(youden), n - 1, youden)
+
+
+def youden(errors):
+    """How much more readily a judge calls a win where people see one: Youden's J.
+
+    Parameters
+    ----------
+    errors : array, shape (n_questions, ..., 4)
+        As `rogan_gladen` reads them.
+
+    Returns
+    -------
+    Estimate
+        In [-1, 1]; 0 for a judge that pays no heed.
+    """
+    (errors,) = checked(errors)
+    n = len(errors)
+    hit, wins, alarm, none = np.moveaxis(errors, -1, 0)
+    b, a = hit.sum(0) / wins.sum(0), alarm.sum(0) / none.sum(0)
+    each = (hit - b * wins) / wins.mean(0) - (alarm - a * none) / none.mean(0)
+    return around(b - a, np.sqrt((each**2).sum(0) / (n * (n - 1))), n - 1)
 
 
 def correlation(people, judge):
@@ -247,3 +269,34 @@ def labels_saved(r, n_labelled, n_all):
     0.1875
     """
     return np.maximum(r, 0) ** 2 * (1 - n_labelled / n_all)
+
+
+def mean_saved(people, judge, n_labelled):
+    """What a judge saves at the best power on average over models, with a 95 % interval.
+
+    Parameters
+    ----------
+    people, judge : array, shape (n_questions, n_models)
+        NaN where a model took part in nothing.
+    n_labelled : int
+
+    Returns
+    -------
+    Estimate
+        A share in [0, 1], as `labels_saved` of each model; interval by leaving out each question in turn, on the scale
+        of Fisher's z of the root mean square correlation.
+    """
+    people, judge = np.asarray(people, float), np.asarray(judge, float)
+    there = np.isfinite(people)
+    if there.sum(0).min() < SMALLEST:
+        raise ValueError(f"a model on {there.sum(0).min()} questions: an interval needs {SMALLEST} or more")
+    n = len(people)
+    x, y = (np.where(there, scores - np.nanmean(scores, 0), 0.0) for scores in (people, judge))
+    parts = np.stack([x, y, x * x, y * y, x * y])
+    left_out = fisher_z((parts.sum(1)[:, None] - parts) / (there.sum(0) - there))
+    overall = fisher_z(parts.sum(1) / there.sum(0))
+    together = [np.arctanh(np.sqrt((np.tanh(z) ** 2).mean(-1))) for z in (left_out, overall)]
+    error = np.sqrt(((together[0] - together[0].mean()) ** 2).sum() * (n - 1) / n)
+    share = float((1 - n_labelled / there.sum(0)).mean())
+    z = around(together[1], error, n - 2)
+    return Estimate(*(share * np.tanh(np.maximum(end, 0)) ** 2 for end in z[:3]), np.zeros(()))

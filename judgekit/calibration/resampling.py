@@ -83,6 +83,36 @@ def with_savings(table):
     return table.assign(effective=effective, saved=1 - table["n"] / effective)
 
 
+def strata_from_few(people, judge, strata, n_labelled, draws=DRAWS, seed=0):
+    """Win rates from a fixed number of labelled questions of each stratum, and what strata save.
+
+    Parameters
+    ----------
+    people, judge : array, shape (n_questions,)
+        Scores of one model.
+    strata : sequence, length n_questions
+    n_labelled : int
+        Of each stratum, 10 or more.
+    draws, seed : int
+
+    Returns
+    -------
+    coverage, saved : float
+        ``saved`` is the share of labels that a power for each stratum saves, set beside one power for all of as many
+        questions.
+    """
+    strata, parts = np.asarray(strata), []
+    for k, name in enumerate(np.unique(strata)):
+        own, said = people[strata == name], judge[strata == name]
+        labelled, others = positions_of(len(own), n_labelled, draws, seed + k)
+        parts.append((own[labelled], said[labelled], said[others], len(own) / len(people)))
+    found = ppi.stratified(parts)
+    labelled, others = positions_of(len(people), n_labelled * len(parts), draws, seed)
+    plain = ppi.prediction_powered(people[labelled], judge[labelled], judge[others])
+    widths = [float((one.high - one.low).mean()) for one in (found, plain)]
+    return float(held(found[1:3], people.mean())), 1 - (widths[0] / widths[1]) ** 2
+
+
 def signs_from_few(people, judge, errors, n_labelled, draws=DRAWS, seed=0):
     """How often two models are put into the wrong order, and how often shares of wins are held, by each method.
 
@@ -101,7 +131,7 @@ def signs_from_few(people, judge, errors, n_labelled, draws=DRAWS, seed=0):
         models or of each) to the share of wrong orders among pairs of models and draws, and to the smallest share of
         draws, over models, in which the interval holds people's value of the whole set.
     """
-    there = np.isfinite(people).all(1) & (errors.sum(-1) > 0).all(1)
+    there = np.isfinite(people).all(1)
     people, judge, errors = people[there], judge[there], errors[there]
     judged = np.stack([errors[..., 0] + errors[..., 2], errors[..., 1] + errors[..., 3]], -1)
     labelled, others = positions_of(len(people), n_labelled, draws, seed)
