@@ -112,7 +112,18 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
+LIGHT = [
+    "",
+    ".attacks",
+    ".benchmarks",
+    ".bias.planted",
+    ".calibration.bradley_terry",
+    ".calibration.ppi",
+    ".corpora",
+    ".rating",
+    ".results",
+    ".scoring",
+]
 LIGHT += [".selection", ".teacher", ".workflow"]
 
 

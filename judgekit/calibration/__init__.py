@@ -1,0 +1,1 @@
+"""What a judge's verdicts are worth beside people's: calibration, and estimates that are made of both."""
