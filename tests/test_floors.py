@@ -26,7 +26,7 @@ FLOORS = [
         "pairfile",
         "votes",
     },
-    {"aspects", "tampering", "tamper_gate"},
+    {"aspects", "tampering", "tamper_gate", "votefile"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
@@ -113,7 +113,7 @@ def modules_loaded_by(code):
 
 
 LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
-LIGHT += [".selection", ".teacher", ".workflow"]
+LIGHT += [".selection", ".teacher", ".workflow", ".labelling", ".votefile"]
 
 
 @pytest.mark.parametrize("module", LIGHT)
