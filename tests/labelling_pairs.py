@@ -6,7 +6,7 @@ HOSTILE = """<script>window.ran = 1</script> <img src=x onerror="window.ran = 1"
 </textarea></pre></div><style>body{display:none}</style><iframe src="{canary}/frame"></iframe>
 
 [click](javascript:window.ran=1) [data](data:text/html,<script>window.ran=1</script>) ![pixel]({canary}/pixel.png)
-<{canary}/auto> <javascript:window.ran=1> {{7*7}} ${7*7} <%= 7*7 %> [vb](vbscript:x) [rel](//evil.example/x)
+<{canary}/auto> <javascript:window.ran=1> {{7+7}} ${7+7} <%= 7+7 %> [vb](vbscript:x) [rel](//evil.example/x)
 
 ```"><script>window.ran=1</script>
 <script>window.ran = 1</script>

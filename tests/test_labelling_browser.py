@@ -17,7 +17,7 @@ import pytest
 from labelling_pairs import calm, hostile
 
 from judgekit.labelling import start
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, Turn
 from judgekit.votefile import read_lines, read_votes
 
 DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
@@ -176,7 +176,7 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(browser, canary, tmp_path
         )
         assert browser.execute_script(f"return document.querySelectorAll({inside!r}).length") == 0
         assert "<script>window.ran = 1</script>" in shown(browser, "question")
-        assert "{{7*7}} ${7*7}" in shown(browser, "question")
+        assert "{{7+7}} ${7+7}" in shown(browser, "question")
         assert browser.execute_script("return getComputedStyle(document.body).display") == "flex"
         asked = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
         assert asked and all(name.startswith(f"http://127.0.0.1:{page.port}/") for name in asked)
@@ -295,18 +295,29 @@ def total(numbers):
 """
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_how_it_looks(browser, tmp_path, width, height):
+@pytest.mark.parametrize(
+    ("width", "height", "scheme"), [(1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light")]
+)
+def test_how_it_looks(browser, tmp_path, width, height, scheme):
+    browser.get_log("browser")  # what the tests before this one had blocked
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
     )
     question = "How do I add up the numbers of a list in Python, and what comes out for an empty one?"
-    pairs = [PreferencePair(f"i{n}", "b", question, CODE, LONG, reference="`sum(numbers)`") for n in range(6)]
+    turns = (Turn("Is Python a snake?", "Also **that**.", "A language, mostly."),) if scheme == "dark" else ()
+    pairs = [
+        PreferencePair(f"i{n}", "b", question, CODE, LONG, reference="`sum(numbers)`", turns=turns) for n in range(6)
+    ]
     with start(pairs, tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for key in "1210":
             press(browser, key)
+        if scheme == "dark":
+            press(browser, "f", moves=False)
         (tmp_path / f"page_{width}.png").write_bytes(browser.get_screenshot_as_png())
         size = "document.documentElement.{0} <= window.{1}"
         assert browser.execute_script("return " + size.format("scrollWidth", "innerWidth"))
@@ -323,3 +334,4 @@ def test_how_it_looks(browser, tmp_path, width, height):
         errors = [entry["message"] for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
         assert not [line for line in errors if "Content Security" in line or "Uncaught" in line]
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

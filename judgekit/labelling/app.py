@@ -128,7 +128,8 @@ class Page:
         """The reply to what was asked for; it is sent after the vote is on disk."""
         try:
             if action == "vote":
-                said = "Stored." if self.desk.vote(annotator, ticket, choice) else "This vote was stored already."
+                new = self.desk.vote(annotator, ticket, choice)
+                said = "Stored: {done} of {of}." if new else "This vote was stored already."
             elif action == "skip":
                 self.desk.skip(annotator, ticket)
                 said = "Skipped: it comes back at the end."
@@ -148,7 +149,7 @@ class Page:
         now = self.desk.now(annotator)
         agreement = now["agreement"]
         found = {
-            "said": said,
+            "said": said.format(**now["progress"]) if status == 200 else said,
             "annotator": annotator,
             "ticket": now["ticket"],
             "pair": None if now["pair"] is None else texts_of(now["pair"]),
