@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from labelling_pairs import calm, hostile
+from labelling_setting import calm, hostile
 from starlette.testclient import TestClient
 
 from judgekit.labelling import (

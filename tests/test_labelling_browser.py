@@ -3,18 +3,14 @@
 import http.server
 import json
 import os
-import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import contextmanager
 from typing import ClassVar
 
 import pytest
-from labelling_pairs import calm, hostile
+from labelling_setting import calm, command, hostile, write_pairs
 
 from judgekit.labelling import start
 from judgekit.records import PreferencePair, Turn
@@ -72,40 +68,9 @@ def press(browser, key, moves=True):
         time.sleep(SEEN)
 
 
-@contextmanager
-def command(path, votes, *more):
-    """``judgekit label`` in a process of its own; yields the process and the links by annotator."""
-    arguments = ["label", path, "--votes", votes, *more]
-    program = "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            links, said = {}, []
-            wanted = more.count("--annotator")
-            while len(links) < wanted:
-                line = process.stderr.readline()
-                said.append(line)
-                assert line, "".join(said)
-                if found := re.search(r"(\S+): (http://127\.0\.0\.1:\d+/a/\S+)", line):
-                    links[found[1]] = found[2]
-            yield process, links
-        finally:
-            process.kill()
-
-
-@pytest.fixture
-def pairs_file(tmp_path):
-    path = tmp_path / "pairs.jsonl"
-    names = ("question", "response_a", "response_b", "reference")
-    rows = [{"id": f"own-{n}"} | {name: getattr(pair, name) for name in names} for n, pair in enumerate(calm())]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.mark.skipif(os.name == "nt", reason="kills as POSIX does")
-def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, pairs_file, tmp_path):
-    votes, filed = tmp_path / "votes.jsonl", {}
+def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path):
+    pairs_file, votes, filed = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / "votes.jsonl", {}
 
     def label(count, keys):
         for key in keys[:count]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judgekit.intervals import coverage, proportion_interval
-from judgekit.labelling import agreement_with_others
+from judgekit.labelling import agreement_with_others, share_right
 from judgekit.results import Number
 from judgekit.votes import Votes
 
@@ -34,12 +34,37 @@ def one_draw_per_meeting(votes):
     return Number(found.value, *proportion_interval(found.value, found.n), n=found.n)
 
 
+def right_in_items(votes):
+    """Where the annotator is of the first other's mind: one draw per item."""
+    return votes.codes[:, 0] == votes.codes[:, 1]
+
+
+def share_of_votes(votes):
+    return share_right(right_in_items(votes), votes.clusters)
+
+
+def one_draw_per_item(votes):
+    """Wrong: items that share a prompt as independent."""
+    right = right_in_items(votes)
+    return Number(right.mean(), *proportion_interval(right.mean(), len(right)), n=len(right))
+
+
 CASES = [(0.5, 20, 1, 0), (0.8, 20, 1, 0), (0.93, 25, 1, 0), (0.7, 30, 4, 4), (0.85, 40, 3, 6)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_interval_holds_what_was_planted(case):
     assert coverage(lambda t: agreement_with_others(t, "ann"), case[0], lambda n: shared_votes(n, *case)) >= 930
+
+
+@pytest.mark.parametrize("case", [*CASES, (0.97, 12, 2, 0)], ids=str)
+def test_the_share_of_right_votes_is_held_too(case):
+    assert coverage(share_of_votes, case[0], lambda n: shared_votes(n, *case)) >= 930
+
+
+@pytest.mark.parametrize("case", CASES[3:], ids=str)
+def test_a_share_that_ignores_prompts_does_not(case):
+    assert coverage(one_draw_per_item, case[0], lambda n: shared_votes(n, *case)) < 930
 
 
 @pytest.mark.parametrize("case", CASES[3:], ids=str)

@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, tell
+from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.output import store_path
 from judgekit.cli.running import loaded_judge, prepare
 from judgekit.pairfile import PairFileError, read_pair_rows
@@ -120,6 +120,9 @@ def judged(rows, judge_name, settings, store, quiet):
     with VerdictStore(store) as kept:
         verdicts = run_judge(judge, pairs, kept, progress=not quiet)
     stating = {verdict.item_id for verdict in verdicts if verdict.p_a is not None}
+    failed = [verdict for verdict in verdicts if verdict.status == "error"]
+    if len(failed) == len(verdicts):
+        raise Stop(BAD_INPUT, f"{judge_name} failed on every pair: {shortened(failed[0].raw or 'no reason given')}")
     if not stating:
         raise Stop(BAD_INPUT, f"{judge_name} states no probabilities: name another judge, or leave --judge out")
     chosen = [pair for pair in pairs if pair.item_id in stating]

@@ -5,10 +5,12 @@ key per vote, every vote on disk before it is confirmed, and safe against what r
 """
 
 from judgekit.labelling.app import create_app
-from judgekit.labelling.company import agreement_with_others
+from judgekit.labelling.company import agreement_with_others, share_right
 from judgekit.labelling.desk import Desk, Stale
 from judgekit.labelling.ordering import fewest_votes_first, smallest_margin_first
+from judgekit.labelling.photograph import photograph
 from judgekit.labelling.server import Labelling, show, start
+from judgekit.labelling.simulated import by_texts, misfiled, panel_votes, published_votes
 from judgekit.labelling.visitor import Refused, Visitor, label_all
 
 __all__ = [
@@ -18,9 +20,15 @@ __all__ = [
     "Stale",
     "Visitor",
     "agreement_with_others",
+    "by_texts",
     "create_app",
     "fewest_votes_first",
     "label_all",
+    "misfiled",
+    "panel_votes",
+    "photograph",
+    "published_votes",
+    "share_right",
     "show",
     "smallest_margin_first",
     "start",

@@ -1,4 +1,4 @@
-"""How often an annotator says what the others say."""
+"""How often an annotator says what the others say, and how often votes are right where the truth is known."""
 
 import numpy as np
 
@@ -44,8 +44,45 @@ def agreement_with_others(votes, annotator):
     meetings, equal = (np.bincount(prompts, weights=each[shared].sum(1)) for each in (met, same))
     if len(meetings) < LEAST_PROMPTS:
         return None
-    low, high = share_interval(equal, meetings)
-    return Number(equal.sum() / meetings.sum(), low, high, n=int(meetings.sum()), spec=".1%")
+    return share_of(equal, meetings)
+
+
+def share_right(right, clusters):
+    """Share of votes (or consensus labels) that are right, one per item.
+
+    Parameters
+    ----------
+    right : array of bool, shape (n_items,)
+    clusters : sequence of str, length n_items
+        The prompt of each item.
+
+    Returns
+    -------
+    judgekit.results.Number
+        In [0, 1], with a 95 % interval as for `agreement_with_others`; n items.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two prompts: nothing says then how far the share is from chance.
+
+    Examples
+    --------
+    >>> number = share_right([True, True, False, True], ["p", "q", "r", "s"])
+    >>> str(number), number.interval
+    ('75.0', '13.1-98.4')
+    """
+    _, prompts = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    hits, counts = np.bincount(prompts, weights=np.asarray(right, float)), np.bincount(prompts).astype(float)
+    if len(counts) < 2:
+        raise ValueError(f"{len(counts)} prompt: an interval needs two or more")
+    return share_of(hits, counts)
+
+
+def share_of(hits, counts):
+    """A share whose hits and counts come by cluster, as a `Number`."""
+    low, high = share_interval(hits, counts)
+    return Number(hits.sum() / counts.sum(), low, high, n=int(counts.sum()), spec=".1%")
 
 
 def share_interval(hits, counts):

@@ -1,4 +1,10 @@
-"""Pairs for the tests of the labelling page: calm ones, and one whose texts would like to run."""
+"""What the tests of the labelling page share: calm pairs, texts that would like to run, the command in a process."""
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
 
 from judgekit.records import PreferencePair, Turn
 
@@ -48,3 +54,33 @@ def calm(number=20):
         )
         for n in range(number)
     ]
+
+
+def write_pairs(path, number=20):
+    """The calm pairs as a user's file; its path."""
+    names = ("question", "response_a", "response_b", "reference")
+    rows = [{"id": f"own-{n}"} | {name: getattr(pair, name) for name in names} for n, pair in enumerate(calm(number))]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@contextmanager
+def command(path, votes, *more):
+    """``judgekit label`` in a process of its own; yields the process and the links by annotator."""
+    arguments = ["label", path, "--votes", votes, *more]
+    program = "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            links, said = {}, []
+            wanted = more.count("--annotator")
+            while len(links) < wanted:
+                line = process.stderr.readline()
+                said.append(line)
+                assert line, "".join(said)
+                if found := re.search(r"(\S+): (http://127\.0\.0\.1:\d+/a/\S+)", line):
+                    links[found[1]] = found[2]
+            yield process, links
+        finally:
+            process.kill()
