@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from labelling_setting import calm
 
-from judgekit.labelling import by_texts, label_all, misfiled, panel_votes, photograph, published_votes, start
+from judgekit.labelling import by_texts, distinct, label_all, misfiled, panel_votes, photograph, published_votes, start
 from judgekit.plots.labelling import plot_page
 from judgekit.records import PreferencePair
 from judgekit.sample import annotators, load_sample
@@ -52,6 +52,7 @@ def test_equal_texts_with_other_votes_are_refused():
     by_texts([one, two.swapped()], {"i": "A", "j": "B"})
     with pytest.raises(ValueError, match="b/j: has the texts of another pair"):
         by_texts([one, two], {"i": "A", "j": "B"})
+    assert distinct([one, two, two.swapped(), PAIRS[0]]) == [one, PAIRS[0]]
 
 
 def test_published_votes_are_complete():

@@ -62,9 +62,9 @@ def test_the_share_of_right_votes_is_held_too(case):
     assert coverage(share_of_votes, case[0], lambda n: shared_votes(n, *case)) >= 930
 
 
-@pytest.mark.parametrize("case", CASES[3:], ids=str)
+@pytest.mark.parametrize("case", [CASES[3], (0.6, 20, 10, 3)], ids=str)
 def test_a_share_that_ignores_prompts_does_not(case):
-    assert coverage(one_draw_per_item, case[0], lambda n: shared_votes(n, *case)) < 930
+    assert coverage(one_draw_per_item, case[0], lambda n: shared_votes(n, *case)) < 900
 
 
 @pytest.mark.parametrize("case", CASES[3:], ids=str)

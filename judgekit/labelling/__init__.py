@@ -10,7 +10,7 @@ from judgekit.labelling.desk import Desk, Stale
 from judgekit.labelling.ordering import fewest_votes_first, smallest_margin_first
 from judgekit.labelling.photograph import photograph
 from judgekit.labelling.server import Labelling, show, start
-from judgekit.labelling.simulated import by_texts, misfiled, panel_votes, published_votes
+from judgekit.labelling.simulated import by_texts, distinct, misfiled, panel_votes, published_votes
 from judgekit.labelling.visitor import Refused, Visitor, label_all
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "agreement_with_others",
     "by_texts",
     "create_app",
+    "distinct",
     "fewest_votes_first",
     "label_all",
     "misfiled",

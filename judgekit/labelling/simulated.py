@@ -51,6 +51,19 @@ def published_votes(pairs, annotators):
     return {name: {pair.item_id: pair.votes[name] for pair in pairs} for name in annotators}
 
 
+def distinct(pairs):
+    """The pairs whose texts no earlier one has, whichever way round: who sees texts only cannot tell others apart.
+
+    Returns
+    -------
+    list of PreferencePair
+    """
+    found = {}
+    for pair in pairs:
+        found.setdefault(min(texts_of(pair), texts_of(pair.swapped())), pair)
+    return list(found.values())
+
+
 def by_texts(pairs, said):
     """The mind of one annotator, who knows pairs by their texts as they stand on the page.
 

@@ -21,6 +21,7 @@ def plot_page(path):
     image = plt.imread(path)
     height, width = image.shape[:2]
     figure = plt.figure(figsize=(TEXT, TEXT * height / width))
+    figure.set_layout_engine("none")  # the style asks for one that knows of no axes like these
     axes = figure.add_axes((0, 0, 1, 1))
     axes.imshow(image, interpolation="none")
     axes.set_axis_off()
