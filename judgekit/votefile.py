@@ -4,6 +4,7 @@ Later lines supersede earlier ones; a line whose label is null takes a vote back
 process that is killed loses at most the line it was writing, of which nobody had been told.
 """
 
+import errno
 import json
 import math
 import os
@@ -139,19 +140,35 @@ class VoteFile:
         Raises
         ------
         OSError
-            If it could not be written (disk full); the file is then as it was before.
+            If it could not be written (disk full), or another program took the file away, put another one in its place
+            or wrote to it; the file is then as it was before.
         """
         line = dump_vote(vote)
+        self.check()
         try:
             written = os.write(self.descriptor, line)
             if written != len(line):
-                raise OSError(f"{self.path}: {written} of {len(line)} bytes were written; is the disk full?")
+                raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes were written", str(self.path))
             os.fsync(self.descriptor)
         except OSError:
             os.ftruncate(self.descriptor, self.size)
             raise
         self.size += len(line)
         self.lines.append(vote)
+
+    def check(self):
+        """Refuse to write where the line would be lost, or stand behind half a line."""
+        if self.descriptor is None:
+            raise OSError(errno.EBADF, "the file of votes is closed", str(self.path))
+        ours = os.fstat(self.descriptor)
+        try:
+            there = os.stat(self.path)
+        except FileNotFoundError:
+            there = None
+        if there is None or not os.path.samestat(ours, there):
+            raise OSError(errno.ESTALE, "the file of votes was moved, deleted or replaced", str(self.path))
+        if ours.st_size != self.size:
+            raise OSError(errno.EBUSY, "the file of votes was changed by another program", str(self.path))
 
     def standing(self):
         """The votes that stand: (item, annotator) to Vote, in the order in which they were cast."""

@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+import time
 from html.parser import HTMLParser
 
 import numpy as np
@@ -23,7 +24,7 @@ from judgekit.labelling import (
 )
 from judgekit.labelling.guards import LARGEST_BODY, host_name
 from judgekit.labelling.ordering import shown_order
-from judgekit.labelling.rendering import LONGEST_MARKDOWN, rendered
+from judgekit.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
 from judgekit.pairfile import PairFileError
 from judgekit.records import SWAPPED
 from judgekit.votefile import VoteFile, VoteFileBusy, read_lines, read_votes
@@ -350,6 +351,31 @@ def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
         assert visitor.now["progress"]["done"] == 2
 
 
+def test_a_file_that_was_taken_away_is_told(page, path):
+    with Visitor(page.link()) as visitor:
+        path.unlink()
+        with pytest.raises(Refused, match="Not stored: the file of votes was moved, deleted or replaced") as refused:
+            visitor.vote("first")
+        assert refused.value.status == 507 and visitor.now["progress"]["done"] == 0
+
+
+def test_undo_works_once_all_is_done(page):
+    with Visitor(page.link()) as visitor:
+        while visitor.now["pair"] is not None:
+            last = visitor.now["pair"]
+            visitor.vote("tie")
+        with pytest.raises(Refused, match="older pair"):
+            visitor.vote("tie")
+        assert visitor.undo()["pair"] == last
+
+
+def test_hostile_brackets_take_no_time():
+    start = time.monotonic()
+    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
+        rendered(text * (LONGEST_MARKDOWN // len(text)))
+    assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
+
+
 # ---------------------------------------------------------------- forged and foreign requests
 
 
@@ -510,6 +536,7 @@ def test_hostile_markdown_becomes_text():
         ("\udc00\x00", "?\ufffd"),
         ("```py x\nif a < b: pass\n```", '<span class="language">py</span>'),
         ("*" * LONGEST_MARKDOWN + "<i>", "&lt;i&gt;"),
+        ("[" * (MOST_BRACKETS + 1) + "<i>", "&lt;i&gt;"),
     ],
 )
 def test_texts_are_rendered(text, inside):

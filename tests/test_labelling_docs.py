@@ -22,10 +22,10 @@ def test_the_examples_run_one_after_another(tmp_path, monkeypatch, capsys):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", TEXT, re.S):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # crowd-kit's own
+            warnings.simplefilter("ignore", DeprecationWarning)  # crowd-kit's own
             exec(compile(block, "labelling.md", "exec"), names)
     assert names["votes"].given.all() and len(names["consensus"]) == 30
-    assert not names["page"].thread.is_alive() and "localhost" in capsys.readouterr().out
+    assert not names["page"].thread.is_alive() and "IFrame" in capsys.readouterr().out
 
 
 def test_the_command_runs_as_it_stands_there(tmp_path, monkeypatch):

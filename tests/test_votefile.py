@@ -138,6 +138,27 @@ def test_one_writer_at_a_time(tmp_path):
     VoteFile(tmp_path / "v.jsonl").close()
 
 
+def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
+    path = tmp_path / "v.jsonl"
+    with VoteFile(path) as file:
+        file.append(vote())
+        path.rename(tmp_path / "moved.jsonl")
+        with pytest.raises(OSError, match="moved, deleted or replaced"):
+            file.append(vote("i2"))
+        path.write_text("")  # as an editor does that writes a new file
+        with pytest.raises(OSError, match="moved, deleted or replaced"):
+            file.append(vote("i2"))
+        (tmp_path / "moved.jsonl").replace(path)
+        file.append(vote("i2"))
+        with open(path, "ab") as stream:
+            stream.write(b'{"half')
+        with pytest.raises(OSError, match="changed by another program"):
+            file.append(vote("i3"))
+        assert len(file.lines) == 2
+    with pytest.raises(OSError, match="closed"):
+        file.append(vote("i3"))
+
+
 WRITER = """
 import sys
 from judgekit.votefile import Vote, VoteFile

@@ -141,7 +141,7 @@ class Page:
             return told(400, str(bad))
         except OSError as full:
             reason = full.strerror or "the file could not be written"
-            return self.shown(annotator, 507, f"Not stored: {reason}. Make room, then vote again.")
+            return self.shown(annotator, 507, f"Not stored: {reason}.")
         return self.shown(annotator, 200, said)
 
     def shown(self, annotator, status=200, said=""):
@@ -157,7 +157,7 @@ class Page:
             "agreement": None
             if agreement is None
             else {"percent": str(agreement), "interval": agreement.interval, "n": agreement.n},
-            "trouble": now["trouble"],
+            "trouble": now["trouble"] and visible(now["trouble"]),
         }
         return JSONResponse(found, status_code=status)
 

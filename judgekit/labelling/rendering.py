@@ -7,7 +7,8 @@ address that a browser would ask for.
 from functools import lru_cache
 from html import escape
 
-LONGEST_MARKDOWN = 200_000  # characters; longer texts are shown as they are written
+LONGEST_MARKDOWN = 100_000  # characters; longer texts are shown as they are written
+MOST_BRACKETS = 5_000  # the parser's time grows with their square: ten seconds for fifty thousand
 SCHEMES = ("http://", "https://")
 
 
@@ -63,6 +64,7 @@ def cell(self, tokens, index, options, env):
     return f"<{tokens[index].tag}>"
 
 
+@lru_cache(maxsize=256)
 def rendered(text):
     """Markdown as safe HTML.
 
@@ -86,7 +88,7 @@ def rendered(text):
     text = visible(text)
     if not text.strip():
         return '<p class="empty">(empty)</p>'
-    if len(text) > LONGEST_MARKDOWN:
+    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
         return f'<pre class="plain">{escape(text)}</pre>'
     return parser().render(text)
 
