@@ -66,7 +66,7 @@ def write_pairs(path, number=20):
 
 @contextmanager
 def command(path, votes, *more):
-    """``judgekit label`` in a process of its own; yields the process and the links by annotator."""
+    """``judgekit label`` in a process of its own; yields the process (``said``: its lines so far) and the links."""
     arguments = ["label", path, "--votes", votes, *more]
     program = "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
@@ -74,6 +74,7 @@ def command(path, votes, *more):
     ) as process:
         try:
             links, said = {}, []
+            process.said = said
             wanted = more.count("--annotator")
             while len(links) < wanted:
                 line = process.stderr.readline()

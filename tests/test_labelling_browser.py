@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -12,7 +13,7 @@ from typing import ClassVar
 import pytest
 from labelling_setting import calm, command, hostile, write_pairs
 
-from judgekit.labelling import start
+from judgekit.labelling import label_all, start
 from judgekit.records import PreferencePair, Turn
 from judgekit.votefile import read_lines, read_votes
 
@@ -102,6 +103,18 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
     for vote in lines:
         expected = filed[f"Question {vote.item_id.removeprefix('own-')}?"]
         assert vote.label == (expected or "tie")
+
+
+def test_agreement_pace_and_help_are_shown(browser, tmp_path):
+    with start(calm(40), tmp_path / "votes.jsonl", ["ann", "bob"], order="file") as page:
+        label_all(page.link("bob"), lambda pair: "tie")
+        label_all(page.link("ann"), lambda pair: "tie", at_most=19)
+        opened(browser, page.link("ann"))
+        assert shown(browser, "agreement") == "" and "s per pair" in shown(browser, "progress")
+        press(browser, "1")
+        assert re.fullmatch(r"Same as the others: 95\.0 % \([\d.-]+, 20 comparisons\)", shown(browser, "agreement"))
+        press(browser, "h", moves=False)
+        assert "take the last vote back" in shown(browser, "help")
 
 
 class Canary(http.server.BaseHTTPRequestHandler):

@@ -72,6 +72,7 @@ def test_votes_are_there_after_an_interrupt(folder):
         stream.write('{"item_id": "own-1", "anno')
     more = ("--annotator", "ann", "--annotator", "张三", "--order", "file")
     with command("pairs.jsonl", "votes.jsonl", *more) as (process, links):
+        assert any("note: votes.jsonl: the last line was not written" in line for line in process.said)
         for link in links.values():
             with Visitor(link) as visitor:
                 assert visitor.now["pair"]["question"]["raw"] == "Question 0?"

@@ -100,6 +100,7 @@ def active_order(rows, judge_name, settings, store, quiet):
     """
     from judgekit.labelling.ordering import fewest_votes_first, smallest_margin_first
 
+    # What is worth labelling next is decided here and nowhere else.
     if judge_name is None:
         return 0, fewest_votes_first
     probabilities = judged(rows, judge_name, settings, store, quiet)
