@@ -4,6 +4,8 @@ import http.client
 import json
 import threading
 import time
+import tomllib
+from fnmatch import fnmatch
 from html.parser import HTMLParser
 
 import numpy as np
@@ -22,10 +24,12 @@ from judgekit.labelling import (
     smallest_margin_first,
     start,
 )
+from judgekit.labelling.app import PAGE
 from judgekit.labelling.guards import LARGEST_BODY, host_name
 from judgekit.labelling.ordering import shown_order
 from judgekit.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
 from judgekit.pairfile import PairFileError
+from judgekit.paths import project_root
 from judgekit.records import SWAPPED
 from judgekit.votefile import VoteFile, VoteFileBusy, read_lines, read_votes
 from judgekit.votes import ClassProbabilities, Votes
@@ -543,9 +547,14 @@ def test_texts_are_rendered(text, inside):
     assert inside in rendered(text)
 
 
-def test_the_assets_have_no_inline_code_and_no_foreign_address():
-    from judgekit.labelling.app import PAGE
+def test_the_assets_are_installed_with_the_package():
+    project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["judgekit"]
+    for path in PAGE.iterdir():
+        assert any(fnmatch(path.name, pattern.removeprefix("**/")) for pattern in patterns), path.name
 
+
+def test_the_assets_have_no_inline_code_and_no_foreign_address():
     html = (PAGE / "page.html").read_text(encoding="utf-8")
     assert "style=" not in html and "onclick" not in html and html.count("<script") == 1
     for name in ("page.html", "page.js", "page.css"):

@@ -1,9 +1,12 @@
 """``judgekit label``: what is wrong is named before a page opens, and the order is the one that was asked for."""
 
+import http.client
 import math
 import os
 import signal
 import socket
+import threading
+from contextlib import suppress
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
@@ -13,7 +16,7 @@ from judgekit.cli import main
 from judgekit.labelling import Visitor
 from judgekit.pairfile import read_pairs
 from judgekit.records import LABELS
-from judgekit.votefile import Vote, VoteFile, read_votes
+from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
 
 AT = "2026-01-02T03:04:05+00:00"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
@@ -81,6 +84,26 @@ def test_votes_are_there_after_an_interrupt(folder):
         rest = process.stderr.read()
         assert process.wait(20) == 0 and "3 votes are in votes.jsonl" in rest
     assert read_votes(folder / "votes.jsonl").annotators == ("zoe", "ann", "张三")
+
+
+@posix
+def test_a_server_killed_again_and_again_keeps_what_it_confirmed(folder):
+    write_pairs(folder / "pairs.jsonl", 200)
+    confirmed = []
+    for _ in range(3):
+        with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann") as (process, links):
+            killer = threading.Timer(0.4, process.kill)
+            killer.start()
+            with Visitor(links["ann"]) as visitor, suppress(OSError, http.client.HTTPException):
+                while visitor.now["pair"] is not None:
+                    asked = visitor.now["pair"]["question"]["raw"]
+                    visitor.vote("tie")
+                    confirmed.append(asked)
+            killer.join()
+    lines = read_lines(folder / "votes.jsonl")
+    filed = [f"Question {line.item_id.removeprefix('own-')}?" for line in lines]
+    assert len(set(filed)) == len(filed) and len(set(confirmed)) == len(confirmed) > 5
+    assert set(confirmed) <= set(filed) and len(filed) <= len(confirmed) + 3  # filed, but killed before it could say so
 
 
 def asked_first(*more, count=3):

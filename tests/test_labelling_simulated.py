@@ -1,16 +1,27 @@
 """Votes that are known before they are cast come back from the page as they were meant."""
 
 import shutil
+import threading
 from collections import Counter
 
 import pytest
 from labelling_setting import calm
 
-from judgekit.labelling import by_texts, distinct, label_all, misfiled, panel_votes, photograph, published_votes, start
+from judgekit.labelling import (
+    by_texts,
+    distinct,
+    fewest_votes_first,
+    label_all,
+    misfiled,
+    panel_votes,
+    photograph,
+    published_votes,
+    start,
+)
 from judgekit.plots.labelling import plot_page
 from judgekit.records import PreferencePair
 from judgekit.sample import annotators, load_sample
-from judgekit.votefile import Vote, VoteFile, read_votes
+from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
 
 PAIRS = load_sample("sample_natural")
 
@@ -35,6 +46,23 @@ def test_what_was_meant_is_filed(tmp_path):
     votes = read_votes(path)
     assert misfiled(votes, meant) == {"cast": 36, "lost": 0, "added": 0, "changed": 0}
     assert Counter(votes.long()["label"]).keys() == {"A", "B", "tie"}
+
+
+def test_annotators_at_the_same_time_do_not_disturb_each_other(tmp_path):
+    pairs, path, confirmed = PAIRS[:15], tmp_path / "votes.jsonl", {}
+    meant = panel_votes(pairs, annotators()[:5])
+    with start(pairs, path, list(meant), order=fewest_votes_first, refresh=1) as page:
+
+        def sit(name):
+            confirmed[name] = label_all(page.link(name), by_texts(pairs, meant[name]))
+
+        sitting = [threading.Thread(target=sit, args=(name,)) for name in meant]
+        for each in sitting:
+            each.start()
+        for each in sitting:
+            each.join()
+    assert set(confirmed.values()) == {15} and len(read_lines(path)) == 75
+    assert misfiled(read_votes(path), meant) == {"cast": 75, "lost": 0, "added": 0, "changed": 0}
 
 
 def test_what_is_misfiled_is_counted(tmp_path):
