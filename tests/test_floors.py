@@ -26,7 +26,7 @@ FLOORS = [
         "pairfile",
         "votes",
     },
-    {"aspects", "tampering", "tamper_gate"},
+    {"aspects", "tampering", "tamper_gate", "votefile"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},
@@ -114,17 +114,26 @@ def modules_loaded_by(code):
 
 LIGHT = [
     "",
-    ".attacks",
-    ".benchmarks",
-    ".bias.planted",
-    ".calibration.bradley_terry",
-    ".calibration.ppi",
-    ".corpora",
-    ".rating",
-    ".results",
-    ".scoring",
+    *(
+        f".{name}"
+        for name in """
+    attacks
+    benchmarks
+    bias.planted
+    calibration.bradley_terry
+    calibration.ppi
+    corpora
+    labelling
+    rating
+    results
+    scoring
+    selection
+    teacher
+    votefile
+    workflow
+""".split()
+    ),
 ]
-LIGHT += [".selection", ".teacher", ".workflow"]
 
 
 @pytest.mark.parametrize("module", LIGHT)
