@@ -11,7 +11,7 @@ from judgekit.audit.repair import leaderboards, repair_numbers, repair_rows, res
 from judgekit.audit.repeats import repeat_findings
 from judgekit.audit.sets import audit_set, code_findings, reasons_of
 from judgekit.audit.shape import describe_set, label_counts
-from judgekit.audit.suspects import detector_numbers, held_out_people, plant_and_find, suspect_labels
+from judgekit.audit.suspects import detector_numbers, have_panel, held_out_people, plant_and_find, suspect_labels
 from judgekit.audit.texts import text_findings
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "effect_rows",
     "finding_numbers",
     "finding_table",
+    "have_panel",
     "held_out_people",
     "label_counts",
     "leaderboards",

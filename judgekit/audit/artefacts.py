@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from judgekit.audit.estimates import N_BOOT, share
+from judgekit.audit.estimates import N_BOOT, is_clear, over_prompts, share
 from judgekit.audit.findings import Finding
 from judgekit.intervals import cluster_sums
 from judgekit.records import LABELS
 from judgekit.results import Number
-from judgekit.scoring.humans import bounded
 from judgekit.scoring.scores import share_of
 
 MAX_ROWS = 6000  # labels that a fit reads; whole prompts are drawn from longer sets
@@ -113,11 +112,11 @@ def gain_over_majority(predicted, codes, clusters, n_boot=N_BOOT, seed=0):
     """
     usual = codes == np.bincount(codes).argmax()
     sums = cluster_sums(np.column_stack([(predicted == codes) * 1.0 - usual, np.ones(len(codes))]), clusters)
-    return bounded(sums, share_of, len(codes), n_boot, seed, "+.1%")
+    return over_prompts(sums, share_of, len(codes), n_boot, seed, "+.1%")
 
 
 def artefact_findings(pairs, n_folds=5, n_boot=N_BOOT, seed=0):
-    """What labels can be told by without reading: findings whose interval is clear of zero.
+    """What labels can be told by without reading: findings that are clear of chance for all that is looked at.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ def artefact_findings(pairs, n_folds=5, n_boot=N_BOOT, seed=0):
     for cue, values in cues_of(rows).items():
         predicted = cross_fitted(values, codes, clusters, n_folds, seed)
         gain = gain_over_majority(predicted, codes, clusters, n_boot, seed)
-        if gain.low > 0:
+        if gain.value > 0 and is_clear(gain):
             right = int((predicted == codes).sum())
             what = f"label told by {WORDS[cue]}"
             found.append(
@@ -150,14 +149,14 @@ def artefact_findings(pairs, n_folds=5, n_boot=N_BOOT, seed=0):
 
 
 def side_findings(pairs, n_boot=N_BOOT, seed=0):
-    """Whether one side is preferred more often than the other, where the interval is clear of a half."""
+    """Whether one side is preferred more often than the other, where that is clear of chance."""
     decided = [pair for pair in pairs if pair.label in ("A", "B")]
     if len(decided) < MIN_ROWS:
         return []
     first = [pair.label == "A" for pair in decided]
     rate = share(first, [pair.cluster for pair in decided], n_boot, seed)
-    if rate.low <= 0.5 <= rate.high:
-        return []
     what = "one side is preferred more often"
     effect = Number(*(end - 0.5 for end in (rate.value, rate.low, rate.high)), n=rate.n, spec="+.1%")
+    if not is_clear(effect):
+        return []
     return [Finding(pairs[0].benchmark, "artefact", "side", what, sum(first), len(first), effect, "A, over a half")]

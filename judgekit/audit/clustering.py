@@ -37,19 +37,7 @@ def clustering_findings(contest):
     if not effects:
         return []
     middle = sorted(effects, key=lambda judge: effects[judge].value)[len(effects) // 2]
-    examples = [pair.item_id for pair in contest.pairs]
     what = f"items share prompts; interval of {middle}, the median judge"
     on = "width over that of independent items"
-    return [
-        Finding(
-            contest.name,
-            "clustering",
-            "shared_prompts",
-            what,
-            shared,
-            len(contest.pairs),
-            effects[middle],
-            on,
-            examples,
-        )
-    ]
+    n = len(contest.pairs)
+    return [Finding(contest.name, "clustering", "shared_prompts", what, shared, n, effects[middle], on)]

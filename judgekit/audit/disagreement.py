@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from judgekit.audit.estimates import N_BOOT, share, share_difference
+from judgekit.audit.estimates import N_BOOT, is_clear, share, share_difference
 from judgekit.audit.findings import Finding
 from judgekit.records import majority_label
 
@@ -53,7 +53,7 @@ def disagreement_findings(pairs, n_boot=N_BOOT, seed=0):
 
 
 def part_findings(name, voted, hits, n_boot, seed):
-    """The part of a set with the most disagreement, against the rest, where the interval is clear of zero."""
+    """The part of a set with the most disagreement, against the rest, where that is clear of chance."""
     parts = Counter(pair.subset for pair in voted)
     large = [part for part, count in parts.items() if count >= MIN_PART]
     if len(large) < 2:
@@ -61,7 +61,7 @@ def part_findings(name, voted, hits, n_boot, seed):
     member = {part: np.array([pair.subset == part for pair in voted]) for part in large}
     worst = max(large, key=lambda part: hits[member[part]].mean())
     effect = share_difference(hits, member[worst], [pair.cluster for pair in voted], n_boot, seed)
-    if effect.low <= 0:
+    if not is_clear(effect):
         return []
     count, n = int(hits[member[worst]].sum()), int(member[worst].sum())
     what = f"most disagreement in part {worst} (of {len(large)})"
@@ -83,6 +83,8 @@ def loner_findings(name, voted, n_boot, seed):
     worst = max(large, key=lambda who: np.mean([left for left, _ in large[who]]))
     left, rows = [one for one, _ in large[worst]], [pair for _, pair in large[worst]]
     rate = share(left, [pair.cluster for pair in rows], n_boot, seed)
-    what = f"{worst} leaves the majority of the others most often (of {len(large)})"
+    what = f"one annotator of {len(large)} leaves the others' majority most often"
     examples = [pair.item_id for one, pair in large[worst] if one]
-    return [Finding(name, "people", "loner", what, sum(left), len(left), rate, "share of votes", examples)]
+    return [
+        Finding(name, "people", "loner", what, sum(left), len(left), rate, f"share of the votes of {worst}", examples)
+    ]

@@ -5,13 +5,59 @@ the intervals hold planted truths.
 """
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from judgekit.intervals import cluster_sums, weighted_bootstrap
 from judgekit.metrics import ratio
+from judgekit.results import Number
 from judgekit.scoring.humans import bounded
 from judgekit.scoring.scores import share_of
 
 N_BOOT = 2000
+LOOKS = 100  # cues times sets, about
+
+
+def over_prompts(sums, statistic, n, n_boot=N_BOOT, seed=0, spec=".1%", least=-1):
+    """A statistic of sums by prompt as a `Number`, its interval stretched for few prompts.
+
+    A bootstrap over k prompts takes their spread for that of the population, which is wider by the root of k/(k-1),
+    and percentiles of few prompts are those of a normal where Student's would be right. With ninety prompts that is
+    two in a hundred.
+
+    Parameters
+    ----------
+    sums : array, shape (n_prompts, ...)
+    statistic : callable
+        As `judgekit.intervals.cluster_bootstrap` takes it; within [least, 1].
+    n : int
+    n_boot, seed : int
+    spec : str
+    least : float
+    """
+    found, k = bounded(np.asarray(sums), statistic, n, n_boot, seed, spec), len(sums)
+    if k < 3:
+        return found
+    stretch = stdtrit(k - 1, 0.975) / ndtri(0.975) * np.sqrt(k / (k - 1))
+    low, high = (found.value + stretch * (end - found.value) for end in (found.low, found.high))
+    return Number(found.value, max(low, least), min(high, 1.0), n=n, spec=spec)
+
+
+def is_clear(effect, looks=LOOKS):
+    """Whether an effect is clear of zero though it is one of many that were looked at (Bonferroni, 5 % together).
+
+    Parameters
+    ----------
+    effect : Number
+        Its interval gives its standard error.
+    looks : int
+
+    Examples
+    --------
+    >>> is_clear(Number(0.1, 0.06, 0.14)), is_clear(Number(0.05, 0.01, 0.09))
+    (True, False)
+    """
+    error = (effect.high - effect.low) / (2 * ndtri(0.975))
+    return abs(effect.value) > ndtri(1 - 0.025 / looks) * error
 
 
 def share(hits, clusters, n_boot=N_BOOT, seed=0):
@@ -29,7 +75,7 @@ def share(hits, clusters, n_boot=N_BOOT, seed=0):
     """
     hits = np.asarray(hits, float)
     sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
-    return bounded(sums, share_of, len(hits), n_boot, seed, ".1%")
+    return over_prompts(sums, share_of, len(hits), n_boot, seed, least=0)
 
 
 def share_difference(hits, group, clusters, n_boot=N_BOOT, seed=0):
@@ -54,7 +100,9 @@ def share_difference(hits, group, clusters, n_boot=N_BOOT, seed=0):
     if not 0 < group.sum() < len(group):
         raise ValueError(f"a group of {group.sum()} of {len(group)} items has nothing to be compared with")
     sums = cluster_sums(np.column_stack([hits * group, group, hits * ~group, ~group]), clusters)
-    return bounded(sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), int(group.sum()), n_boot, seed, "+.1%")
+    return over_prompts(
+        sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), int(group.sum()), n_boot, seed, "+.1%"
+    )
 
 
 def change(before, after, kept, clusters, n_boot=N_BOOT, seed=0):
@@ -77,7 +125,9 @@ def change(before, after, kept, clusters, n_boot=N_BOOT, seed=0):
     if not kept.any():
         raise ValueError("the repair keeps no item")
     sums = cluster_sums(np.column_stack([after * kept, kept, before, np.ones(len(before))]), clusters)
-    return bounded(sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), int(kept.sum()), n_boot, seed, "+.1%")
+    return over_prompts(
+        sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), int(kept.sum()), n_boot, seed, "+.1%"
+    )
 
 
 def area(suspicion, planted, weight):
@@ -111,8 +161,6 @@ def detection_area(suspicion, planted, clusters, n_boot=N_BOOT, seed=0):
     ValueError
         If everything or nothing is planted.
     """
-    from judgekit.results import Number
-
     suspicion, planted = np.asarray(suspicion, float), np.asarray(planted, bool)
     if not 0 < planted.sum() < len(planted):
         raise ValueError(f"{planted.sum()} of {len(planted)} labels are planted errors: nothing to tell apart")
@@ -145,8 +193,6 @@ def design_effect(credit, clusters, n_boot=N_BOOT, seed=0):
     deviations. Its interval is on the scale of logarithms, with the jackknife's standard error over prompts: the
     squares of few large prompts make percentiles of a bootstrap too narrow.
     """
-    from judgekit.results import Number
-
     credit = np.asarray(credit, float)
     sizes = cluster_sums(np.ones(len(credit)), clusters)
     if np.ptp(credit) == 0 or len(sizes) < 3:

@@ -5,13 +5,12 @@ import json
 import numpy as np
 
 from judgekit import metrics
-from judgekit.audit.estimates import N_BOOT, change
+from judgekit.audit.estimates import N_BOOT, change, over_prompts
 from judgekit.audit.findings import Finding
 from judgekit.intervals import cluster_sums
 from judgekit.metrics import label_codes
 from judgekit.records import SWAPPED, majority_label
 from judgekit.scoring.gold import paper5_labels
-from judgekit.scoring.humans import bounded
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import protocol_of
 from judgekit.scoring.scores import share_of
@@ -87,7 +86,7 @@ def classes_present(contest, judge, n_boot=N_BOOT, seed=0):
         return None
     confusion = metrics.confusion(label_codes(table["reference"]), label_codes(table["said"]))
     sums = cluster_sums(confusion, table["cluster"].tolist())
-    effect = bounded(sums, lost_class, len(table), n_boot, seed, POINTS)
+    effect = over_prompts(sums, lost_class, len(table), n_boot, seed, POINTS)
     what = "macro-F1 over labels that occur: a tie adds an empty class"
     return found(contest, "classes_present", what, odd, len(table), effect, f"macro-F1 of {judge}")
 
@@ -111,7 +110,7 @@ def recoded_kappa(contest, judge, n_boot=N_BOOT, seed=0):
     table = item_table(contest.verdicts[judge], contest.pairs, protocol)
     confusion = metrics.confusion(label_codes(table["reference"]), label_codes(table["ab"]))
     sums = cluster_sums(confusion, table["cluster"].tolist())
-    effect = bounded(sums, lambda s: mistaken_kappa(s) - metrics.cohen_kappa(s), len(table), n_boot, seed, "+.3f")
+    effect = over_prompts(sums, lambda s: mistaken_kappa(s) - metrics.cohen_kappa(s), len(table), n_boot, seed, "+.3f")
     odd = table["item_id"][table["reference"] == "B"].tolist()
     what = "recoding misses one of two labels"
     return found(contest, "recoded_kappa", what, odd, len(table), effect, f"kappa of {judge}")
@@ -157,7 +156,7 @@ def self_in_consensus(contest, judge, n_boot=N_BOOT, seed=0):
         joined = majority_label(dict(enumerate([*votes, said[key]])), "A")
         rows.append([joined == said[key], 1, alone == said[key], alone is not None])
     sums = cluster_sums(np.array(rows, float), list(prompts.values()))
-    effect = bounded(sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), len(rows), n_boot, seed, POINTS)
+    effect = over_prompts(sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), len(rows), n_boot, seed, POINTS)
     turned_round = [key for key, row in zip(people, rows, strict=True) if row[0] and not row[2]]
     what = "the judge votes in the consensus it is scored by"
     return found(contest, "self_in_consensus", what, turned_round, len(rows), effect, f"agreement of {judge}")

@@ -145,18 +145,20 @@ def finding_numbers(findings):
     return numbers
 
 
-def summary_table(findings):
+def summary_table(findings, tests=()):
     """One row for every kind of finding: in how many sets it was made, and the set with the largest share.
 
     Parameters
     ----------
     findings : list of Finding
+    tests : collection of str
+        Sets that go before others as the one that is shown.
 
     Returns
     -------
     list of dict
-        Rows for `judgekit.results.save_table`: kind, finding, sets, set (the one with the largest share; count, n,
-        share and effect are its), count, n, share, effect (text, with its interval), on.
+        Rows for `judgekit.results.save_table`: kind, finding, sets, set (the one with the largest share; the
+        rest is its), items, of, %, effect (a `Number`), on.
     """
     groups = {}
     for one in findings:
@@ -164,7 +166,7 @@ def summary_table(findings):
             groups.setdefault((one.kind, one.name), []).append(one)
     rows = []
     for (kind, _), group in sorted(groups.items(), key=lambda item: list(KINDS).index(item[0][0])):
-        worst = max(group, key=lambda one: (one.share, -group.index(one)))
+        worst = max(group, key=lambda one: (one.set in tests, one.share))
         rows.append(
             {
                 "kind": KINDS[kind],
@@ -173,7 +175,7 @@ def summary_table(findings):
                 "most in": worst.set,
                 "items": worst.count,
                 "of": worst.n,
-                "share": Number(worst.share, spec=".1%"),
+                "%": Number(worst.share, spec=".1%"),
                 "effect": worst.effect,
                 "on": worst.effect_on,
             }

@@ -16,6 +16,7 @@ from judgekit.scoring.stated import stated_probabilities
 from judgekit.votes import NO_VOTE, Votes, aligned
 
 REFERENCE = "reference label"
+REPEATS = 10
 METHODS = ("confidence", "confident learning", "CROWDLAB")
 
 
@@ -138,7 +139,7 @@ def planted_errors(labels, rate, n_classes, seed=0):
     return np.where(planted, (labels + shift) % n_classes, labels), planted
 
 
-def recovery(votes, probabilities, rate=0.05, n_boot=N_BOOT, seed=0):
+def recovery(votes, probabilities, rate=0.05, repeats=REPEATS, n_boot=N_BOOT, seed=0):
     """How well planted errors are found: precision, recall and area under the ROC curve of each method.
 
     Parameters
@@ -147,30 +148,36 @@ def recovery(votes, probabilities, rate=0.05, n_boot=N_BOOT, seed=0):
         As `label_quality`; the labels should be beyond doubt, since their own errors count as false alarms.
     rate : float
         Share of labels that is exchanged.
+    repeats : int
+        How often errors are planted anew, since a twentieth of a small set is a handful; all are counted together.
     n_boot, seed : int
 
     Returns
     -------
     dict of str to dict of str to Number
         Method to ``precision`` (of the flagged, planted), ``recall`` (of the planted, flagged), ``area``. Precision
-        is left out where nothing is flagged.
+        is left out where nothing is flagged. Prompts are resampled with all that was planted in them.
     """
-    column = votes.annotators.index(REFERENCE)
-    changed, planted = planted_errors(votes.codes[:, column], rate, len(votes.classes), seed)
-    codes = votes.codes.copy()
-    codes[:, column] = changed
-    quality, flagged = label_quality(
-        Votes(votes.items, votes.annotators, codes, votes.classes, votes.clusters), probabilities
-    )
-    clusters, found = np.array(votes.clusters), {}
+    column, planted = votes.annotators.index(REFERENCE), []
+    suspicion, called = {method: [] for method in METHODS}, {method: [] for method in METHODS}
+    for repeat in range(repeats):
+        codes = votes.codes.copy()
+        codes[:, column], chosen = planted_errors(codes[:, column], rate, len(votes.classes), seed * repeats + repeat)
+        changed = Votes(votes.items, votes.annotators, codes, votes.classes, votes.clusters)
+        quality, flagged = label_quality(changed, probabilities)
+        planted.append(chosen)
+        for method in METHODS:
+            suspicion[method].append(-quality[method])
+            called[method].append(flagged[method])
+    planted, clusters, found = np.concatenate(planted), np.tile(votes.clusters, repeats), {}
     for method in METHODS:
-        called = flagged[method]
+        hit = np.concatenate(called[method])
         found[method] = {
-            "recall": share(called[planted], clusters[planted], n_boot, seed),
-            "area": detection_area(-quality[method], planted, clusters, n_boot, seed),
+            "recall": share(hit[planted], clusters[planted], n_boot, seed),
+            "area": detection_area(np.concatenate(suspicion[method]), planted, clusters, n_boot, seed),
         }
-        if called.any():
-            found[method]["precision"] = share(planted[called], clusters[called], n_boot, seed)
+        if hit.any():
+            found[method]["precision"] = share(planted[hit], clusters[hit], n_boot, seed)
     return found
 
 

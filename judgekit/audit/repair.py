@@ -11,6 +11,8 @@ from judgekit.scoring.protocols import protocol_of
 
 COLUMNS = ["set", "repair", "judge", "before", "after", "change", "items", "rank_before", "rank_after"]
 
+MIN_LEFT = 0.25  # share of a set that a repair must leave: of another set nothing is to be said
+
 
 def ranks(values):
     """Place of each value, the highest first; equal ones share the better place.
@@ -64,7 +66,7 @@ def rescored(contest, repair, left_out, labels=None, n_boot=N_BOOT, seed=0):
 
 
 def leaderboards(contest, suggestions, reasons, n_boot=N_BOOT, seed=0):
-    """`rescored` under every repair that touches an item of the contest.
+    """`rescored` under every repair that touches an item of the contest and leaves a quarter of them.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def leaderboards(contest, suggestions, reasons, n_boot=N_BOOT, seed=0):
     }
     ids, tables = {pair.item_id for pair in contest.pairs}, []
     for name, touched in repairs.items():
-        if not touched & ids or ids <= touched:
+        if not touched & ids or len(ids - touched) < MIN_LEFT * len(ids):
             continue
         labels = dict(zip(relabelled["item_id"], relabelled["label"], strict=True)) if name == "faults" else {}
         tables.append(rescored(contest, name, touched - set(labels), labels, n_boot, seed))

@@ -8,8 +8,12 @@ MAX_NEAR = 4000  # items up to which near repeats are sought: signatures of long
 
 
 def whole_key(pair):
-    """Key of a pair with its earlier turns, whatever its orientation: two conversations may end in equal texts."""
-    return content_key(pair), tuple(tuple(sorted((turn.response_a, turn.response_b))) for turn in pair.turns)
+    """Key of a pair with its earlier turns and its part of the set, whatever its orientation.
+
+    Two conversations may end in equal texts, and a pair that is judged on another aspect is another item.
+    """
+    earlier = tuple(tuple(sorted((turn.response_a, turn.response_b))) for turn in pair.turns)
+    return content_key(pair), earlier, pair.subset
 
 
 def later_copies(pairs):
@@ -28,7 +32,7 @@ def near_copies(pairs, min_jaccard=0.9):
         if pair.item_id in exact:
             continue
         question, *responses = map(near.number, texts_of(pair))
-        key = (question, *sorted(responses))
+        key = (question, *sorted(responses), pair.subset)
         (found.add(pair.item_id) if key in seen else seen.add(key))
     return found
 

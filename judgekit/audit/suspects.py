@@ -11,6 +11,7 @@ from judgekit.audit.findings import Finding
 from judgekit.audit.label_errors import METHODS, chances_of, classes_of, label_quality, label_votes, recovery
 from judgekit.records import majority_label
 from judgekit.results import slug
+from judgekit.scoring.humans import have_one_panel
 
 TRIVIAL = ("longer", "shorter", "first", "second", "random")  # they say nothing about a label
 
@@ -86,14 +87,21 @@ def plant_and_find(contest, stating="minilm", rate=0.05, n_boot=N_BOOT, seed=0):
         set, method, planted, precision, recall, area (`Number`; precision None where nothing is flagged).
     """
     contested, voted = disputed(contest.pairs)
-    trusted = [pair for pair in (voted or contest.pairs) if pair.item_id not in contested and pair.label is not None]
-    votes, probabilities = material(contest, trusted, stating)
-    found = recovery(votes, probabilities, rate, n_boot, seed)
+    known = contest.pairs[0].label_kind == "authored"  # by construction, whatever simulated people say of it
+    trusted = [pair for pair in contest.pairs if pair.label is not None]
+    if voted and not known:
+        trusted = [pair for pair in voted if pair.item_id not in contested and pair.label is not None]
+    found = recovery(*material(contest, trusted, stating), rate, n_boot=n_boot, seed=seed)
     return [
         {"set": contest.name, "method": method, "planted": found[method]["area"].n}
         | {name: found[method].get(name) for name in ("precision", "recall", "area")}
         for method in METHODS
     ]
+
+
+def have_panel(pairs):
+    """Whether the same three people or more voted on everything, so that one may be held against the others."""
+    return have_one_panel(pairs) and len(pairs[0].votes) > 2
 
 
 def held_out_people(contest, stating="minilm", n_boot=N_BOOT, seed=0):
