@@ -67,6 +67,14 @@ def test_copies_are_found_in_either_order_and_earlier_turns_tell_conversations_a
     assert repeats.later_copies([first, replace(first.swapped(), item_id="2"), other]) == {"2"}
 
 
+def test_a_copy_with_the_votes_of_other_people_is_no_fault():
+    first, second = pair("1", votes={"ann": "A"}), replace(pair("2").swapped(), label="A", votes={"bob": "A"})
+    found = {one.name for one in audit.repeat_findings([first, second])}
+    found |= {one.name for one in audit.contradiction_findings([first, second])}
+    assert found == {"other_order", "other_majority"}
+    assert suggested([first, second])["action"].tolist() == ["keep", "keep"]
+
+
 def test_near_copies_are_no_exact_ones():
     words = " ".join(f"word{n}" for n in range(60))
     pairs = [pair("1", a=words), pair("2", a=words), pair("3", a=f"{words} more"), pair("4", a="something else")]

@@ -54,8 +54,10 @@ def circles(pairs):
 
 def contradiction_findings(pairs, n_boot=N_BOOT, seed=0):
     """Findings about contradictions in a set (list of Finding)."""
-    what = "the other order has another majority" if is_pooled(pairs) else "same question and responses, other label"
-    found = finding_of_items(pairs, "contradiction", "contradicted", what, contradicted(pairs))
+    named = ("contradicted", "same question and responses, other label")
+    if is_pooled(pairs):
+        named = ("other_majority", "the other order has another majority")
+    found = finding_of_items(pairs, "contradiction", *named, contradicted(pairs))
     threes = circles(pairs)
     if round_ones := [items for _, circular, items in threes if circular]:
         effect = share([circular for _, circular, _ in threes], [cluster for cluster, *_ in threes], n_boot, seed)

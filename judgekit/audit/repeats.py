@@ -55,8 +55,10 @@ def is_pooled(pairs):
 
 def repeat_findings(pairs):
     """Findings about repeats in a set (list of Finding)."""
-    what = "an earlier item in the other order, with other votes" if is_pooled(pairs) else "item repeats an earlier one"
-    found = finding_of_items(pairs, "repeat", "repeated", what, later_copies(pairs))
+    named = ("repeated", "item repeats an earlier one")
+    if is_pooled(pairs):
+        named = ("other_order", "an earlier item in the other order, with other votes")
+    found = finding_of_items(pairs, "repeat", *named, later_copies(pairs))
     if len(pairs) <= MAX_NEAR:
         found += finding_of_items(pairs, "repeat", "near_repeated", "item nearly repeats one", near_copies(pairs))
     what = "one text twice, and one of them preferred"

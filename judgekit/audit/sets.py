@@ -5,7 +5,7 @@ from judgekit.audit.artefacts import artefact_findings
 from judgekit.audit.contradictions import contradiction_findings
 from judgekit.audit.disagreement import disagreement_findings
 from judgekit.audit.estimates import N_BOOT
-from judgekit.audit.repeats import is_pooled, repeat_findings
+from judgekit.audit.repeats import repeat_findings
 from judgekit.audit.texts import text_findings
 
 
@@ -72,6 +72,7 @@ LOOKS = {
 }
 
 
+# A copy that holds the votes of other people (``other_order``) is no fault, and is not among these.
 REASONS = {
     "repeated": "repeats an earlier item",
     "near_repeated": "nearly repeats an item",
@@ -82,7 +83,6 @@ REASONS = {
     "disputed": "annotators disagree",
     "suspect": "judges say otherwise",
 }
-POOLED = ("repeated", "contradicted")  # no fault where a copy holds the votes of other people
 
 
 def reasons_of(pairs, findings, table, tests):
@@ -106,7 +106,7 @@ def reasons_of(pairs, findings, table, tests):
     reasons = {reason: set() for reason in REASONS.values()}
     for one in findings:
         mine = one.set == name or (one.name == "suspect" and one.set.startswith(f"{name}_"))  # of a part of the set
-        if mine and one.name in REASONS and not (one.name in POOLED and is_pooled(pairs)):
+        if mine and one.name in REASONS:
             reasons[REASONS[one.name]] |= ids & set(one.examples)
     mine = table[(table["set"] == name) & (table["items"] > 0)]
     for reason, among in (("question in a test set", True), ("question in a training set", False)):
