@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +12,14 @@ from judgekit.audit import artefacts, contradictions, disagreement, evaluation_c
 from judgekit.audit.label_errors import REFERENCE, label_quality, label_votes, planted_errors
 from judgekit.catalogue import load_set, load_set_with_report
 from judgekit.compare import Contest
+from judgekit.plots.audit import plot_effects_by_kind, plot_overlap
 from judgekit.records import PreferencePair, Turn, Verdict
 from judgekit.results import Number, save_data
 from judgekit.scoring import score
 from judgekit.votes import ClassProbabilities
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 
 N_BOOT = 200
 
@@ -364,7 +369,29 @@ def test_known_faults_of_real_sets(name, finding, count):
 
 
 @pytest.mark.realdata
-def test_known_contamination():
-    table = audit.overlap_table({name: load_set(name) for name in ("pandalm", "chatbot_arena", "llmbar_natural")})
-    row = table.set_index(["set", "other"]).loc["pandalm", "chatbot_arena"]
-    assert row["items"] <= 20
+def test_known_questions_of_two_tests():
+    table = audit.overlap_table({name: load_set(name) for name in ("autoj", "mtbench")}).set_index(["set", "other"])
+    assert table["exact"]["autoj", "mtbench"] == 47
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_effects_are_drawn_in_points_on_one_scale():
+    rows = [
+        ("artefacts", "a: told", 0.1, 0.05, 0.2),
+        ("artefacts", "b: told", 0.3, 0.2, 0.4),
+        ("code", "c: bug", -0.1, -0.2, 0),
+    ]
+    axes = plot_effects_by_kind(pd.DataFrame(rows, columns=["kind", "row", "effect", "low", "high"]))
+    assert [ax.get_title(loc="left") for ax in axes] == ["artefacts", "code"]
+    assert len({ax.get_xlim() for ax in axes}) == 1 and axes[0].get_xlim()[1] >= 40
+    plt.close("all")
+
+
+def test_overlap_is_drawn_for_the_rows_asked_for():
+    pairs = {"test": [pair("1")], "train": [pair("2"), pair("3", question="Another question?")]}
+    ax = plot_overlap(audit.overlap_table(pairs), rows=["test"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["test"]
+    assert "100" in {text.get_text() for text in ax.texts}
+    plt.close("all")

@@ -57,7 +57,7 @@ def is_clear(effect, looks=LOOKS):
     (True, False)
     """
     error = (effect.high - effect.low) / (2 * ndtri(0.975))
-    return abs(effect.value) > ndtri(1 - 0.025 / looks) * error
+    return bool(abs(effect.value) > ndtri(1 - 0.025 / looks) * error)
 
 
 def share(hits, clusters, n_boot=N_BOOT, seed=0):
