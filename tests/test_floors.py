@@ -114,6 +114,7 @@ def modules_loaded_by(code):
 
 LIGHT = """
     attacks
+    audit
     benchmarks
     bias.planted
     calibration.bradley_terry
