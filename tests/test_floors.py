@@ -112,7 +112,17 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
+LIGHT = [
+    "",
+    ".attacks",
+    ".benchmarks",
+    ".bias.planted",
+    ".calibration.maps",
+    ".corpora",
+    ".rating",
+    ".results",
+    ".scoring",
+]
 LIGHT += [".selection", ".teacher", ".workflow"]
 
 
