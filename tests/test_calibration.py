@@ -19,6 +19,7 @@ from judgekit.calibration.selective import (
     certify,
     coverages_for,
     kept_numbers,
+    risk_at,
     risk_coverage,
     set_numbers,
     sets_cutoff,
@@ -342,6 +343,9 @@ def test_risk_is_that_of_the_most_confident():
     curve = risk_coverage(rows, (0.25, 0.5, 0.75, 1))
     assert curve["risk"].tolist() == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
     assert curve["oracle"].tolist() == pytest.approx([0, 0, 1 / 3, 1 / 2])
+    assert [risk_at(rows, share).value for share in (0.25, 0.5, 0.75, 1)] == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
+    with pytest.raises(ValueError, match="cannot be kept"):
+        risk_at(rows, 0)
 
 
 def test_the_area_is_that_under_the_curve():

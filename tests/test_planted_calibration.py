@@ -13,10 +13,10 @@ import pytest
 
 from judgekit.calibration.disagreement import disagreement
 from judgekit.calibration.fitting import cross_fitted, restated
-from judgekit.calibration.maps import fit_map, temperature
+from judgekit.calibration.maps import confidence_slope, fit_map
 from judgekit.calibration.measures import log_losses, mean_interval, measures, paired, verdict_cells
 from judgekit.calibration.planted import Planted, planted_cases
-from judgekit.calibration.selective import areas, certify, coverages_for, losses_of, sets_cutoff, thresholds_at
+from judgekit.calibration.selective import areas, certify, coverages_for, losses_of, risk_at, sets_cutoff, thresholds_at
 
 ENOUGH, SIMULATIONS = 930, 1000
 TRUE = Planted()
@@ -105,17 +105,17 @@ def test_resampled_plain_errors_fail():
 
 def test_the_planted_temperature_is_recovered():
     found = [
-        SimpleNamespace(**dict(zip(("value", "low", "high"), temperature(drawn("sure", k)), strict=True)))
+        SimpleNamespace(**dict(zip(("value", "low", "high"), confidence_slope(drawn("sure", k)), strict=True)))
         for k in range(SIMULATIONS)
     ]
-    assert held(found, SURE.temperature) >= ENOUGH
-    assert np.mean([number.value for number in found]) == pytest.approx(SURE.temperature, abs=0.05)
+    assert held(found, 1 / SURE.temperature) >= ENOUGH
+    assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
 
 
 def test_the_temperature_of_items_that_are_taken_for_prompts_fails():
     planted = replace(SURE, per_prompt=8, prompts=75)
-    found = [temperature(alone(planted_cases(planted, k))) for k in range(SIMULATIONS)]
-    assert sum(low <= SURE.temperature <= high for _, low, high in found) < ENOUGH
+    found = [confidence_slope(alone(planted_cases(planted, k))) for k in range(SIMULATIONS)]
+    assert sum(low <= 1 / SURE.temperature <= high for _, low, high in found) < ENOUGH
 
 
 @cache
@@ -186,6 +186,14 @@ def area_estimates():
 def test_areas_hold_their_value():
     for name, number in areas(large("sure")).items():
         assert held([found[name] for found in area_estimates()], number.value) >= ENOUGH, name
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_the_risk_of_a_share_holds_its_value(share):
+    assert (
+        held([risk_at(drawn("sure", k), share) for k in range(SIMULATIONS)], risk_at(large("sure"), share).value)
+        >= ENOUGH
+    )
 
 
 def test_areas_of_items_that_are_taken_for_prompts_fail():

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judgekit.calibration.measures import FLOOR
+from judgekit.calibration.measures import FLOOR, mean_interval
 from judgekit.results.files import replaced
 
 SCHEMA = 1
@@ -274,21 +274,20 @@ def load_map(path):
         raise ValueError(f"{path} is no calibration map: {wrong}") from None
 
 
-def temperature(cases):
-    """The temperature that repairs a judge, with its interval over prompts.
+def confidence_slope(cases):
+    """The power to which a judge's probabilities should be raised, 1 / T, with its interval over prompts.
 
     Returns
     -------
     value, low, high : float
-        Above 1 the judge was overconfident. An end is infinite where its confidence may be worth nothing.
+        1 is calibrated, less is overconfident, 0 a confidence worth nothing; below zero people prefer what the judge
+        thinks worse, and no temperature repairs it.
 
     Notes
     -----
-    The interval is that of 1 / T, from the likelihood's curvature and the spread of its slope between prompts (White
-    1982, Econometrica 50), turned over.
+    The interval is from the likelihood's curvature and the spread of its slope between prompts (White 1982,
+    Econometrica 50).
     """
-    from judgekit.calibration.measures import mean_interval
-
     fitted = fit_map("temperature", cases)
     columns = design("temperature", cases.probabilities, cases.symmetric)
     slope = np.array(fitted.parameters)
@@ -296,8 +295,4 @@ def temperature(cases):
     hessian = slope_of(columns, slope, cases, LITTLE, start)[2]
     residuals = cases.shares - softmax(columns @ slope)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
-    influence = np.linalg.solve(hessian, scores.T)[0]
-    value, low, high = mean_interval(slope[0], None, cases.cluster_index, influence)
-    if value <= 0:
-        raise ValueError("no temperature repairs this judge: people prefer what it thinks worse")
-    return 1 / value, 1 / high, 1 / low if low > 0 else float("inf")
+    return mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from judgekit.intervals import LEVEL, proportion_interval
 from judgekit.metrics import ratio
@@ -287,3 +287,15 @@ def reliability_table(cases, n_bins=10, kind="mass"):
         low, high = proportion_interval(hit, min(max(worth, 1.0), here.weights.sum()) if worth else prompts)
         rows.append((stated, hit, low, high, len(here.items)))
     return pd.DataFrame(rows, columns=["confidence", "accuracy", "low", "high", "count"])
+
+
+def p_value(found):
+    """Two-sided p-value of no difference, from a symmetric 95 % interval about a difference of means.
+
+    Examples
+    --------
+    >>> round(p_value(Number(1.96, 0.0, 3.92)), 3)
+    0.05
+    """
+    error = (found.high - found.low) / (2 * float(ndtri((1 + LEVEL) / 2)))
+    return float(2 * ndtr(-abs(found.value) / error)) if error > 0 else float(found.value == 0)

@@ -99,6 +99,36 @@ def areas(cases):
     }
 
 
+def risk_at(cases, share=0.5, window=0.1):
+    """Risk of the most confident verdicts, so many of them, as a `Number`.
+
+    Parameters
+    ----------
+    cases : Cases
+    share : float
+        In (0, 1].
+    window : float
+        Share of the items on either side of the last one kept, whose mean loss says what moving that place costs.
+
+    Raises
+    ------
+    ValueError
+        If the share is none.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"a share of {share} cannot be kept")
+    losses = losses_of(cases)
+    mass, _, group = ordered(cases, losses, cases.confidence)
+    before = np.concatenate([[0], mass.cumsum()[:-1]])
+    kept = np.clip((share - before) / mass, 0, 1)[group]  # items of equal confidence are kept in part
+    weight = cases.weights / cases.weights.sum()
+    risk = float(weight @ (kept * losses)) / share
+    near = np.abs((before + mass / 2)[group] - share) <= max(window, float(mass.max()))
+    edge = float(weight[near] @ losses[near] / weight[near].sum())
+    influence = weight * (kept * losses - edge * (kept - share) - risk * share) / share
+    return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What `certify` promises.
