@@ -242,8 +242,9 @@ def measures(cases, n_bins=10, width_bins=15):
 
 
 def number(ends, cases, spec=".3f"):
-    """A `Number` of value, low and high; without an interval where one prompt gives none."""
+    """A `Number` of value, low and high; without an interval where one prompt gives none. Rates stay in [0, 1]."""
     value, low, high = ends
+    low, high = (max(low, 0.0), min(high, 1.0)) if spec.endswith("%") and np.isfinite(high) else (low, high)
     return Number(value, low, high, len(cases.items), spec) if np.isfinite(high) else Number(value, n=1, spec=spec)
 
 

@@ -17,7 +17,7 @@ from scipy.special import bdtr
 from judgekit.calibration.measures import mean_interval, number
 
 TESTS = ("betting", "binomial")
-SHARES = tuple(np.linspace(0.05, 1, 39).round(3).tolist())
+SHARES = tuple(np.linspace(0.1, 1, 37).round(3).tolist())
 
 
 def losses_of(cases):
@@ -265,6 +265,12 @@ def coverages_for(n_prompts, risk=0.2, delta=0.1, step=0.05):
 def kept_numbers(cases, kept):
     """What abstaining leaves, each prompt counting once: share kept, its risk, and the risk of everything.
 
+    Parameters
+    ----------
+    cases : Cases
+    kept : array of bool or float, shape (n_items,)
+        Whether, or how often, each verdict is kept.
+
     Returns
     -------
     dict of str to Number
@@ -290,28 +296,42 @@ def halves(cases, seed=0):
     return first, ~first
 
 
-def certified(cases, risk=0.2, delta=0.1, test=None, seed=0):
-    """A threshold certified on one half of the prompts and used on the other, and the same the other way round.
+def certified(cases, risk=0.2, delta=0.1, test=None, seed=0, splits=20):
+    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves.
 
-    Thresholds to be tried are set by the confidences of the half they are used on, whose labels play no part. Unless
-    a test is named, it is the bet where prompts have two items or more on average, and otherwise the binomial tail.
+    Parameters
+    ----------
+    cases : Cases
+    risk, delta : float
+        In (0, 1).
+    test : {"betting", "binomial"}, optional
+        By default the bet where prompts have two items or more on average, and otherwise the binomial tail.
+    seed : int
+    splits : int
+        Random halvings: how much can be shown on so few prompts depends on which they are, so one would be luck.
 
     Returns
     -------
     certificates : list of Certificate
-        Of the first and of the second half.
+        Two of every split.
     numbers : dict of str to Number
-        `kept_numbers` over both halves.
+        `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
+
+    Notes
+    -----
+    Thresholds to be tried are set by the confidences of the half they are used on, whose labels play no part.
     """
-    kept, found = np.zeros(len(cases.items), bool), []
-    n_prompts, parts = int(cases.cluster_index.max()) + 1, halves(cases, seed)
+    n_prompts = int(cases.cluster_index.max()) + 1
     test = test or ("betting" if len(cases.items) >= 2 * n_prompts else "binomial")
-    for here, there in (parts, parts[::-1]):
-        shown, used = cases.at(here), cases.at(there)
-        coverages = coverages_for(int(shown.cluster_index.max()) + 1, risk, delta)
-        found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed))
-        kept[there] = found[-1].keeps(used)
-    return found, kept_numbers(cases, kept)
+    kept, found = np.zeros(len(cases.items)), []
+    for split in range(splits):
+        parts = halves(cases, seed + split)
+        for here, there in (parts, parts[::-1]):
+            shown, used = cases.at(here), cases.at(there)
+            coverages = coverages_for(int(shown.cluster_index.max()) + 1, risk, delta)
+            found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))
+            kept[there] += found[-1].keeps(used) / splits
+    return found, kept_numbers(cases, np.minimum(kept, 1))
 
 
 def sets_cutoff(cases, miss=0.1, seed=0):

@@ -3,7 +3,7 @@
 from judgekit.calibration.fitting import N_FOLDS, cross_fitted, restated
 from judgekit.calibration.measures import measures, paired
 
-KEPT = ("ece_debiased", "overconfidence", "nll")
+KEPT = ("ece_debiased", "overconfidence")
 
 
 def shift_rows(sources, targets, name="temperature", n_bins=10, n_folds=N_FOLDS, seed=0):

@@ -10,7 +10,7 @@ from judgekit.judges import load_judge
 from judgekit.records import ORDERS
 from judgekit.scoring import pairs_judged_by, run_judge
 
-KEPT = ("ece", "ece_debiased", "nll")
+KEPT = ("ece_debiased", "nll")
 
 
 def judged(name, target, judges, slugs, store, pairs=None):

@@ -6,7 +6,9 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.plots.style import GREY, LIGHT, TEXT, judge_style, required, use_style, whiskers
 
+ROOM = 1.35
 HISTOGRAM = 0.28  # height of the tallest bar, as a share of the panel
+LETTERS, FITTING = 5.8, 17  # size of titles, and how many letters of it a panel is wide
 
 
 def plot_reliability_panels(table, *, columns=6, width=TEXT):
@@ -30,9 +32,9 @@ def plot_reliability_panels(table, *, columns=6, width=TEXT):
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)
-    axes = plt.subplots(
-        n_rows, columns, figsize=(width, 1.32 * n_rows + 0.25), squeeze=False, sharex=True, sharey=True
-    )[1]
+    axes = plt.subplots(n_rows, columns, figsize=(width, 1.2 * n_rows + 0.25), squeeze=False, sharex=True, sharey=True)[
+        1
+    ]
     lowest = np.floor(10 * table["confidence"].min()) / 10
     for panel, ((judge, name), part) in zip(axes.flat, panels, strict=False):
         colour, marker = judge_style(judge)
@@ -49,7 +51,7 @@ def plot_reliability_panels(table, *, columns=6, width=TEXT):
             lw=0.9,
             elinewidth=0.7,
         )
-        panel.set_title(f"{judge}\n{name}", fontsize=6.2, pad=2)
+        panel.set_title(f"{judge}\n{name}", fontsize=LETTERS * min(1, FITTING / max(len(judge), len(name))), pad=2)
         panel.set(xlim=(lowest - 0.03, 1.04), ylim=(0, 1.04))
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
@@ -103,11 +105,12 @@ def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
                 panel.plot(point.coverage, point.risk, color=colour, marker="*", ms=7, mec="white", mew=0.4)
         panel.set_title(name)
         panel.set_xlim(0, 1.02)
-        panel.set_ylim(bottom=0)
+        highest = np.nanmax([part["risk"].max(), points.loc[points["set"] == name, "promised"].max()])
+        panel.set_ylim(0, ROOM * highest)  # the legend stands above the curves
         panel.yaxis.set_major_locator(MaxNLocator(5))
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
-        panel.legend(loc="best", fontsize=5.8, handlelength=1.2, borderpad=0.2, labelspacing=0.25)
+        panel.legend(loc="upper left", fontsize=5.8, handlelength=1.2, borderpad=0.2, labelspacing=0.25)
     for empty in axes.flat[len(panels) :]:
         empty.set_visible(False)
     for row in axes:
