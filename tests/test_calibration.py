@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 
+import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 from judgekit.calibration import Cases, cases_of, measures, paired, reliability_table
@@ -26,7 +28,16 @@ from judgekit.calibration.selective import (
     thresholds_at,
 )
 from judgekit.calibration.shift import shift_rows
+from judgekit.calibration.simulated import simulated_errors, simulated_promises, simulated_slope
+from judgekit.calibration.study import abstaining_numbers, judged, mapped_numbers, stated_numbers
+from judgekit.catalogue import load_set
+from judgekit.judges import load_judge
+from judgekit.plots.calibration import plot_reliability_panels, plot_risk_coverage
 from judgekit.records import PreferencePair, Verdict
+from judgekit.store import VerdictStore
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 
 SURE = planted_cases(Planted(temperature=1.8), 1)
 MANY = planted_cases(Planted(temperature=1.8, prompts=2000), 2)
@@ -389,7 +400,7 @@ def test_each_prompt_counts_once_in_what_is_kept():
 
 def test_thresholds_keep_the_share_they_are_named_by():
     rows = cases([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], [[1, 0]] * 4)
-    assert thresholds_at(rows, (0.25, 0.5, 1)).tolist() == [0.9, 0.8, 0.6]
+    assert thresholds_at(rows, (0.25, 0.5, 1)).tolist() == [0.9, 0.8, 0]
     assert coverages_for(10_000)[0] == 0.05 and coverages_for(5) == (1.0,) and coverages_for(200)[-1] == 1
 
 
@@ -418,3 +429,51 @@ def test_agreement_counts_pairs_of_people():
     assert found["stated_agreement"].value == pytest.approx(0.5)
     with pytest.raises(ValueError, match="nobody can disagree"):
         disagreement(SURE)
+
+
+# ---------------------------------------------------------------- the study, its simulations and its pictures
+
+
+def test_a_judge_of_the_sample_is_studied_whole(tmp_path):
+    """Real pairs, votes and verdicts: every quantity is there, and every number is one."""
+    pairs = load_set("sample_natural")[:60]
+    judge = load_judge("baseline/features")
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    found = judged("sample_natural", "votes", [judge], {judge.name: "features"}, store, pairs)["features"]
+    assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
+    stated = stated_numbers(found, 5)
+    assert {"ece", "ece_debiased", "slope", "risk_coverage_auc", "risk_at_half", "tie_excess"} <= set(stated)
+    mapped, chosen = mapped_numbers(found, 5, 3)
+    assert len(chosen) == 3 and {name for name, _ in mapped} == {*MAPS, "nested"}
+    kept = abstaining_numbers(found, (0.5,))
+    assert 0 <= kept["at_50_coverage"].value <= 1 and kept["set_size"].value <= 3
+
+
+def test_simulations_show_what_they_are_for():
+    errors = simulated_errors(simulations=60)
+    assert errors["plain"].low > 0.03 and errors["debiased_square"].low <= 0 <= errors["debiased_square"].high
+    sure = Planted(temperature=1.8, misled=0.1)
+    assert simulated_slope(sure).low <= 1 / 1.8 <= simulated_slope(sure).high
+    promises = simulated_promises(sure, simulations=60)
+    assert promises["certified"].value >= 0.9 > promises["naive"].value
+
+
+def test_pictures_have_a_panel_for_each_judge_and_set():
+    bins = pd.concat(
+        [
+            reliability_table(SURE, 10, "width").assign(set=name, judge=judge)
+            for judge in "xy"
+            for name in ("one", "two")
+        ]
+    )
+    axes = plot_reliability_panels(bins, columns=3)
+    assert sum(panel.get_visible() for panel in axes.flat) == 4
+    points = {"set": "one", "judge": "x", "coverage": 0.5, "risk": 0.1, "low": 0.05, "high": 0.2, "promised": 0.2}
+    curve = risk_coverage(SURE).assign(set="one", judge="x")
+    panel = plot_risk_coverage(curve, pd.DataFrame([points])).flat[0]
+    assert any(line.get_marker() == "*" for line in panel.lines)
+    unmarked = plot_risk_coverage(curve, pd.DataFrame([points | {"coverage": 0.01}])).flat[0]
+    assert not any(line.get_marker() == "*" for line in unmarked.lines)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot_reliability_panels(bins[:0])
+    plt.close("all")

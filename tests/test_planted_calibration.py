@@ -14,9 +14,28 @@ import pytest
 from judgekit.calibration.disagreement import disagreement
 from judgekit.calibration.fitting import cross_fitted, restated
 from judgekit.calibration.maps import confidence_slope, fit_map
-from judgekit.calibration.measures import log_losses, mean_interval, measures, paired, verdict_cells
+from judgekit.calibration.measures import (
+    log_losses,
+    mean_interval,
+    measures,
+    paired,
+    reliability_table,
+    verdict_cells,
+)
 from judgekit.calibration.planted import Planted, planted_cases
-from judgekit.calibration.selective import areas, certify, coverages_for, losses_of, risk_at, sets_cutoff, thresholds_at
+from judgekit.calibration.selective import (
+    areas,
+    certified,
+    certify,
+    coverages_for,
+    halves,
+    kept_numbers,
+    losses_of,
+    risk_at,
+    set_numbers,
+    sets_cutoff,
+    thresholds_at,
+)
 
 ENOUGH, SIMULATIONS = 930, 1000
 TRUE = Planted()
@@ -295,3 +314,62 @@ def test_agreement_read_off_the_shares_of_three_votes_fails():
         ends = mean_interval((cases.shares**2).sum(1), cases.weights, cases.cluster_index)
         found.append(SimpleNamespace(low=ends[1], high=ends[2]))
     assert held(found, value) < ENOUGH
+
+
+# ---------------------------------------------------------------- what is shown of bins, kept verdicts and sets
+
+
+def test_bins_of_the_diagram_hold_their_rate():
+    """Each bin for itself, against the rate of very many items between the same edges."""
+    many, edges, count = large("sure"), np.linspace(0, 1, 11)[1:-1], 0
+    places = np.searchsorted(edges, many.confidence, side="right")
+    rates = np.bincount(places, many.hits) / np.maximum(np.bincount(places), 1)
+    bins = []
+    for k in range(200):
+        table = reliability_table(drawn("sure", k), 10, "width")
+        here = np.searchsorted(edges, table["confidence"], side="right")
+        bins += list(zip(here, table["low"] <= rates[here], rates[here] <= table["high"], strict=True))
+    for place in range(4, 10):
+        count = [low and high for where, low, high in bins if where == place]
+        assert len(count) > 150 and np.mean(count) >= 0.93, place
+
+
+def test_what_a_threshold_keeps_is_held():
+    many = large("sure")
+    truth_of = {name: number.value for name, number in kept_numbers(many, many.confidence >= 0.8).items()}
+    found = [kept_numbers(drawn("sure", k), drawn("sure", k).confidence >= 0.8) for k in range(SIMULATIONS)]
+    for name, value in truth_of.items():
+        assert held([numbers[name] for numbers in found], value) >= ENOUGH, name
+
+
+def test_coverage_and_risk_of_certified_thresholds_are_held():
+    """Given the thresholds, on prompts that they were not certified on; where enough is kept to tell."""
+    confidence, risks, _ = risk_above()
+    held_share, held_risk, told = 0, 0, 0
+    for k in range(SIMULATIONS):
+        certificates, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
+        places = [np.searchsorted(confidence, c.threshold) for c in certificates]
+        shares = 1 - np.array(places) / len(confidence)
+        if shares.mean() > 0.1:
+            told += 1
+            risk = shares @ risks[places] / shares.sum()
+            held_share += numbers["coverage"].low <= shares.mean() <= numbers["coverage"].high
+            held_risk += numbers["risk"].low <= risk <= numbers["risk"].high
+    assert told > 300 and min(held_share, held_risk) >= 0.93 * told
+
+
+def test_numbers_of_prediction_sets_are_held():
+    many = large("sure", 20_000)
+    label = np.sort((many.probabilities * many.shares).sum(1))
+    every = np.sort(many.probabilities.ravel())
+    counts = {"set_coverage": 0, "set_size": 0}
+    for k in range(SIMULATIONS):
+        cases, found = drawn("sure", k), set_numbers(drawn("sure", k), seed=k)
+        cutoffs = [sets_cutoff(cases.at(half), seed=k) for half in halves(cases, k)]
+        real = {
+            "set_coverage": 1 - np.mean(np.searchsorted(label, cutoffs)) / len(label),
+            "set_size": (len(every) - np.mean(np.searchsorted(every, cutoffs))) / len(label),
+        }
+        for name, value in real.items():
+            counts[name] += found[name].low <= value <= found[name].high
+    assert min(counts.values()) >= ENOUGH, counts

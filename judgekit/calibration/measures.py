@@ -209,8 +209,9 @@ def measures(cases, n_bins=10, width_bins=15):
     dict of str to Number
         ``ece``, ``ece_width`` (mean absolute gap), ``ece_debiased`` (root mean square gap, debiased) and
         ``classwise_ece`` (the same over all classes' bins); ``overconfidence``, mean confidence less mean hits, with
-        ``confidence`` and ``hit_rate``; ``brier`` (per vote) and its parts ``reliability`` - ``resolution`` +
-        ``uncertainty``, binned and debiased; ``nll`` in nats. ``n`` is the number of rows.
+        ``confidence`` and ``hit_rate``; where there are ties ``tie_excess``, their mean probability less their share;
+        ``brier`` (per vote) and its parts ``reliability`` - ``resolution`` + ``uncertainty``, binned and debiased;
+        ``nll`` in nats. ``n`` is the number of rows.
 
     Notes
     -----
@@ -235,6 +236,8 @@ def measures(cases, n_bins=10, width_bins=15):
         "brier": brier,
         "nll": log_losses(cases),
     }
+    if cases.n_classes == 3:
+        columns["tie_excess"] = cases.probabilities[:, 2] - cases.shares[:, 2]
     found |= {name: mean_interval(values, cases.weights, cases.cluster_index) for name, values in columns.items()}
     spread = (cases.shares - rates) @ (1 - 2 * rates) * cases.weights / cases.weights.sum()
     found["uncertainty"] = mean_interval(float(rates @ (1 - rates)), None, cases.cluster_index, spread)

@@ -156,7 +156,7 @@ class Certificate:
 
 
 def thresholds_at(cases, coverages):
-    """Confidences at which so many of these items are kept, highest first; prompts count once each.
+    """Confidences at which so many of these items are kept, highest first; prompts count once each, and 0 keeps all.
 
     They must come from other prompts than those that `certify` tests on; labels play no part.
     """
@@ -164,7 +164,7 @@ def thresholds_at(cases, coverages):
     order = np.argsort(-cases.confidence, kind="stable")
     kept = size[order].cumsum() / size.sum()
     places = np.minimum(np.searchsorted(kept, np.asarray(coverages) - 1e-12), len(order) - 1)
-    return cases.confidence[order][places]
+    return np.where(np.asarray(coverages) < 1, cases.confidence[order][places], 0.0)
 
 
 def certify(cases, thresholds, risk=0.2, delta=0.1, test="betting", starts=3, seed=0):

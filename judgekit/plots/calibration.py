@@ -6,7 +6,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.plots.style import GREY, LIGHT, TEXT, judge_style, required, use_style, whiskers
 
-ROOM = 1.35
+ROOM, LEAST = 1.5, 0.05  # height of a panel over its curves, and coverage below which no star is drawn
 HISTOGRAM = 0.28  # height of the tallest bar, as a share of the panel
 LETTERS, FITTING = 5.8, 17  # size of titles, and how many letters of it a panel is wide
 
@@ -99,7 +99,8 @@ def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
                 curve["share"].iloc[-1:], curve["risk"].iloc[-1:], color=colour, marker=marker, ms=3.5, clip_on=False
             )
             panel.plot(curve["share"], curve["oracle"], color=colour, lw=0.7, ls=":")
-            for point in points[(points["set"] == name) & (points["judge"] == judge)].itertuples():
+            here = (points["set"] == name) & (points["judge"] == judge) & (points["coverage"] >= LEAST)
+            for point in points[here].itertuples():
                 panel.plot([point.coverage] * 2, [point.risk, point.promised], color=colour, lw=0.8)
                 panel.plot(point.coverage, point.promised, color=colour, marker="_", ms=5)
                 panel.plot(point.coverage, point.risk, color=colour, marker="*", ms=7, mec="white", mew=0.4)
@@ -108,8 +109,8 @@ def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
         highest = np.nanmax([part["risk"].max(), points.loc[points["set"] == name, "promised"].max()])
         panel.set_ylim(0, ROOM * highest)  # the legend stands above the curves
         panel.yaxis.set_major_locator(MaxNLocator(5))
-        for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        panel.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.0f}" if rate <= 1 else "")
         panel.legend(loc="upper left", fontsize=5.8, handlelength=1.2, borderpad=0.2, labelspacing=0.25)
     for empty in axes.flat[len(panels) :]:
         empty.set_visible(False)
