@@ -118,6 +118,7 @@ LIGHT = """
     benchmarks
     bias.planted
     calibration.bradley_terry
+    calibration.maps
     calibration.ppi
     corpora
     labelling
