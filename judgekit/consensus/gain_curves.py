@@ -1,0 +1,210 @@
+"""A replay of labelling: hide votes that people gave, buy them back in some order, and see how the consensus improves.
+
+What a consensus is graded by is never for sale: the truth of the sample, or one vote per item that is put aside first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgekit.consensus.active import best_first, need
+from judgekit.consensus.clustered import clustered_mean
+from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.progress import progress_bar
+from judgekit.results import Number
+from judgekit.votes import aligned
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """How often the consensus was right, as votes were bought.
+
+    Attributes
+    ----------
+    bought : array of int, shape (n_rounds + 1,)
+        Votes bought so far.
+    right : dict of str to array of float, shape (n_rounds + 1, n_items)
+        Strategy to the share of replays in which the consensus on an item was right.
+    clusters : tuple of str, length n_items
+    """
+
+    bought: np.ndarray
+    right: dict
+    clusters: tuple[str, ...]
+
+
+def hold_out(votes, seed):
+    """Put one vote of each item aside.
+
+    Parameters
+    ----------
+    votes : judgekit.votes.Votes
+        At least two votes on each item.
+    seed : int
+
+    Returns
+    -------
+    pool : judgekit.votes.Votes
+        The votes that may be bought.
+    held : array of int, shape (n_items,)
+        The class of the vote put aside, which is not in the pool.
+
+    Raises
+    ------
+    ValueError
+        If an item has fewer than two votes.
+    """
+    if (lacking := votes.given.sum(1) < 2).any():
+        raise ValueError(f"{votes.items[int(np.argmax(lacking))]}: fewer than two votes, none can be put aside")
+    drawn = np.where(votes.given, np.random.default_rng(seed).random(votes.codes.shape), -1)
+    chosen = drawn.argmax(1)
+    held = votes.codes[np.arange(len(chosen)), chosen]
+    return votes.masked(np.arange(votes.codes.shape[1]) == chosen[:, None]), held
+
+
+def consensus(votes, values):
+    """The class with most votes on each item, where the judge's probabilities count as one vote."""
+    return (votes.counts + values).argmax(1)
+
+
+def replay(pool, truth, probabilities, strategy, batches, seed):
+    """One replay of buying votes.
+
+    Parameters
+    ----------
+    pool : judgekit.votes.Votes
+        Every vote that may be bought. Votes on an item come in an order of chance, the same for all strategies.
+    truth : array of int, shape (n_items,)
+        Classes to grade by.
+    probabilities : judgekit.votes.ClassProbabilities
+    strategy : str
+    batches : sequence of int
+        Votes to buy in each round, one per item at most; the first batch is bought at random.
+    seed : int
+
+    Returns
+    -------
+    array of bool, shape (n_rounds + 1, n_items)
+        Whether the consensus is right: before any vote (the judge alone) and after each round.
+    """
+    values = aligned(pool, probabilities)
+    rng = np.random.default_rng(seed)
+    # Rank of each vote in the order in which its item's votes come.
+    rank = np.where(pool.given, rng.random(pool.codes.shape), np.inf).argsort(1).argsort(1)
+    available, taken = pool.given.sum(1), np.zeros(len(values), int)
+    right = [values.argmax(1) == truth]
+    for number, batch in enumerate(batches):
+        seen = pool.masked(rank >= taken[:, None])
+        wanted = need(seen, probabilities, strategy if number else "random", [seed, number])
+        order = best_first(wanted, [seed, number, 1])
+        chosen = order[taken[order] < available[order]][:batch]
+        if len(chosen) < batch:
+            raise ValueError(f"round {number + 1}: {batch} votes wanted, only {len(chosen)} items have one to give")
+        taken[chosen] += 1
+        right.append(consensus(pool.masked(rank >= taken[:, None]), values) == truth)
+    return np.array(right)
+
+
+def gain_curves(votes, probabilities, strategies, truth=None, rounds=8, share=0.5, seeds=range(3), progress=False):
+    """Replays of buying votes by several strategies, from the same votes.
+
+    Parameters
+    ----------
+    votes : judgekit.votes.Votes
+        At least two on each item, unless the truth is given.
+    probabilities : judgekit.votes.ClassProbabilities
+        Of those items in that order.
+    strategies : sequence of str
+        Of `judgekit.consensus.active.STRATEGIES`.
+    truth : array of int, shape (n_items,), optional
+        Without it a vote put aside is drawn anew for each seed.
+    rounds : int
+    share : float
+        How many of the votes for sale are bought in all.
+    seeds : sequence of int
+        One replay of each strategy for each.
+
+    Returns
+    -------
+    Curves
+    """
+    n = len(votes.items)
+    budget = int(share * (votes.given.sum() - (n if truth is None else 0)))
+    bought = np.linspace(0, budget, rounds + 1).astype(int)
+    sums = {strategy: np.zeros((rounds + 1, n)) for strategy in strategies}
+    with progress_bar(len(seeds) * len(strategies), "replays", "replay", progress) as bar:
+        for seed in seeds:
+            pool, graded = hold_out(votes, seed) if truth is None else (votes, truth)
+            for strategy in strategies:
+                sums[strategy] += replay(pool, graded, probabilities, strategy, np.diff(bought), seed)
+                bar.update()
+    return Curves(bought, {name: found / len(seeds) for name, found in sums.items()}, votes.clusters)
+
+
+def curve_table(curves):
+    """Accuracy after each round: columns strategy, bought, votes_per_item, value, low, high (a pandas.DataFrame)."""
+    import pandas as pd
+
+    n = len(curves.clusters)
+    return pd.DataFrame(
+        [
+            {
+                "strategy": strategy,
+                "bought": int(bought),
+                "votes_per_item": bought / n,
+                **dict(zip(("value", "low", "high"), clustered_mean(row, curves.clusters, 0.0, 1.0), strict=True)),
+            }
+            for strategy, right in curves.right.items()
+            for bought, row in zip(curves.bought, right, strict=True)
+        ]
+    )
+
+
+def area_gain(curves, strategy, rival="random"):
+    """Mean lead of a strategy's curve over a rival's, from the first choice on, with a paired interval by prompts.
+
+    Returns
+    -------
+    judgekit.results.Number
+        In [-1, 1]; n is the number of items.
+    """
+    lead = (curves.right[strategy] - curves.right[rival])[2:].mean(0)  # round 1 is bought at random by everybody
+    value, low, high = clustered_mean(lead, curves.clusters, -1.0, 1.0)
+    return Number(value, low, high, n=len(lead), spec=".1%")
+
+
+def votes_saved(curves, strategy, rival="random", n_boot=2000, seed=0):
+    """Share of the rival's votes that a strategy does without, for half of what the rival gains in all.
+
+    Returns
+    -------
+    judgekit.results.Number or None
+        Negative where the strategy needs more; None where the rival gains nothing, so that there is no half of it.
+    """
+    right = np.stack([curves.right[name] for name in (strategy, rival)])
+    sums = cluster_sums(np.moveaxis(right, -1, 0), curves.clusters)
+    if right[1, -1].mean() <= right[1, 0].mean():
+        return None
+
+    def saved(drawn):
+        flat = drawn.reshape(-1, *right.shape[:2])
+        goal = (flat[:, 1, 0] + flat[:, 1, -1]) / 2
+        spent = [
+            [crossing(curves.bought, curve, level) for curve in two] for two, level in zip(flat, goal, strict=True)
+        ]
+        one, other = np.array(spent).T
+        return (1 - one / other).reshape(drawn.shape[:-2])
+
+    return Number(*cluster_bootstrap(sums, saved, n_boot, seed), n=right.shape[-1], spec=".0%")
+
+
+def crossing(bought, curve, level):
+    """Votes at which a curve first reaches a level, between rounds in a straight line; all of them where it does not."""
+    reached = np.flatnonzero(curve >= level)
+    if not len(reached):
+        return float(bought[-1])
+    k = reached[0]
+    if not k:
+        return float(bought[1])  # reached before any vote: less than a round cannot be bought
+    rise = curve[k] - curve[k - 1]
+    return float(bought[k - 1] + (level - curve[k - 1]) / rise * (bought[k] - bought[k - 1]))
