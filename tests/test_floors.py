@@ -113,7 +113,7 @@ def modules_loaded_by(code):
 
 
 LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
-LIGHT += [".selection", ".teacher", ".workflow"]
+LIGHT += [".consensus.active", ".consensus.alt_test", ".selection", ".teacher", ".workflow"]
 
 
 @pytest.mark.parametrize("module", LIGHT)

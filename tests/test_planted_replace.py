@@ -82,7 +82,7 @@ def test_a_test_that_ignores_prompts_accepts_it_too_often():
 
 
 def test_a_better_judge_is_accepted_and_a_worse_one_is_not():
-    assert rejections(SKILL + 1.5, 0.0)[1] > 0.9
+    assert rejections(SKILL + 3.0, 0.0)[1] > 0.9
     assert rejections(SKILL - 1.0, 0.0)[1] == 0
 
 

@@ -67,7 +67,8 @@ class AltTest:
     detectable : float
         How far the judge must truly be above the bar to beat the median annotator with 80 % power, alone.
     annotators : tuple of dict
-        Of each: annotator, n, judge, human (probabilities), margin (judge - human + epsilon), p_value, adjusted, beaten.
+        Of each: annotator, n, judge and human (probabilities), margin (judge - human + epsilon), p_value, adjusted,
+        beaten.
     """
 
     epsilon: float
