@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.consensus.alt_test import advantage_of, alt_test, hold_duels
+from judgekit.consensus.alt_test import advantage_of, alt_test, as_if_independent, hold_duels
 from judgekit.intervals import coverage
 from judgekit.votes import NO_VOTE, Votes
 
@@ -31,10 +31,6 @@ def drawn(seed, judge=SKILL, prompts=40, per_prompt=8, people=4, asked=0.8):
     return votes, {item: CLASSES[code] for item, code in zip(items, codes[:, people], strict=True)}
 
 
-def without_prompts(votes):
-    return Votes(votes.items, votes.annotators, votes.codes, votes.classes)
-
-
 @cache
 def many(judge):
     """So many prompts that an estimate is the truth."""
@@ -58,7 +54,8 @@ def rejections(judge, epsilon, blind=False):
     single, passed, small = [], 0, 0
     for seed in range(SIMULATIONS):
         votes, said = drawn(seed, judge)
-        outcome = alt_test(hold_duels(without_prompts(votes) if blind else votes, said), epsilon)
+        duels = hold_duels(votes, said)
+        outcome = alt_test(as_if_independent(duels) if blind else duels, epsilon)
         single.append(np.mean([row["p_value"] <= 0.05 for row in outcome.annotators]))
         passed += outcome.passes
         small += outcome.p_value <= 0.05
@@ -101,8 +98,7 @@ def judge_among_the_others(table):
 
 
 def prompts_ignored(table):
-    votes, said = table
-    return advantage_of(hold_duels(without_prompts(votes), said))
+    return advantage_of(as_if_independent(hold_duels(*table)))
 
 
 @pytest.mark.parametrize("wrong", [judge_among_the_others, prompts_ignored])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from judgekit.consensus import active, active_sampling, gain_curves
+from judgekit.consensus import active, active_sampling, gain_curves, stand_ins
 from judgekit.consensus.alt_test import TooFewVotes, advantage_of, alt_test, alt_test_table, hold_duels, nearness
 from judgekit.corpora import alttest
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.sources import DataError
 from judgekit.votes import ClassProbabilities, Votes
 
@@ -131,6 +132,45 @@ def test_the_table_corrects_over_judges_and_sets():
     table = alt_test_table({("s", "one"): hold_duels(votes, said), ("s", "best"): hold_duels(votes, best)}, (0.0, 0.2))
     assert len(table) == 4 and (table["p_holm"] >= table["p_value"]).all()
     assert table.set_index(["judge", "epsilon"])["passes"].to_dict()["best", 0.0]
+
+
+# ---------------------------------------------------------------- judges' labels beside votes
+
+
+def pair_of(item_id, models=("a", "b"), votes=None):
+    return PreferencePair(
+        item_id, "mtbench", "?", "one", "two", cluster_id="q", model_a=models[0], model_b=models[1], votes=votes or {}
+    )
+
+
+def test_labels_are_in_the_order_of_models_and_wavering_is_a_tie():
+    pairs = [
+        pair_of("1"),
+        pair_of("2", ("d", "c")),
+        pair_of("3", ("e", "f")),
+        pair_of("4", ("f", "e")),
+        pair_of("5", "gh"),
+    ]
+    said = {"1": "AA", "2": "AA", "3": "AA", "4": "AA", "5": "AB"}
+    verdicts = [
+        Verdict(i, "j", order, label) for i, two in said.items() for order, label in zip(ORDERS, two, strict=True)
+    ]
+    found = stand_ins.labels_by_item(verdicts, pairs, matchups=True)
+    assert found == {"q:a:b:1": "A", "q:c:d:1": "B", "q:e:f:1": "tie", "q:g:h:1": "tie"}
+    assert stand_ins.labels_by_item(verdicts, pairs)["4"] == "A"
+    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", "B")], pairs) == {"1": "B"}
+    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="unparsed")], pairs) == {"1": "tie"}
+    with pytest.raises(ValueError, match="1: j failed"):
+        stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="error")], pairs)
+
+
+def test_only_items_that_all_judges_labelled_are_kept():
+    pairs = [pair_of("1", votes={"expert_1": "A", "author_1": "B"}), pair_of("2", "xy", {"expert_1": "B"})]
+    one, both = ([Verdict(i, "j", "ab", "A") for i in items] for items in ("1", "12"))
+    votes, labels = stand_ins.beside_people(pairs, {"one": one, "both": both}, "expert")
+    assert votes.items == ("1",) and votes.annotators == ("expert_1",) and set(labels) == {"one", "both"}
+    with pytest.raises(ValueError, match="0 annotators called 'student'"):
+        stand_ins.beside_people(pairs, {"both": both}, "student")
 
 
 # ---------------------------------------------------------------- the tasks
@@ -294,6 +334,21 @@ def test_votes_saved_by_hand():
     assert gain_curves.votes_saved(curves, "ours").value == pytest.approx(0.05 / 0.4)
     flat = gain_curves.Curves(bought, {"ours": ours, "random": rival * 0 + 0.5}, tuple("abcd"))
     assert gain_curves.votes_saved(flat, "ours") is None
+
+
+def test_the_table_of_leads_corrects_over_sets_and_strategies():
+    found = {}
+    for seed, name in enumerate("ab"):
+        votes, _, truth = some_votes(300, seed=seed, asked=2.0)
+        stated = np.full((300, 3), 0.2)
+        stated[np.arange(300), truth] += np.random.default_rng(seed).uniform(-0.2, 0.4, 300)
+        stated = ClassProbabilities(votes.items, stated / stated.sum(1, keepdims=True), CLASSES)
+        found[name] = gain_curves.gain_curves(votes, stated, ("entropy", "fewest", "random"), truth, 4, 0.4, [0])
+    table = gain_curves.lead_table(found)
+    assert table[["set", "strategy"]].to_numpy().tolist() == [[s, w] for s in "ab" for w in ("entropy", "fewest")]
+    clear = [not lead.low <= 0 <= lead.high for lead in table["lead"]]
+    assert clear == (table["p_value"] < 0.05).tolist() and any(clear)
+    assert (table["p_holm"] >= table["p_value"]).all() and table["p_holm"].max() > table["p_value"].max() - 1e-12
 
 
 # ---------------------------------------------------------------- a judge's accuracy from chosen items

@@ -5,7 +5,7 @@ or she labelled. Calderon, Reichart and Dror (2025), arXiv:2501.10970, with stan
 from one prompt.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -228,6 +228,11 @@ def alt_test(duels, epsilon=0.2, level=LEVEL):
         detectable=float(np.median(needed)),
         annotators=tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)),
     )
+
+
+def as_if_independent(duels):
+    """The duels with prompts forgotten: the paper's own standard errors, to show what they would have said."""
+    return replace(duels, clusters=tuple(str(i) for i in range(len(duels.clusters))))
 
 
 def alt_test_table(contests, epsilons=(0.0, 0.1, 0.2), level=LEVEL):

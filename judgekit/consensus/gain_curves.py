@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgekit.consensus.active import best_first, need
-from judgekit.consensus.clustered import clustered_mean
+from judgekit.consensus.clustered import clustered_mean, t_quantile
+from judgekit.intervals import holm
 from judgekit.progress import progress_bar
 from judgekit.results import Number
 from judgekit.votes import aligned
@@ -172,6 +173,37 @@ def area_gain(curves, strategy, rival="random"):
     lead = (curves.right[strategy] - curves.right[rival])[2:].mean(0)  # round 1 is bought at random by everybody
     value, low, high = clustered_mean(lead, curves.clusters, -1.0, 1.0)
     return Number(value, low, high, n=len(lead), spec=".1%")
+
+
+def lead_table(curves, rival="random"):
+    """Every strategy against a rival, on every set.
+
+    Parameters
+    ----------
+    curves : dict of str to Curves
+        By set.
+    rival : str
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns set, strategy, lead (`area_gain`), saved (`votes_saved`), p_value (two-sided, Student's t over prompts),
+        p_holm (Holm's correction over all rows).
+    """
+    import pandas as pd
+    from scipy.special import stdtr
+
+    rows = []
+    for name, found in curves.items():
+        for strategy in found.right:
+            if strategy != rival:
+                lead = area_gain(found, strategy, rival)
+                df = len(set(found.clusters)) - 1
+                error = (lead.high - lead.low) / (2 * t_quantile(0.975, df))
+                p_value = float(2 * stdtr(df, -abs(lead.value) / error)) if error else 1.0
+                rows.append([name, strategy, lead, votes_saved(found, strategy, rival), p_value])
+    table = pd.DataFrame(rows, columns=["set", "strategy", "lead", "saved", "p_value"])
+    return table.assign(p_holm=holm(table["p_value"]))
 
 
 def votes_saved(curves, strategy, rival="random"):

@@ -16,6 +16,9 @@ ORDERED = (
 )  # labels are whole numbers, and near ones are nearly right
 REVIEWS = ("cebab_aspects", "cebab_stars")  # an item's name ends its review's with six digits for the edited text
 OPEN = ("kilogram",)  # labels are free words
+TITLES = {"10k_prompts": "10k Prompts", "cebab_aspects": "CEBaB aspects", "cebab_stars": "CEBaB stars"}
+TITLES |= {"framing": "framing", "kilogram": "KiloGram", "lesion": "lesion", "lgbteen": "LGBTeen", "wax": "WAX"}
+TITLES |= {"mtbench": "MT-bench, AltTest", "summeval": "SummEval"}
 TASKS = ("cebab_aspects", "framing", "lgbteen", "mtbench", "wax", *ORDERED, *OPEN)
 
 
