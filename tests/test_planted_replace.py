@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.consensus.alt_test import advantage_of, alt_test, as_if_independent, hold_duels
+from judgekit.consensus.alt_test import MIN_CLUSTERS, advantage_of, alt_test, as_if_independent, hold_duels
 from judgekit.intervals import coverage
 from judgekit.votes import NO_VOTE, Votes
 
@@ -86,6 +86,15 @@ def test_a_better_judge_is_accepted_and_a_worse_one_is_not():
 def test_intervals_of_the_advantage_hold_it():
     truth = advantage_of(many(SKILL)).value
     assert coverage(lambda d: advantage_of(hold_duels(*d)), truth, drawn, SIMULATIONS) >= ENOUGH
+
+
+def test_the_fewest_prompts_that_are_taken_are_enough():
+    few = {"prompts": MIN_CLUSTERS, "per_prompt": 4, "asked": 0.9}
+    truth = advantage_of(hold_duels(*drawn(10**6, **few | {"prompts": 10_000}))).value
+    found = [hold_duels(*drawn(seed, **few)) for seed in range(SIMULATIONS)]
+    assert coverage(advantage_of, truth, found.__getitem__, SIMULATIONS) >= ENOUGH
+    single = [row["p_value"] <= 0.05 for duels in found for row in alt_test(duels, 0.0).annotators]
+    assert np.mean(single) <= 0.05 + ERROR
 
 
 def judge_among_the_others(table):

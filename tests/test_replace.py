@@ -105,15 +105,15 @@ def test_what_nothing_departs_from_is_not_known_without_error():
 def test_too_little_is_refused(n, people):
     votes, said, _ = some_votes(n, people)
     with pytest.raises(
-        TooFewVotes, match=r"annotators have 30 shared items from 10 prompts, and 3 are needed.*p\d \d+"
+        TooFewVotes, match=r"annotators have 30 shared items from 15 prompts, and 3 are needed.*p\d \d+"
     ):
         hold_duels(votes, said)
 
 
 def test_few_prompts_are_refused_however_many_items():
     votes, said, _ = some_votes(300)
-    with pytest.raises(TooFewVotes, match="10 prompts"):
-        hold_duels(Votes(votes.items, votes.annotators, votes.codes, CLASSES, [i % 9 for i in range(300)]), said)
+    with pytest.raises(TooFewVotes, match="15 prompts"):
+        hold_duels(Votes(votes.items, votes.annotators, votes.codes, CLASSES, [i % 14 for i in range(300)]), said)
 
 
 def test_a_judge_without_a_label_or_with_a_strange_one_is_refused():
@@ -171,6 +171,11 @@ def test_only_items_that_all_judges_labelled_are_kept():
     assert votes.items == ("1",) and votes.annotators == ("expert_1",) and set(labels) == {"one", "both"}
     with pytest.raises(ValueError, match="0 annotators called 'student'"):
         stand_ins.beside_people(pairs, {"both": both}, "student")
+
+
+def test_the_most_frequent_class_is_said_of_everything():
+    votes = Votes("ij", "pq", [[0, 2], [2, -1]], CLASSES)
+    assert stand_ins.most_frequent(votes) == {"i": "tie", "j": "tie"}
 
 
 # ---------------------------------------------------------------- the tasks

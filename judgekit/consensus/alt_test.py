@@ -15,7 +15,8 @@ from judgekit.records import LABELS
 from judgekit.results import Number
 from judgekit.votes import positions
 
-MIN_ANNOTATORS, MIN_ITEMS, MIN_CLUSTERS = 3, 30, 10
+MIN_ANNOTATORS, MIN_ITEMS = 3, 30  # as the paper wants
+MIN_CLUSTERS = 15  # prompts, below which clustered errors are too small in simulations
 LEVEL, POWER = 0.05, 0.8
 
 

@@ -58,7 +58,14 @@ def plot_alt_test(table, *, width=TEXT):
             passes = row["price"] == row["price"]
             face = colour if passes else "white"
             axes[1].plot(
-                row["price"] if passes else never, y, color=colour, marker=marker, ms=3, mfc=face, clip_on=False
+                row["price"] if passes else never,
+                y,
+                color=colour,
+                marker=marker,
+                ms=3,
+                mew=0.6,
+                mfc=face,
+                clip_on=False,
             )
     for axis in axes:
         for y in list(rows.values())[1:]:
