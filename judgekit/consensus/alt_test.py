@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgekit.consensus.clustered import cluster_means, student_interval, t_quantile
+from judgekit.consensus.clustered import cluster_means, share_interval, t_quantile
 from judgekit.intervals import cluster_sums, holm
 from judgekit.records import LABELS
 from judgekit.results import Number
@@ -166,10 +166,10 @@ def advantage_of(duels):
     Returns
     -------
     judgekit.results.Number
-        Interval by prompts, Student's t on their number less one, cut at 0 and 1; Wilson's where nothing varies.
+        Interval by prompts (`judgekit.consensus.clustered.share_interval`).
     """
     means, parts, _ = cluster_means(duels.judge, duels.held, duels.clusters)
-    low, high = student_interval(float(means.mean()), parts.mean(1), 0.0, 1.0)
+    low, high = share_interval(float(means.mean()), parts.mean(1))
     return Number(float(means.mean()), low, high, n=len(duels.held), spec=".2f")
 
 
