@@ -270,6 +270,27 @@ def test_scores_are_cleanlabs():
     assert found[voted] == pytest.approx(quality["consensus_quality_score"].to_numpy())
 
 
+@pytest.mark.filterwarnings("ignore:breaking ties")
+@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
+def test_ties_are_broken_by_the_seed_and_nobody_elses_numbers_change(strategy):
+    codes = np.vstack([np.tile([0, 1, 2], (20, 1)), np.repeat([[0], [1], [2]], 3, axis=1)])  # three items without doubt
+    votes = Votes([f"i{i}" for i in range(23)], "pqr", codes, CLASSES)
+    stated = ClassProbabilities(votes.items, np.full((23, 3), 1 / 3), CLASSES)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first = active.need(votes, stated, strategy, seed=1)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert (active.need(votes, stated, strategy, seed=1) == first).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
+def test_where_nobody_agrees_the_judge_is_left(strategy):
+    votes = Votes("ij", "pq", [[0, 1], [1, 0]], CLASSES)
+    stated = ClassProbabilities("ij", [[0.9, 0.05, 0.05], [0.4, 0.3, 0.3]], CLASSES)
+    assert np.isfinite(active.need(votes, stated, strategy)).all()
+    assert active.label_next(votes, stated, strategy=strategy) == ["j", "i"]
+
+
 def test_each_rule_wants_what_it_says():
     votes = Votes("ij", ("p", "q", "r"), [[0, 1, -1], [0, 0, 0]], CLASSES)
     stated = ClassProbabilities("ij", [[0.98, 0.01, 0.01], [0.4, 0.35, 0.25]], CLASSES)

@@ -74,7 +74,8 @@ def need(votes, probabilities, strategy="activelab", seed=0):
     if strategy not in STRATEGIES:
         raise ValueError(f"no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
     if strategy in ("activelab", "crowdlab"):
-        return -trust(votes, values, strategy)
+        with seeded(seed):
+            return -trust(votes, values, strategy)
     if strategy == "entropy":
         return entropy(values)
     if strategy == "margin":
@@ -86,6 +87,17 @@ def need(votes, probabilities, strategy="activelab", seed=0):
     if strategy == "fewest":
         return -votes.given.sum(1).astype(float)
     return np.random.default_rng(seed).random(len(values))
+
+
+@contextlib.contextmanager
+def seeded(seed):
+    """NumPy's global generator from a seed, and as it was afterwards: cleanlab breaks the last ties with it."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
 
 
 def entropy(values):
@@ -117,4 +129,5 @@ def trust(votes, values, strategy):
             )
             scores[voted] = found["label_quality"]["consensus_quality_score"]
             scores[~voted] = values[~voted].max(1)
-    return scores
+    # Where no two people agree there is nothing to weigh them by, and cleanlab says so by NaN: the judge alone is left.
+    return np.where(np.isfinite(scores), scores, values.max(1))
