@@ -120,6 +120,8 @@ LIGHT = """
     calibration.bradley_terry
     calibration.maps
     calibration.ppi
+    consensus.active
+    consensus.alt_test
     corpora
     labelling
     rating
