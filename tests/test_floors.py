@@ -112,7 +112,7 @@ def modules_loaded_by(code):
     return set(done.stdout.split())
 
 
-LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".corpora", ".rating", ".results", ".scoring"]
+LIGHT = ["", ".attacks", ".benchmarks", ".bias.planted", ".consensus", ".corpora", ".rating", ".results", ".scoring"]
 LIGHT += [".selection", ".teacher", ".workflow"]
 
 
