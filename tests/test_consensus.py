@@ -39,6 +39,7 @@ from judgekit.consensus import (
     verdicts_on,
     with_voter,
 )
+from judgekit.consensus.held_out import folds_of, foretold
 from judgekit.consensus.models import numbered
 from judgekit.consensus.quality import credits_of, exact_interval, shrunken
 from judgekit.consensus.truth import auroc
@@ -257,6 +258,19 @@ def test_no_method_sees_the_hidden_vote(planted):
         held_out_losses(votes_of([[0, -1]]), {"majority": majority})
     with pytest.raises(ValueError, match="m answers for other items"):
         held_out_losses(planted.votes, {"m": lambda votes: majority(votes.at([0, 1]))})
+
+
+def test_who_is_certain_of_a_label_is_not_held_to_be_certain_of_a_vote():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=3000)
+    codes = np.where(rng.random(3000) < 0.7, truth, rng.integers(3, size=3000))
+    folds = folds_of([str(n // 3) for n in range(3000)], 0)
+    assert all(len(set(folds[n : n + 3])) == 1 for n in range(0, 3000, 3)) and set(folds) == set(range(5))
+    likely = foretold(np.eye(3)[truth], codes, folds)
+    assert np.allclose(likely.sum(1), 1)
+    assert np.allclose(likely[truth == 1].mean(0), [0.1, 0.8, 0.1], atol=0.02)
+    blind = foretold(np.full((3000, 3), 1 / 3), codes, folds)
+    assert np.allclose(blind, np.bincount(codes) / 3000, atol=0.03)
 
 
 def test_a_good_judge_helps_to_foretell_a_vote(planted):

@@ -26,7 +26,7 @@ FLOORS = [
         "pairfile",
         "votes",
     },
-    {"aspects", "tampering", "tamper_gate"},
+    {"aspects", "tampering", "tamper_gate", "votefile"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},

@@ -9,11 +9,20 @@ from judgekit.consensus.consistency import consistent_triples
 from judgekit.consensus.crowdlab import CrowdLab, crowdlab, knows_nothing
 from judgekit.consensus.found import Consensus
 from judgekit.consensus.held_out import held_out_losses, held_out_table, hidden_votes
-from judgekit.consensus.judges import judged_against, own_vote_table, rows_shifted, score_table, with_voter
+from judgekit.consensus.judges import (
+    judged_against,
+    keys_sorted,
+    original_table,
+    own_vote_table,
+    rows_shifted,
+    score_table,
+    with_voter,
+)
 from judgekit.consensus.majority import majority
 from judgekit.consensus.models import dawid_skene, glad, mace
 from judgekit.consensus.planted import Panel, Planted, planted_votes
-from judgekit.consensus.quality import annotator_quality, confusion_with_others, group_quality
+from judgekit.consensus.quality import annotator_quality, confusion_with_others, group_quality, quality_table
+from judgekit.consensus.sets import VotedSet, joined, joined_probabilities, label_table, voted_set, votes_of_page
 from judgekit.consensus.study import METHOD_TITLES, REGIMES, methods_with, simulated, simulated_numbers
 from judgekit.consensus.truth import against_truth, rank_agreement, sample_rates
 
@@ -24,6 +33,7 @@ __all__ = [
     "CrowdLab",
     "Panel",
     "Planted",
+    "VotedSet",
     "against_truth",
     "annotator_quality",
     "confusion_with_others",
@@ -35,15 +45,21 @@ __all__ = [
     "held_out_losses",
     "held_out_table",
     "hidden_votes",
+    "joined",
+    "joined_probabilities",
     "judge_with_people",
     "judged_against",
+    "keys_sorted",
     "knows_nothing",
+    "label_table",
     "mace",
     "majority",
     "methods_with",
+    "original_table",
     "own_vote_table",
     "people_with_people",
     "planted_votes",
+    "quality_table",
     "rank_agreement",
     "rows_shifted",
     "sample_rates",
@@ -51,5 +67,7 @@ __all__ = [
     "simulated",
     "simulated_numbers",
     "verdicts_on",
+    "voted_set",
+    "votes_of_page",
     "with_voter",
 ]

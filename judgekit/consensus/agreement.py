@@ -3,6 +3,7 @@
 import numpy as np
 
 from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.records import SWAPPED
 from judgekit.results import Number
 from judgekit.scoring.scores import N_BOOT, share_of
 from judgekit.votes import NO_VOTE, TIE_FREE, matchup_of
@@ -81,18 +82,18 @@ def verdicts_on(votes, verdicts, pairs, matchups=True):
     Returns
     -------
     array of int, shape (n_items,)
-        -1 where the judge has no verdict.
+        -1 where the judge has no verdict, or one that is no class of the votes.
     """
     said = {}
-    turned_label = {"A": "B", "B": "A", "tie": "tie"}
     by_id = {pair.item_id: pair for pair in pairs}
     for verdict in verdicts:
         if verdict.verdict is not None and verdict.item_id in by_id:
             pair = by_id[verdict.item_id]
             key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
-            said.setdefault(key, set()).add(turned_label[verdict.verdict] if turned else verdict.verdict)
+            said.setdefault(key, set()).add(SWAPPED[verdict.verdict] if turned else verdict.verdict)
     final = {key: labels.pop() if len(labels) == 1 else "tie" for key, labels in said.items()}
-    return np.array([votes.classes.index(final[item]) if item in final else NO_VOTE for item in votes.items], int)
+    codes = {label: code for code, label in enumerate(votes.classes)}
+    return np.array([codes.get(final.get(item), NO_VOTE) for item in votes.items], int)
 
 
 def share_number(hits, total, clusters, n_boot=N_BOOT, seed=0):

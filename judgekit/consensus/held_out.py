@@ -2,8 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, stdtrit
 
-from judgekit.intervals import cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p
+from judgekit.intervals import LEVEL, cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p
 from judgekit.metrics import probability_losses
 from judgekit.progress import progress_over
 from judgekit.results import Number
@@ -30,11 +31,56 @@ def hidden_votes(votes, seed, at_least=2):
     return hidden & (votes.given.sum(1) >= at_least)[:, None]
 
 
-def losses_on(consensus, codes):
-    """Right (1 or 0), negative log-likelihood and Brier score of a consensus on single votes, shape (n_items, 3)."""
-    padded = np.pad(consensus.posterior, ((0, 0), (0, max(0, 3 - consensus.posterior.shape[1]))))
-    nll, brier = probability_losses(padded, codes)
-    return np.column_stack([consensus.labels == codes, nll, brier])
+def losses_on(consensus, codes, scored, folds):
+    """Right (1 or 0), negative log-likelihood and Brier score on hidden votes, shape (n_scored, 3).
+
+    Parameters
+    ----------
+    consensus : Consensus
+    codes : array of int, shape (n_scored,)
+        The hidden votes.
+    scored : array of bool, shape (n_items,)
+    folds : array of int, shape (n_scored,)
+        Of prompts, for `foretold`.
+    """
+    likely = foretold(consensus.posterior[scored], codes, folds)
+    nll, brier = probability_losses(np.pad(likely, ((0, 0), (0, max(0, 3 - likely.shape[1])))), codes)
+    return np.column_stack([consensus.labels[scored] == codes, nll, brier])
+
+
+def foretold(posterior, codes, folds):
+    r"""Probabilities of a vote from probabilities of the label.
+
+    A posterior is about the label, and people err: who is certain of a label must not be certain of a vote. A vote is
+    the label with a rate :math:`\lambda`, and otherwise as votes are altogether,
+    :math:`P(y = k) = \lambda P(z = k) + (1 - \lambda) s_k`, with :math:`\lambda` and :math:`s` from hidden votes on the
+    prompts of other folds. The rate is the most likely one: the likelihood does not change to first order with an
+    error in it, so that intervals which take it as given hold.
+    """
+    likely = np.empty_like(posterior)
+    rows = np.arange(len(codes))
+    for fold in np.unique(folds):
+        here = folds == fold
+        share = np.bincount(codes[~here], minlength=posterior.shape[1]) + 1.0
+        share /= share.sum()
+        rate = voting_rate(posterior[rows[~here], codes[~here]], share[codes[~here]])
+        likely[here] = rate * posterior[here] + (1 - rate) * share
+    return likely
+
+
+def voting_rate(by_label, by_share, n_iter=100):
+    """Most likely rate of votes that are the label, by EM; with one vote that is and one that is not."""
+    rate = 0.5
+    for _ in range(n_iter):
+        due = rate * by_label / np.maximum(rate * by_label + (1 - rate) * by_share, 1e-12)
+        rate = (due.sum() + 1) / (len(due) + 2)
+    return rate
+
+
+def folds_of(clusters, seed, n_folds=5):
+    """A fold for every item, whole prompts together."""
+    names, index = np.unique(np.asarray(clusters, str), return_inverse=True)
+    return np.random.default_rng(seed).permutation(np.arange(len(names)) % n_folds)[index]
 
 
 def held_out_losses(votes, methods, draws=5, seed=0, leak=False, progress=False):
@@ -55,7 +101,8 @@ def held_out_losses(votes, methods, draws=5, seed=0, leak=False, progress=False)
     Returns
     -------
     losses : array, shape (n_scored, n_methods, 3)
-        Measures as `MEASURES`, for items with two or more votes.
+        Measures as `MEASURES`, for items with two or more votes: whether the label is the hidden vote, and how likely
+        that vote was held to be (`foretold`, cross-fitted by prompt).
     clusters : list of str
         Their prompts.
 
@@ -67,6 +114,8 @@ def held_out_losses(votes, methods, draws=5, seed=0, leak=False, progress=False)
     scored = votes.given.sum(1) >= 2
     if not scored.any():
         raise ValueError("no item has two votes: nothing can be hidden and foretold")
+    clusters = [cluster for cluster, keep in zip(votes.clusters, scored, strict=True) if keep]
+    folds = folds_of(clusters, seed)
     total = np.zeros((int(scored.sum()), len(methods), len(MEASURES)))
     for draw in progress_over(list(range(draws)), "hidden votes", "draw") if progress else range(draws):
         hidden = hidden_votes(votes, seed + draw)
@@ -76,16 +125,20 @@ def held_out_losses(votes, methods, draws=5, seed=0, leak=False, progress=False)
             found = method(seen)
             if found.items != votes.items:
                 raise ValueError(f"{name} answers for other items than it was given")
-            total[:, place] += losses_on(found, codes_of_all(codes, scored))[scored]
-    clusters = [cluster for cluster, keep in zip(votes.clusters, scored, strict=True) if keep]
+            total[:, place] += losses_on(found, codes, scored, folds)
     return total / draws, clusters
 
 
-def codes_of_all(codes, scored):
-    """Hidden votes on all rows; 0 stands in where nothing is hidden (such rows are not scored)."""
-    full = np.zeros(len(scored), int)
-    full[scored] = codes
-    return full
+def expanded_level(n_clusters, level=LEVEL):
+    """Level at which a percentile interval of few clusters is as wide as Student's.
+
+    Notes
+    -----
+    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
+    n / (n - 1), and takes normal quantiles where Student's are due.
+    """
+    wide = stdtrit(n_clusters - 1, (1 + level) / 2) * np.sqrt(n_clusters / (n_clusters - 1))
+    return float(2 * ndtr(wide) - 1)
 
 
 def held_out_table(losses, clusters, methods, baseline="majority", n_boot=N_BOOT, seed=0):
@@ -104,12 +157,13 @@ def held_out_table(losses, clusters, methods, baseline="majority", n_boot=N_BOOT
     pandas.DataFrame
         Columns ``method``, ``accuracy``, ``nll``, ``brier``, ``accuracy_gain``, ``nll_gain``, ``brier_gain``
         (`Number`; None for the baseline; a gain is positive where the method is better) and ``p_holm`` of the Brier
-        gain, corrected over methods. Prompts are resampled.
+        gain, corrected over methods. Prompts are resampled; for their number the percentiles are expanded.
     """
     methods = list(methods)
     flat = np.concatenate([losses.reshape(len(losses), -1), np.ones((len(losses), 1))], 1)
     sums = cluster_sums(flat, clusters)
     drawn = resampled_sums(sums, n_boot, seed)
+    level = expanded_level(len(sums))
     means = (drawn[:, :-1] / drawn[:, -1:]).reshape(n_boot, len(methods), len(MEASURES))
     value = losses.mean(0)
     base, sign = methods.index(baseline), np.array([1, -1, -1])
@@ -118,9 +172,9 @@ def held_out_table(losses, clusters, methods, baseline="majority", n_boot=N_BOOT
     for place, name in enumerate(methods):
         row = {"method": name}
         for m, (measure, spec) in enumerate(MEASURES.items()):
-            row[measure] = Number(value[place, m], *percentile_interval(means[:, place, m]), len(losses), spec)
+            row[measure] = Number(value[place, m], *percentile_interval(means[:, place, m], level), len(losses), spec)
         for m, (measure, spec) in enumerate(MEASURES.items()):
-            other = Number(gain[place, m], *percentile_interval(gains[:, place, m]), len(losses), spec)
+            other = Number(gain[place, m], *percentile_interval(gains[:, place, m], level), len(losses), spec)
             row[f"{measure}_gain"] = None if place == base else other
         if place != base:
             tails[name] = two_sided_p(gains[:, place, list(MEASURES).index("brier")])

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from judgekit.consensus.agreement import share_number
-from judgekit.intervals import cluster_bootstrap, cluster_sums, two_sided_p
+from judgekit.consensus.crowdlab import crowdlab
+from judgekit.intervals import cluster_bootstrap, cluster_sums, resampled_sums, two_sided_p
 from judgekit.results import Number
 from judgekit.scoring.scores import N_BOOT
 from judgekit.votes import NO_VOTE, ClassProbabilities, Votes
@@ -68,7 +69,7 @@ def inflation(alone, own, said, clusters, chosen=None, n_boot=N_BOOT, seed=0):
     return Number(value, low, high, n=int(told.sum()), spec=".1%")
 
 
-def own_vote_table(votes, said, methods, chosen=None, n_boot=N_BOOT, seed=0):
+def own_vote_table(votes, said, methods, alone=None, n_boot=N_BOOT, seed=0):
     """A judge's score under each consensus, with the judge left out and with its vote in it.
 
     Parameters
@@ -78,6 +79,8 @@ def own_vote_table(votes, said, methods, chosen=None, n_boot=N_BOOT, seed=0):
     said : array of int, shape (n_items,)
     methods : dict of str to callable
         Votes to `Consensus` on the same items.
+    alone : dict of str to Consensus, optional
+        What the methods made of the people's votes; made here by default.
 
     Returns
     -------
@@ -86,11 +89,11 @@ def own_vote_table(votes, said, methods, chosen=None, n_boot=N_BOOT, seed=0):
     """
     joined, rows = with_voter(votes, "the judge", said), []
     for name, method in methods.items():
-        alone, own = method(votes), method(joined)
+        people, own = alone[name] if alone else method(votes), method(joined)
         row = {"method": name}
-        for part, consensus in (("left_out", alone), ("own_vote", own)):
-            row[part] = judged_against(consensus, said, votes.clusters, chosen, n_boot, seed)
-        rows.append(row | {"inflation": inflation(alone, own, said, votes.clusters, chosen, n_boot, seed)})
+        for part, consensus in (("left_out", people), ("own_vote", own)):
+            row[part] = judged_against(consensus, said, votes.clusters, None, n_boot, seed)
+        rows.append(row | {"inflation": inflation(people, own, said, votes.clusters, None, n_boot, seed)})
     return pd.DataFrame(rows)
 
 
@@ -132,8 +135,6 @@ def score_table(consensuses, judges, clusters, chosen=None, n_boot=N_BOOT, seed=
 
 def lead_p(lead, clusters, n_boot, seed):
     """P-value of a mean difference, prompts resampled."""
-    from judgekit.intervals import resampled_sums
-
     return two_sided_p(resampled_sums(cluster_sums(lead, clusters), n_boot, seed))
 
 
@@ -143,3 +144,47 @@ def rows_shifted(probabilities, by=1):
     The keys lie, so no check can see it; for showing what misaligned probabilities do.
     """
     return ClassProbabilities(probabilities.items, np.roll(probabilities.values, by, 0), probabilities.classes)
+
+
+def keys_sorted(probabilities):
+    """Probabilities whose keys were sorted while the rows stayed: the misalignment of the original notebook.
+
+    There the votes are a pivot, whose keys are sorted, and the probabilities an array in the order of the file.
+    """
+    return ClassProbabilities(tuple(sorted(probabilities.items)), probabilities.values, probabilities.classes)
+
+
+def original_table(votes, said, probabilities, n_boot=N_BOOT, seed=0):
+    """What the original notebook's two mistakes do to the judge that it grades.
+
+    Parameters
+    ----------
+    votes : Votes
+        Of people only.
+    said : array of int, shape (n_items,)
+        The graded judge's verdicts; only items that have one are used.
+    probabilities : ClassProbabilities
+        Of another judge, for CROWDLAB, in the rows of the votes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each of {left out, own vote} and {aligned, misaligned}: columns ``vote``, ``rows``, ``agreement``
+        (of the judge with CROWDLAB's consensus), ``changed`` (labels that differ from those of the first row) and
+        ``weight`` (of the judge with probabilities, in votes of a mean annotator).
+    """
+    told = np.asarray(said) != NO_VOTE
+    votes, said = votes.at(told), np.asarray(said)[told]
+    stated = probabilities.at(votes.items)
+    rows, first = [], None
+    for vote, people in (("left out", votes), ("own vote", with_voter(votes, "the judge", said))):
+        for order, values in (("aligned", stated), ("misaligned", keys_sorted(stated).at(votes.items))):
+            found = crowdlab(people, values)
+            first = first or found.consensus
+            changed = (found.consensus.labels != first.labels).astype(float)
+            row = {"vote": vote, "rows": order}
+            row["agreement"] = judged_against(found.consensus, said, votes.clusters, None, n_boot, seed)
+            row["changed"] = share_number(changed, np.ones(len(said)), votes.clusters, n_boot, seed)
+            weights = np.array(list(found.annotator_weight.values()))
+            rows.append(row | {"weight": found.model_weight / weights.mean()})
+    return pd.DataFrame(rows)

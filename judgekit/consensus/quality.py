@@ -1,8 +1,10 @@
 """How good each annotator is, held against the others only."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import betaincinv, betaln
 
 from judgekit.intervals import LEVEL, cluster_bootstrap, cluster_sums
@@ -242,3 +244,22 @@ def group_quality(votes, groups, n_boot=N_BOOT, seed=0):
         )
         found["difference"] = Number(value, low, high, n=int(sums[..., 1].sum()), spec=".1%")
     return found
+
+
+def quality_table(skills):
+    """Annotators as a tidy table, best first.
+
+    Parameters
+    ----------
+    skills : Skills
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``annotator``, ``group`` (the name before its number: ``expert`` and ``author`` on MT-bench), ``n``,
+        ``rate``, ``low``, ``high``, ``shrunk``, ``shrunk_low``, ``shrunk_high``.
+    """
+    parts = ("n", "rate", "low", "high", "shrunk", "shrunk_low", "shrunk_high")
+    table = pd.DataFrame({"annotator": skills.names} | {part: getattr(skills, part) for part in parts})
+    table.insert(1, "group", [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in skills.names])
+    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable").reset_index(drop=True)

@@ -92,10 +92,15 @@ def simulated(regimes, simulations, seed=0, prompts=100):
         consensus quality for being right) and ``rank`` (Spearman of the skills with the planted rates).
     """
     cells = [(name, panel, number) for name, panel in regimes.items() for number in range(simulations)]
-    rows = []
+    rows, known = [], {}
     for name, panel, number in progress_over(cells, "planted annotators", "panel"):
         planted = planted_votes(replace(panel, prompts=prompts), seed + number)
-        found = {key: method(planted.votes) for key, method in methods_with({"crowdlab": planted.judge}).items()}
+        methods = methods_with({"crowdlab": planted.judge})
+        same = replace(panel, judge=0.5), number  # panels that differ in the judge only have the same votes
+        found = {"crowdlab": methods.pop("crowdlab")(planted.votes)}
+        if same not in known:
+            known[same] = {key: method(planted.votes) for key, method in methods.items()}
+        found = known[same] | found
         right = {key: consensus.labels == planted.truth for key, consensus in found.items()}
         for key, consensus in found.items():
             row = {"regime": name, "simulation": number, "method": key, "accuracy": right[key].mean()}
