@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from cleanlab.multiannotator import get_label_quality_multiannotator
 
 from judgekit.benchmarks.outputs import published_verdicts
 from judgekit.catalogue import load_set
 from judgekit.consensus import (
+    METHOD_TITLES,
     Consensus,
     Panel,
     against_truth,
@@ -22,14 +25,19 @@ from judgekit.consensus import (
     held_out_losses,
     held_out_table,
     hidden_votes,
+    joined,
+    joined_probabilities,
     judge_with_people,
     knows_nothing,
+    label_table,
     mace,
     majority,
     methods_with,
+    original_table,
     own_vote_table,
     people_with_people,
     planted_votes,
+    quality_table,
     rank_agreement,
     rows_shifted,
     sample_rates,
@@ -37,14 +45,20 @@ from judgekit.consensus import (
     simulated,
     simulated_numbers,
     verdicts_on,
+    voted_set,
     with_voter,
 )
 from judgekit.consensus.held_out import folds_of, foretold
 from judgekit.consensus.models import numbered
 from judgekit.consensus.quality import credits_of, exact_interval, shrunken
 from judgekit.consensus.truth import auroc
+from judgekit.plots import plot_annotators, plot_planted
 from judgekit.records import LABELS, PreferencePair, Verdict
+from judgekit.results import Number
 from judgekit.votes import NO_VOTE, TIE_FREE, Votes, votes_of_pairs
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
 
 PANEL = Panel((0.95, 0.9, 0.85, 0.8, 0.7, 1 / 3), prompts=60, per_prompt=3, votes=(1, 4))
 FEW = {"n_boot": 50}
@@ -440,3 +454,73 @@ def test_sets_with_several_votes():
     assert not any(pair.votes for pair in load_set("finegrained_rlhf"))
     assert consistent_triples(load_set("finegrained_rlhf"), **FEW).n > 1800
     assert (majority(votes).labels == crowdlab(votes, knows_nothing(votes)).consensus.labels).mean() > 0.95
+
+
+# ---------------------------------------------------------------- sets, tables, pictures
+
+
+def test_sets_and_their_parts_are_found_by_name():
+    one = voted_set("sample_natural:decided")
+    assert one.key == "sample_natural_decided" and one.votes.classes == TIE_FREE and one.part_words == ", without ties"
+    assert (one.votes.given.sum(1) > 0).all()
+    whole = voted_set("sample_natural")
+    assert whole.row()["votes"] == whole.votes.given.sum() > one.votes.given.sum()
+    assert [LABELS[code] for code in whole.truth()] == [pair.label for pair in whole.pairs]
+    for name, message in {"sample_natural:x": "no part", "sample_natural:turn1": "no turns"}.items():
+        with pytest.raises(KeyError, match=message):
+            voted_set(name)
+    with pytest.raises(ValueError, match="nobody voted"):
+        voted_set("sample_train")
+
+
+def test_sets_are_joined_by_key_with_their_probabilities():
+    sets = [voted_set(name) for name in ("sample_natural", "sample_adversarial")]
+    votes = joined(sets)
+    assert votes.given.sum() == sum(one.votes.given.sum() for one in sets)
+    row, column = 170, sets[1].votes.annotators.index("annotator-3")
+    assert votes.items[row] == f"sample_adversarial:{sets[1].votes.items[10]}"
+    assert votes.codes[row, votes.annotators.index("annotator-3")] == sets[1].votes.codes[10, column]
+    stated = [knows_nothing(one.votes) for one in sets]
+    assert joined_probabilities(sets, stated).items == votes.items
+    with pytest.raises(ValueError, match="row 0"):
+        joined_probabilities(sets, [stated[0].at(sets[0].votes.items[::-1]), stated[1]])
+
+
+def test_labels_are_kept_by_item_without_text(planted):
+    table = label_table(planted.votes, {"majority": majority(planted.votes, "none")})
+    assert list(table.columns) == ["item", "votes", "label_majority", "quality_majority"]
+    assert set(table["label_majority"]) == {"A", "B", "tie", ""}
+    with pytest.raises(ValueError, match="m is on other items"):
+        label_table(planted.votes, {"m": majority(planted.votes.at([0]))})
+
+
+def test_the_originals_mistakes_are_seen():
+    good = planted_votes(replace(PANEL, judge=0.85, prompts=100), 2)
+    said = good.judge.values.argmax(1)
+    said[:10] = NO_VOTE
+    table = original_table(good.votes, said, good.judge, n_boot=50).set_index(["vote", "rows"])
+    assert table.loc[("left out", "aligned"), "changed"].value == 0
+    assert table.loc[("left out", "misaligned"), "changed"].value > 0.05
+    assert (
+        table.loc[("own vote", "misaligned"), "agreement"].value
+        > table.loc[("left out", "misaligned"), "agreement"].value
+    )
+    assert table.loc[("left out", "misaligned"), "weight"] < 0.1 * table.loc[("left out", "aligned"), "weight"]
+    assert {number.n for number in table["agreement"]} == {290}
+
+
+def test_pictures_of_annotators_and_panels(planted):
+    table = quality_table(annotator_quality(planted.votes))
+    assert set(table["group"]) == {"annotators"} and table["shrunk"].is_monotonic_decreasing
+    ax = plot_annotators(table.replace({"group": {"annotators": "experts"}}))
+    assert [label.get_text() for label in ax.get_xticklabels()][-1].startswith("annotator-5 (")
+    values = pd.DataFrame(
+        [
+            {"regime": "few", "method": name, "gain": None if name == "majority" else Number(0.1, 0.0, 0.2)}
+            | {"auroc": Number(0.8, 0.7, 0.9), "rank": Number(0.5, 0.2, 0.8)}
+            for name in ("majority", "glad")
+        ]
+    )
+    axes = plot_planted(values, METHOD_TITLES)
+    assert [len(axis.containers) for axis in axes] == [1, 2, 2]
+    plt.close("all")
