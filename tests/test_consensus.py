@@ -34,6 +34,7 @@ from judgekit.consensus import (
     majority,
     methods_with,
     original_table,
+    own_numbers,
     own_vote_table,
     people_with_people,
     planted_votes,
@@ -524,3 +525,14 @@ def test_pictures_of_annotators_and_panels(planted):
     axes = plot_planted(values, METHOD_TITLES)
     assert [len(axis.containers) for axis in axes] == [1, 2, 2]
     plt.close("all")
+
+
+def test_own_votes_are_read_with_one_annotator_and_with_several(planted):
+    numbers, table = own_numbers(planted.votes)
+    assert numbers["votes.items"].n == planted.votes.given.sum() and len(table) == 6
+    assert numbers["votes.undecided"].value == (majority(planted.votes, "none").labels == NO_VOTE).sum()
+    assert numbers["annotators.annotator_0"].value > numbers["annotators.annotator_5"].value
+    numbers, table = own_numbers(planted.votes.of(["annotator-2"]))
+    assert table is None and set(numbers) == {"votes.items", "votes.undecided", "majority.quality"}
+    with pytest.raises(ValueError, match="holds none"):
+        own_numbers(planted.votes.masked(planted.votes.given))

@@ -20,9 +20,10 @@ from judgekit.consensus.judges import (
 )
 from judgekit.consensus.majority import majority
 from judgekit.consensus.models import dawid_skene, glad, mace
+from judgekit.consensus.own import own_numbers, votes_of_page
 from judgekit.consensus.planted import Panel, Planted, planted_votes
 from judgekit.consensus.quality import annotator_quality, confusion_with_others, group_quality, quality_table
-from judgekit.consensus.sets import VotedSet, joined, joined_probabilities, label_table, voted_set, votes_of_page
+from judgekit.consensus.sets import VotedSet, joined, joined_probabilities, label_table, voted_set
 from judgekit.consensus.study import METHOD_TITLES, REGIMES, methods_with, simulated, simulated_numbers
 from judgekit.consensus.truth import against_truth, rank_agreement, sample_rates
 
@@ -56,6 +57,7 @@ __all__ = [
     "majority",
     "methods_with",
     "original_table",
+    "own_numbers",
     "own_vote_table",
     "people_with_people",
     "planted_votes",

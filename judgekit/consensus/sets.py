@@ -109,22 +109,6 @@ def voted_set(name):
     return VotedSet(key, name, pairs, votes.voted(), repeats, matchups)
 
 
-def votes_of_page(path):
-    """The votes in a file of the labelling page (`judgekit.votefile`), whose table holds ids and names only.
-
-    Parameters
-    ----------
-    path : str or pathlib.Path
-
-    Returns
-    -------
-    Votes
-    """
-    from judgekit.votefile import read_votes
-
-    return read_votes(path)
-
-
 def joined(sets):
     """The votes of several sets in one, items named by set.
 
