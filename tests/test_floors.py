@@ -120,6 +120,7 @@ LIGHT = """
     calibration.bradley_terry
     calibration.maps
     calibration.ppi
+    consensus
     consensus.active
     consensus.alt_test
     corpora

@@ -6,6 +6,7 @@ and letters have the size of the report's. Drawing sets the style (``use_style``
 """
 
 from judgekit.plots.cascades import plot_cascades
+from judgekit.plots.consensus import plot_annotators, plot_planted
 from judgekit.plots.data import plot_label_counts, plot_training_curve, plot_waterfall
 from judgekit.plots.domains import plot_categories, plot_styles
 from judgekit.plots.matrices import plot_correlations, plot_effects, plot_significance
@@ -18,6 +19,7 @@ __all__ = [
     "TEXT",
     "judge_style",
     "plot_alt_test",
+    "plot_annotators",
     "plot_cascades",
     "plot_categories",
     "plot_correlations",
@@ -25,6 +27,7 @@ __all__ = [
     "plot_forest",
     "plot_gain_curves",
     "plot_label_counts",
+    "plot_planted",
     "plot_reliability",
     "plot_significance",
     "plot_styles",
