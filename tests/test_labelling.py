@@ -21,7 +21,6 @@ from judgekit.labelling import (
     agreement_with_others,
     create_app,
     label_all,
-    smallest_margin_first,
     start,
 )
 from judgekit.labelling.app import PAGE
@@ -32,7 +31,7 @@ from judgekit.pairfile import PairFileError
 from judgekit.paths import project_root
 from judgekit.records import SWAPPED
 from judgekit.votefile import VoteFile, VoteFileBusy, read_lines, read_votes
-from judgekit.votes import ClassProbabilities, Votes
+from judgekit.votes import Votes
 
 HOST = "http://127.0.0.1"
 
@@ -215,11 +214,6 @@ def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad):
         say(desk, "first")
     assert len(read_votes(path).items) == 3
     desk.close()
-
-
-def test_least_sure_first():
-    values = [[0.8, 0.1, 0.1], [0.34, 0.33, 0.33], [0.5, 0, 0.5]]
-    assert smallest_margin_first(ClassProbabilities(("i", "j", "k"), values)) == ["k", "j", "i"]
 
 
 # ---------------------------------------------------------------- what is refused before it begins

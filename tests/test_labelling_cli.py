@@ -17,6 +17,7 @@ from judgekit.labelling import Visitor
 from judgekit.pairfile import read_pairs
 from judgekit.records import LABELS
 from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
+from judgekit.votes import Votes
 
 AT = "2026-01-02T03:04:05+00:00"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
@@ -127,9 +128,9 @@ def test_active_without_a_judge_is_fewest_votes_first(folder):
 
 
 @posix
-def test_active_with_a_judge_is_least_sure_first(folder):
+def test_active_with_a_judge_is_what_consensus_wants_next(folder):
+    from judgekit.consensus.active import label_next
     from judgekit.judges import load_judge
-    from judgekit.labelling import smallest_margin_first
     from judgekit.scoring import run_judge
     from judgekit.scoring.stated import stated_probabilities
     from judgekit.store import VerdictStore
@@ -137,8 +138,9 @@ def test_active_with_a_judge_is_least_sure_first(folder):
     pairs = read_pairs(folder / "pairs.jsonl")
     with VerdictStore(":memory:") as store:
         verdicts = run_judge(load_judge("baseline/features"), pairs, store, progress=False)
-    ranked = smallest_margin_first(stated_probabilities(verdicts, pairs))
-    expected = [f"Question {item.removeprefix('own-')}?" for item in ranked[:3]]
+    stated = stated_probabilities(verdicts, pairs)
+    nobody = Votes(stated.items, ("ann",), [[-1]] * len(pairs))
+    expected = [f"Question {item.removeprefix('own-')}?" for item in label_next(nobody, stated, 3)]
     assert asked_first("--order", "active", "--judge", "baseline/features") == (expected, 0)
 
 

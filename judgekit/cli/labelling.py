@@ -45,7 +45,7 @@ def label_file(pairs, votes, annotators, port, judge_name, order, seed, settings
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
     failed, chosen = 0, order
     if order == "active":
-        failed, chosen = active_order(rows, judge_name, settings, store_path(votes), quiet)
+        failed, chosen = active_order(rows, judge_name, settings, store_path(votes), quiet, seed)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -79,7 +79,7 @@ def wait_for(page):
         return
 
 
-def active_order(rows, judge_name, settings, store, quiet):
+def active_order(rows, judge_name, settings, store, quiet, seed=0):
     """What to label next, as a function of the votes so far.
 
     Parameters
@@ -90,6 +90,8 @@ def active_order(rows, judge_name, settings, store, quiet):
     store : str
         Where the judge's verdicts are kept.
     quiet : bool
+    seed : int
+        Equals stand in an order of chance.
 
     Returns
     -------
@@ -98,15 +100,21 @@ def active_order(rows, judge_name, settings, store, quiet):
     order : callable
         `judgekit.votes.Votes` on all pairs to item ids, best first.
     """
-    from judgekit.labelling.ordering import fewest_votes_first, smallest_margin_first
+    from judgekit.labelling.ordering import fewest_votes_first
 
-    # What is worth labelling next is decided here and nowhere else.
     if judge_name is None:
         return 0, fewest_votes_first
+    from judgekit.consensus.active import label_next
+
     probabilities = judged(rows, judge_name, settings, store, quiet)
     if failed := len(rows) - len(probabilities.items):
         tell(f"{failed} of {len(rows)} pairs have no probabilities of {judge_name}: they come last")
-    return failed, lambda votes: smallest_margin_first(probabilities)
+
+    def order(votes):
+        known = votes.at([item in set(probabilities.items) for item in votes.items])
+        return label_next(known, probabilities.at(known.items), seed=seed)
+
+    return failed, order
 
 
 def judged(rows, judge_name, settings, store, quiet):

@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 
+from judgekit.consensus.crowdlab import seeded
 from judgekit.votes import aligned
 
 STRATEGIES = ("activelab", "crowdlab", "entropy", "margin", "disagreement", "fewest", "random")
@@ -87,17 +88,6 @@ def need(votes, probabilities, strategy="activelab", seed=0):
     if strategy == "fewest":
         return -votes.given.sum(1).astype(float)
     return np.random.default_rng(seed).random(len(values))
-
-
-@contextlib.contextmanager
-def seeded(seed):
-    """NumPy's global generator from a seed, and as it was afterwards: cleanlab breaks the last ties with it."""
-    state = np.random.get_state()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
 
 
 def entropy(values):

@@ -7,7 +7,7 @@ key per vote, every vote on disk before it is confirmed, and safe against what r
 from judgekit.labelling.app import create_app
 from judgekit.labelling.company import agreement_with_others, share_right
 from judgekit.labelling.desk import Desk, Stale
-from judgekit.labelling.ordering import fewest_votes_first, smallest_margin_first
+from judgekit.labelling.ordering import fewest_votes_first
 from judgekit.labelling.photograph import photograph
 from judgekit.labelling.server import Labelling, show, start
 from judgekit.labelling.simulated import by_texts, distinct, misfiled, panel_votes, published_votes
@@ -31,6 +31,5 @@ __all__ = [
     "published_votes",
     "share_right",
     "show",
-    "smallest_margin_first",
     "start",
 ]

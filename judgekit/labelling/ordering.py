@@ -64,24 +64,3 @@ def fewest_votes_first(votes):
     ['j', 'i']
     """
     return [votes.items[i] for i in np.argsort(votes.given.sum(1), kind="stable")]
-
-
-def smallest_margin_first(probabilities):
-    """Items that a judge is least sure of first: the smallest gap between its two most probable labels.
-
-    Parameters
-    ----------
-    probabilities : judgekit.votes.ClassProbabilities
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> from judgekit.votes import ClassProbabilities
-    >>> smallest_margin_first(ClassProbabilities(("i", "j"), [[0.9, 0.1, 0], [0.5, 0.4, 0.1]]))
-    ['j', 'i']
-    """
-    ordered = np.sort(probabilities.values, axis=1)
-    return [probabilities.items[i] for i in np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")]
