@@ -1,4 +1,4 @@
-"""The command line: judge pairs, rate answers, attack judges, collect responses from one's own files; fetch data.
+"""The command line: judge, label and rate one's own files, attack judges, collect responses; fetch data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge pairs of responses, rate single answers, attack judges, collect responses, and fetch data. "
+    help="Judge or label pairs of responses, rate single answers, attack judges, collect responses, and fetch data. "
     "Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; "
     "1 anything else.",
 )
@@ -270,6 +270,47 @@ def attack(
     from judgekit.cli.attacking import attack_file
 
     return attack_file(pairs, judge_name, out, attacks, queries, settings, resume, quiet)
+
+
+# ---------------------------------------------------------------- judgekit label
+
+
+@app.command()
+@interruptible
+def label(
+    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), as for judge.")],
+    votes: Annotated[str, typer.Option(metavar="VOTES", help="File of votes, JSON lines; it is gone on from.")],
+    annotators: Annotated[
+        list[str], typer.Option("--annotator", metavar="NAME", help="Who votes; repeatable, each gets a link.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
+    order: Annotated[
+        Literal["random", "active", "file"], typer.Option(help="Which pair comes next; random is by annotator.")
+    ] = "random",
+    judge_name: Annotated[
+        str | None, typer.Option("--judge", metavar="NAME", help="With --order active: what it is least sure of first.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order and of the sides.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the links only.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge; repeatable.")
+    ] = None,
+):
+    """Let people say which response is better, in a browser on this machine.
+
+    Prints a link for each annotator; the page says which keys vote. It shows neither labels nor who wrote what, and the
+    sides are drawn anew for each annotator and pair. Ctrl-C ends it, and the same command goes on from there.
+
+    VOTES gets one line per vote, on disk before the page confirms it: item_id, annotator, label (A, B or tie in the
+    file's own order; null takes the vote back), shown (ab or ba), seconds, at, pair (a hash of the texts). Later lines
+    supersede earlier ones.
+
+    With --order active and --judge, the pairs that the judge is least sure of come first; without a judge, those with
+    the fewest votes. Exit code 3: the judge failed on some pairs, which came last; their votes are there.
+    """
+    from judgekit.cli.labelling import label_file
+
+    return label_file(pairs, votes, annotators, port, judge_name, order, seed, settings, quiet)
 
 
 # ---------------------------------------------------------------- judgekit collect

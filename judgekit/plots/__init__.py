@@ -6,9 +6,11 @@ and letters have the size of the report's. Drawing sets the style (``use_style``
 """
 
 from judgekit.plots.cascades import plot_cascades
+from judgekit.plots.consensus import plot_annotators, plot_planted
 from judgekit.plots.data import plot_label_counts, plot_training_curve, plot_waterfall
 from judgekit.plots.domains import plot_categories, plot_styles
 from judgekit.plots.matrices import plot_correlations, plot_effects, plot_significance
+from judgekit.plots.replacing import plot_alt_test, plot_gain_curves
 from judgekit.plots.scores import plot_forest, plot_reliability, plot_tradeoff
 from judgekit.plots.style import COLUMN, TEXT, judge_style, use_style
 
@@ -16,12 +18,16 @@ __all__ = [
     "COLUMN",
     "TEXT",
     "judge_style",
+    "plot_alt_test",
+    "plot_annotators",
     "plot_cascades",
     "plot_categories",
     "plot_correlations",
     "plot_effects",
     "plot_forest",
+    "plot_gain_curves",
     "plot_label_counts",
+    "plot_planted",
     "plot_reliability",
     "plot_significance",
     "plot_styles",

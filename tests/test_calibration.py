@@ -1,0 +1,479 @@
+"""Calibration by hand: what is read, what is measured, and that a map keeps sides alike and sees no fold it serves."""
+
+import json
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgekit.calibration import Cases, cases_of, measures, paired, reliability_table
+from judgekit.calibration.disagreement import disagreement
+from judgekit.calibration.fitting import NOTHING, best_map, cross_fitted, folds_of, nested, restated
+from judgekit.calibration.maps import LINEAR, MAPS, IsotonicMap, LinearMap, fit_map, load_map, maps_for, save_map
+from judgekit.calibration.measures import bin_edges, class_cells, verdict_cells
+from judgekit.calibration.planted import Planted, planted_cases
+from judgekit.calibration.selective import (
+    areas,
+    betting_p,
+    certified,
+    certify,
+    coverages_for,
+    kept_numbers,
+    risk_at,
+    risk_coverage,
+    set_numbers,
+    sets_cutoff,
+    thresholds_at,
+)
+from judgekit.calibration.shift import shift_rows
+from judgekit.calibration.simulated import simulated_errors, simulated_promises, simulated_slope
+from judgekit.calibration.study import abstaining_numbers, judged, mapped_numbers, stated_numbers
+from judgekit.catalogue import load_set
+from judgekit.judges import load_judge
+from judgekit.plots.calibration import plot_reliability_panels, plot_risk_coverage
+from judgekit.records import PreferencePair, Verdict
+from judgekit.store import VerdictStore
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+SURE = planted_cases(Planted(temperature=1.8), 1)
+MANY = planted_cases(Planted(temperature=1.8, prompts=2000), 2)
+FORCED = planted_cases(Planted(temperature=1.8, log_nu=-np.inf), 1)
+SWAP = [1, 0, 2]
+
+
+def cases(stated, shares, clusters=None, **options):
+    n = len(stated)
+    return Cases(tuple(map(str, range(n))), stated, shares, clusters or tuple(map(str, range(n))), **options)
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def pair(item_id, label="A", **options):
+    return PreferencePair(item_id, "pandalm", "Why?", "So.", "Thus.", label=label, **options)
+
+
+def said(item_id, order="ab", p=(0.6, 0.3, 0.1), **options):
+    return Verdict(item_id, "encoder/x", order, "A", *p, **options)
+
+
+def test_labels_meet_the_probabilities_of_their_items_whatever_their_order():
+    pairs = [pair("x", "tie", cluster_id="p"), pair("y", "B", cluster_id="p"), pair("z", None)]
+    found = cases_of("pandalm", pairs, [said("y", p=(0, 1, 0)), said("x"), said("z")])
+    assert found.items == ("x", "y") and found.clusters == ("p", "p") and not found.symmetric
+    assert found.probabilities == pytest.approx(np.array([[0.6, 0.3, 0.1], [0, 1, 0]])) and found.hits.tolist() == [
+        0,
+        1,
+    ]
+
+
+def test_both_orders_are_averaged_and_told_apart_from_one():
+    found = cases_of("pandalm", [pair("x")], [said("x"), said("x", "ba", (0.2, 0.7, 0.1))])
+    assert found.probabilities[0] == pytest.approx([0.4, 0.5, 0.1]) and found.symmetric
+
+
+def test_votes_become_shares_that_weigh_as_many():
+    found = cases_of("pandalm", [pair("x", votes={"a": "A", "b": "tie", "c": "A"})], [said("x")], "votes")
+    assert found.shares[0] == pytest.approx([2 / 3, 0, 1 / 3]) and found.weights.tolist() == [3]
+
+
+def test_matchups_join_what_was_shown_both_ways():
+    models = [{"model_a": "m", "model_b": "n"}, {"model_a": "n", "model_b": "m"}]
+    pairs = [pair(str(k), votes={f"v{k}": "A"}, cluster_id="q", **side) for k, side in enumerate(models)]
+    found = cases_of("mtbench", pairs, [said("0"), said("1")], "matchups")
+    assert len(found.items) == 1 and found.shares.tolist() == [[0.5, 0.5, 0]]
+    assert found.probabilities[0] == pytest.approx([0.45, 0.45, 0.1])
+
+
+def test_a_set_without_ties_reads_what_is_left_without_them():
+    found = cases_of("llmbar_natural", [pair("x")], [said("x")])
+    assert found.probabilities[0] == pytest.approx([2 / 3, 1 / 3]) and found.n_classes == 2
+
+
+def test_scores_are_read_as_log_odds():
+    verdicts = [Verdict("x", "r", order, "A", score_a=1.0 + np.log(3), score_b=1.0) for order in ("ab", "ba")]
+    assert cases_of("judgebench", [pair("x")], verdicts).probabilities[0] == pytest.approx([0.75, 0.25])
+
+
+def test_what_cannot_be_read_is_refused():
+    with pytest.raises(ValueError, match="no probabilities of encoder/x"):
+        cases_of("pandalm", [pair("x"), pair("y")], [said("x")])
+    with pytest.raises(ValueError, match="no item has votes"):
+        cases_of("pandalm", [pair("x")], [said("x")], "votes")
+    with pytest.raises(ValueError, match="target 'gold'"):
+        cases_of("pandalm", [pair("x")], [said("x")], "gold")
+    with pytest.raises(ValueError, match="row 1 is no distribution"):
+        cases([[1, 0], [0.7, 0.7]], [[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="'x' stands twice"):
+        Cases(("x", "x"), [[1, 0]] * 2, [[1, 0]] * 2, ("p", "q"))
+
+
+# ---------------------------------------------------------------- measures
+
+
+def test_measures_of_a_judge_that_can_be_checked_by_hand():
+    """Ten verdicts at 0.9 of which six are right, in one bin: 0.3 too sure."""
+    found = measures(cases([[0.9, 0.1]] * 10, [[1, 0]] * 6 + [[0, 1]] * 4), n_bins=1)
+    assert found["overconfidence"].value == pytest.approx(0.3) == found["ece"].value == found["ece_width"].value
+    assert found["ece_debiased"].value == pytest.approx(np.sqrt(0.09 - 0.24 / 9))
+    assert found["brier"].value == pytest.approx(0.6 * 0.02 + 0.4 * 1.62)
+    assert found["nll"].value == pytest.approx(-0.6 * np.log(0.9) - 0.4 * np.log(0.1))
+
+
+def test_the_brier_score_is_the_sum_of_its_parts():
+    """With few distinct probabilities nothing varies within bins; without the noise taken off, the sum is exact."""
+    rng = np.random.default_rng(0)
+    stated = np.array([[0.7, 0.2, 0.1], [0.25, 0.4, 0.35], [0.05, 0.05, 0.9]])[rng.integers(3, size=90)]
+    rows = cases(stated, np.eye(3)[rng.integers(3, size=90)])
+    rates = rows.shares.mean(0)
+    off, away = (class_cells(rows, 20, "width", around) for around in (None, rates))
+    parts = off.weight @ off.gap**2 - away.weight @ away.gap**2 + rates @ (1 - rates)
+    found = measures(rows, 20)
+    assert parts == pytest.approx(found["brier"].value) and found["uncertainty"].value == pytest.approx(
+        rates @ (1 - rates)
+    )
+
+
+def test_shared_votes_are_worth_the_mean_of_single_ones():
+    """The loss is that of every vote, so four shared rows equal the votes behind them as rows."""
+    shares = np.array([[0.75, 0.25, 0]])
+    one = cases([[0.5, 0.3, 0.2]], shares, weights=[4.0])
+    votes = cases([[0.5, 0.3, 0.2]] * 4, np.eye(3)[[0, 0, 0, 1]], ("p",) * 4)
+    for name in ("brier", "nll", "hit_rate", "overconfidence"):
+        assert measures(one, 1)[name].value == pytest.approx(measures(votes, 1)[name].value), name
+
+
+def test_verdicts_that_are_equally_probable_are_shared():
+    assert cases([[0.5, 0.5]], [[1, 0]]).hits.tolist() == [0.5]
+
+
+def test_copies_of_items_widen_nothing_but_the_number_of_rows():
+    """Five copies in the same prompts are no new evidence."""
+    places = np.repeat(np.arange(len(SURE.items)), 5)
+    copied = Cases(
+        tuple(map(str, range(len(places)))),
+        SURE.probabilities[places],
+        SURE.shares[places],
+        tuple(np.array(SURE.clusters)[places]),
+    )
+    for name, number in measures(SURE).items():
+        again = measures(copied)[name]
+        assert (again.value, again.low, again.high) == pytest.approx((number.value, number.low, number.high)), name
+
+
+def test_one_prompt_has_no_interval():
+    found = measures(cases([[0.9, 0.1]] * 3, [[1, 0]] * 3, ("p",) * 3), 1)
+    assert found["nll"].low is None and found["ece"].low is None
+
+
+def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
+    table = reliability_table(SURE, 10)
+    assert (
+        table["count"].sum() == len(SURE.items)
+        and ((table["low"] < table["accuracy"]) | (table["accuracy"] == 0)).all()
+    )
+    share = table["count"] / table["count"].sum()
+    assert (share * (table["accuracy"] - table["confidence"]).abs()).sum() == pytest.approx(
+        verdict_cells(SURE, 10).absolute[0]
+    )
+    same = cases([[0.8, 0.2]] * 40, np.eye(2)[np.repeat([0, 1, 0, 0, 1, 0, 1, 0], 5)], tuple(np.repeat(range(8), 5)))
+    single = replace(same, clusters=same.items)
+    width = [float((t["high"] - t["low"]).iloc[0]) for t in (reliability_table(same, 1), reliability_table(single, 1))]
+    assert width[0] > 1.5 * width[1]
+
+
+def test_bins_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="equal 'depth'"):
+        bin_edges([0.5], 3, "depth")
+
+
+def test_only_the_same_rows_are_compared():
+    with pytest.raises(ValueError, match="not about the same"):
+        paired(SURE, SURE.at(slice(0, 5)))
+
+
+# ---------------------------------------------------------------- maps
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_treat_the_sides_alike(name):
+    fitted = fit_map(name, SURE)
+    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(fitted(SURE.probabilities)[:, SWAP])
+    assert fitted(SURE.probabilities).sum(1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_the_sides_of_the_data_play_no_part(name):
+    """Exchanging the responses of any rows leaves the map as it is."""
+    turned = np.random.default_rng(0).random(len(SURE.items)) < 0.5
+    exchanged = replace(
+        SURE,
+        **{
+            part: np.where(turned[:, None], getattr(SURE, part)[:, SWAP], getattr(SURE, part))
+            for part in ("probabilities", "shares")
+        },
+    )
+    assert fit_map(name, exchanged)(SURE.probabilities) == pytest.approx(
+        fit_map(name, SURE)(SURE.probabilities), abs=1e-6
+    )
+
+
+def test_a_judge_with_one_order_may_lean_to_a_side():
+    """Stated one way only, a preference for A is a fault that a map can mend."""
+    leaning = SURE.probabilities * [3, 1, 1]
+    leaning = replace(SURE, probabilities=leaning / leaning.sum(1, keepdims=True), symmetric=False)
+    forced = fit_map("temperature", leaning)
+    assert forced.parameters[-1] < -0.4 and not forced.symmetric
+    assert (
+        paired(
+            leaning.stating(fit_map("temperature", replace(leaning, symmetric=True))(leaning.probabilities)),
+            leaning.stating(forced(leaning.probabilities)),
+        ).high
+        < 0
+    )
+
+
+def test_more_parameters_fit_their_own_data_better():
+    losses = {name: measures(SURE.stating(fit_map(name, SURE)(SURE.probabilities)))["nll"].value for name in LINEAR}
+    assert losses["temperature"] >= losses["davidson"] >= losses["vector"] - 1e-3 >= losses["dirichlet"] - 3e-3
+
+
+def test_davidson_mends_ties_that_temperature_cannot():
+    fewer = MANY.probabilities * [1, 1, 0.1]
+    shy = MANY.stating(fewer / fewer.sum(1, keepdims=True))
+    repaired = [shy.stating(fit_map(name, shy)(shy.probabilities)) for name in ("temperature", "davidson")]
+    assert paired(*repaired).high < 0
+    assert fit_map("davidson", shy).parameters[1] == pytest.approx(
+        fit_map("davidson", MANY).parameters[1] + fit_map("davidson", MANY).parameters[0] * np.log(10), abs=0.05
+    )
+
+
+def test_without_ties_the_linear_maps_are_one():
+    values = [fit_map(name, FORCED)(FORCED.probabilities) for name in LINEAR]
+    assert all(value == pytest.approx(values[0], abs=1e-3) for value in values)
+    assert maps_for(FORCED) == ("temperature", "isotonic") and maps_for(SURE) == MAPS
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("rows", [SURE, FORCED, replace(FORCED, symmetric=False)], ids=["ties", "none", "one order"])
+def test_maps_come_back_from_their_files(name, rows, tmp_path):
+    fitted = fit_map(name, rows)
+    again = load_map(save_map(fitted, tmp_path / "maps" / f"{name}.json"))
+    assert np.array_equal(again(rows.probabilities), fitted(rows.probabilities))
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"schema": 2}, "schema 2"),
+        ({"schema": 1}, "there is no 'map'"),
+        ({"schema": 1, "map": "cubic", "parameters": [1], "classes": 3, "symmetric": True}, "'cubic'"),
+        ({"schema": 1, "map": "davidson", "parameters": [1], "classes": 3, "symmetric": True}, "2 finite parameters"),
+        ({"schema": 1, "map": "isotonic", "curves": [[[0, 1], [0.9, 0.2]]], "classes": 2}, "does not increase"),
+        ([], "no calibration map"),
+    ],
+)
+def test_damaged_files_are_named(document, message, tmp_path):
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=message) as raised:
+        load_map(path)
+    assert str(path) in str(raised.value)
+
+
+def test_maps_refuse_what_they_were_not_fitted_for():
+    with pytest.raises(ValueError, match="fitted for 3 classes, not 2"):
+        fit_map("davidson", SURE)(FORCED.probabilities)
+    with pytest.raises(ValueError, match="fitted for 2 classes, not 3"):
+        fit_map("isotonic", FORCED)(SURE.probabilities)
+    assert fit_map("temperature", FORCED)(SURE.probabilities).shape == SURE.probabilities.shape
+    with pytest.raises(ValueError, match="'cubic'"):
+        fit_map("cubic", SURE)
+
+
+def test_nothing_is_impossible_that_was_not_seen():
+    sure = cases([[1.0, 0.0]] * 5 + [[0.0, 1.0]] * 5, [[1, 0]] * 5 + [[0, 1]] * 5)
+    for name in maps_for(sure):
+        assert 0 < fit_map(name, sure)(sure.probabilities).min() < 0.1
+    assert isinstance(fit_map("isotonic", sure), IsotonicMap) and isinstance(fit_map("temperature", sure), LinearMap)
+
+
+# ---------------------------------------------------------------- fitting and shift
+
+
+@pytest.mark.parametrize("way", ["cross-fitted", "nested"])
+def test_a_fold_plays_no_part_in_its_own_map(way):
+    """Turning every label of a fold round changes nothing in it, and something in the others."""
+    folds = folds_of(SURE, 3)
+    here = folds == 1
+    turned = replace(SURE, shares=np.where(here[:, None], SURE.shares[:, SWAP], SURE.shares))
+    names = (NOTHING, "temperature", "isotonic")
+    tables = [
+        (cross_fitted(rows, "isotonic", 3) if way == "cross-fitted" else nested(rows, 3, names=names)[0]).probabilities
+        for rows in (SURE, turned)
+    ]
+    assert np.array_equal(tables[0][here], tables[1][here]) and not np.allclose(tables[0][~here], tables[1][~here])
+
+
+def test_folds_keep_prompts_whole():
+    folds = folds_of(SURE, 4)
+    assert all(len(set(folds[SURE.cluster_index == prompt])) == 1 for prompt in range(20)) and set(folds) == {
+        0,
+        1,
+        2,
+        3,
+    }
+    with pytest.raises(ValueError, match="for each of 150 prompts"):
+        folds_of(SURE, 151)
+
+
+def test_the_chosen_map_is_the_one_that_generalises():
+    """A calibrated judge is left alone or hardly moved; an overconfident one is not left alone."""
+    assert best_map(SURE) != NOTHING
+    assert best_map(SURE, names=(NOTHING, "temperature")) == "temperature"
+    assert restated(NOTHING, SURE, SURE) is SURE
+
+
+def test_shift_rows_help_where_they_were_fitted_and_harm_elsewhere():
+    true = planted_cases(Planted(prompts=2000), 7)
+    rows = {(r["source"], r["target"]): r for r in shift_rows(*[{"sure": MANY, "true": true}] * 2)}
+    assert len(rows) == 4
+    assert rows["sure", "sure"]["nll_change"].high < 0 < rows["sure", "true"]["nll_change"].low
+    assert abs(rows["sure", "sure"]["overconfidence"].value) < 0.03
+
+
+# ---------------------------------------------------------------- abstaining
+
+
+def test_risk_is_that_of_the_most_confident():
+    rows = cases([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]], [[1, 0], [0, 1], [1, 0], [0, 1]])
+    curve = risk_coverage(rows, (0.25, 0.5, 0.75, 1))
+    assert curve["risk"].tolist() == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
+    assert curve["oracle"].tolist() == pytest.approx([0, 0, 1 / 3, 1 / 2])
+    assert [risk_at(rows, share).value for share in (0.25, 0.5, 0.75, 1)] == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
+    with pytest.raises(ValueError, match="cannot be kept"):
+        risk_at(rows, 0)
+
+
+def test_the_area_is_that_under_the_curve():
+    shares = (np.arange(200_000) + 0.5) / 200_000
+    curve = risk_coverage(SURE, tuple(shares))
+    found = areas(SURE)
+    assert found["risk_coverage_auc"].value == pytest.approx(curve["risk"].mean(), abs=1e-4)
+    assert found["risk_coverage_excess"].value == pytest.approx((curve["risk"] - curve["oracle"]).mean(), abs=1e-4)
+
+
+def test_a_confidence_that_says_nothing_gains_nothing():
+    rows = cases([[0.8, 0.2]] * 50, np.eye(2)[np.arange(50) % 2])
+    found = areas(rows)
+    assert found["risk_coverage_auc"].value == pytest.approx(0.5) and found[
+        "risk_coverage_gain"
+    ].value == pytest.approx(0)
+
+
+def test_a_threshold_is_certified_where_the_judge_is_good_and_nowhere_else():
+    good = cases([[0.9, 0.1]] * 60 + [[0.6, 0.4]] * 60, [[1, 0]] * 60 + [[1, 0], [0, 1]] * 30)
+    for test in ("betting", "binomial"):
+        assert certify(good, [0.9, 0.6], 0.2, 0.1, test, starts=1).threshold == 0.9
+        assert certify(good, [0.9, 0.6], 0.4, 0.1, test, starts=1).threshold == 0.6
+        assert certify(good.at(slice(60, 120)), [0.9, 0.6], 0.2, 0.1, test).threshold == np.inf
+    with pytest.raises(ValueError, match="rates in"):
+        certify(good, [0.9], 1.2)
+
+
+def test_bets_are_lost_on_what_is_too_risky():
+    assert betting_p(np.full(100, -0.2), 0.2, 0.1) < 1e-3
+    assert betting_p(np.full(100, 0.1), 0.2, 0.1) == 1.0
+
+
+def test_each_prompt_counts_once_in_what_is_kept():
+    rows = cases([[0.9, 0.1]] * 4, [[1, 0], [1, 0], [1, 0], [0, 1]], ("p", "p", "p", "q"))
+    found = kept_numbers(rows, np.array([True, False, False, True]))
+    assert found["coverage"].value == pytest.approx((1 / 3 + 1) / 2) and found["all_risk"].value == 0.5
+    assert found["risk"].value == pytest.approx(1 / (1 / 3 + 1))
+    assert "risk" not in kept_numbers(rows, np.zeros(4, bool))
+
+
+def test_thresholds_keep_the_share_they_are_named_by():
+    rows = cases([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], [[1, 0]] * 4)
+    assert thresholds_at(rows, (0.25, 0.5, 1)).tolist() == [0.9, 0.8, 0]
+    assert coverages_for(10_000)[0] == 0.05 and coverages_for(5) == (1.0,) and coverages_for(200)[-1] == 1
+
+
+def test_what_was_certified_on_one_half_is_used_on_the_other():
+    certificates, found = certified(SURE, 0.3)
+    assert [c.prompts for c in certificates] == [75] * 40 and certificates[0].test == "betting"
+    kept = found["coverage"].value
+    assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
+
+
+def test_prediction_sets_of_a_judge_that_knows_nothing_hold_everything():
+    blind = SURE.stating(np.full((len(SURE.items), 3), 1 / 3))
+    found = set_numbers(blind)
+    assert found["set_size"].value == pytest.approx(3) and found["set_coverage"].value == pytest.approx(1)
+    assert sets_cutoff(SURE.at(slice(0, 20)), 0.1) == 0.0, "five prompts cannot promise nine in ten"
+    assert set_numbers(SURE)["set_size"].value < 3
+
+
+# ---------------------------------------------------------------- disagreement
+
+
+def test_agreement_counts_pairs_of_people():
+    rows = cases([[0.5, 0.5, 0]] * 2 + [[1, 0, 0]], [[2 / 3, 1 / 3, 0], [1, 0, 0], [1, 0, 0]], weights=[3.0, 2.0, 1.0])
+    found = disagreement(rows)
+    assert found["people_agreement"].value == pytest.approx((1 / 3 + 1) / 2) and found["people_agreement"].n == 2
+    assert found["stated_agreement"].value == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="nobody can disagree"):
+        disagreement(SURE)
+
+
+# ---------------------------------------------------------------- the study, its simulations and its pictures
+
+
+def test_a_judge_of_the_sample_is_studied_whole(tmp_path):
+    """Real pairs, votes and verdicts: every quantity is there, and every number is one."""
+    pairs = load_set("sample_natural")[:60]
+    judge = load_judge("baseline/features")
+    store = VerdictStore(tmp_path / "verdicts.sqlite")
+    found = judged("sample_natural", "votes", [judge], {judge.name: "features"}, store, pairs)["features"]
+    assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
+    stated = stated_numbers(found, 5)
+    assert {"ece", "ece_debiased", "slope", "risk_coverage_auc", "risk_at_half", "tie_excess"} <= set(stated)
+    mapped, chosen = mapped_numbers(found, 5, 3)
+    assert len(chosen) == 3 and {name for name, _ in mapped} == {*MAPS, "nested"}
+    kept = abstaining_numbers(found, (0.5,))
+    assert 0 <= kept["at_50_coverage"].value <= 1 and kept["set_size"].value <= 3
+
+
+def test_simulations_show_what_they_are_for():
+    errors = simulated_errors(simulations=60)
+    assert errors["plain"].low > 0.03 and errors["debiased_square"].low <= 0 <= errors["debiased_square"].high
+    sure = Planted(temperature=1.8, misled=0.1)
+    assert simulated_slope(sure).low <= 1 / 1.8 <= simulated_slope(sure).high
+    promises = simulated_promises(sure, simulations=60)
+    assert promises["certified"].value >= 0.9 > promises["naive"].value
+
+
+def test_pictures_have_a_panel_for_each_judge_and_set():
+    bins = pd.concat(
+        [
+            reliability_table(SURE, 10, "width").assign(set=name, judge=judge)
+            for judge in "xy"
+            for name in ("one", "two")
+        ]
+    )
+    axes = plot_reliability_panels(bins, columns=3)
+    assert sum(panel.get_visible() for panel in axes.flat) == 4
+    points = {"set": "one", "judge": "x", "coverage": 0.5, "risk": 0.1, "low": 0.05, "high": 0.2, "promised": 0.2}
+    curve = risk_coverage(SURE).assign(set="one", judge="x")
+    panel = plot_risk_coverage(curve, pd.DataFrame([points])).flat[0]
+    assert any(line.get_marker() == "*" for line in panel.lines)
+    unmarked = plot_risk_coverage(curve, pd.DataFrame([points | {"coverage": 0.01}])).flat[0]
+    assert not any(line.get_marker() == "*" for line in unmarked.lines)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot_reliability_panels(bins[:0])
+    plt.close("all")

@@ -1,0 +1,557 @@
+"""The labelling page without a browser: who sees what, what a vote becomes, and which requests are refused."""
+
+import http.client
+import json
+import threading
+import time
+import tomllib
+from fnmatch import fnmatch
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from labelling_setting import calm, hostile
+from starlette.testclient import TestClient
+
+from judgekit.labelling import (
+    Desk,
+    Refused,
+    Stale,
+    Visitor,
+    agreement_with_others,
+    create_app,
+    label_all,
+    start,
+)
+from judgekit.labelling.app import PAGE
+from judgekit.labelling.guards import LARGEST_BODY, host_name
+from judgekit.labelling.ordering import shown_order
+from judgekit.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
+from judgekit.pairfile import PairFileError
+from judgekit.paths import project_root
+from judgekit.records import SWAPPED
+from judgekit.votefile import VoteFile, VoteFileBusy, read_lines, read_votes
+from judgekit.votes import Votes
+
+HOST = "http://127.0.0.1"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "votes.jsonl"
+
+
+@pytest.fixture
+def desk(path):
+    made = Desk(calm(), path, ["ann", "bob"])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(path):
+    with start(calm(), path, ["ann", "bob"]) as running:
+        yield running
+
+
+@pytest.fixture
+def app(path):
+    made = create_app(calm(), path, ["ann", "bob"])
+    yield made
+    made.state.desk.close()
+
+
+def client(app, annotator="ann"):
+    """A browser of sorts that has opened an annotator's link."""
+    made = TestClient(app, base_url=HOST, raise_server_exceptions=True)
+    assert made.get(app.state.link(annotator)).status_code == 200
+    return made
+
+
+def say(desk, choice, annotator="ann"):
+    shown = desk.now(annotator)
+    return shown["pair"], desk.vote(annotator, shown["ticket"], choice)
+
+
+# ---------------------------------------------------------------- what a vote becomes
+
+
+def test_a_vote_is_filed_in_the_items_own_order_with_what_was_shown(desk, path):
+    for _ in range(20):
+        shown, new = say(desk, "first")
+        vote = read_lines(path)[-1]
+        own = desk.pairs[vote.item_id]
+        first_is_a = shown.response_a == own.response_a
+        assert new and (vote.shown, vote.label) == (("ab", "A") if first_is_a else ("ba", "B"))
+    assert {vote.shown for vote in read_lines(path)} == {"ab", "ba"}
+    assert desk.now("ann")["pair"] is None and len(desk.votes().items) == 20
+
+
+def test_sides_differ_between_annotators_and_items_and_are_remembered():
+    names, items = ("ann", "bob"), [f"i{n}" for n in range(400)]
+    shown = {name: [shown_order(3, name, item) == "ab" for item in items] for name in names}
+    assert shown == {name: [shown_order(3, name, item) == "ab" for item in items] for name in names}
+    for name in names:
+        assert 160 < sum(shown[name]) < 240
+    assert 160 < sum(a == b for a, b in zip(*shown.values(), strict=True)) < 240
+    assert shown["ann"] != [shown_order(4, "ann", item) == "ab" for item in items]
+
+
+def test_a_session_goes_on_where_it_was(path):
+    first = Desk(calm(), path, "ann", seed=5)
+    order = [say(first, "tie")[0].question for _ in range(7)]
+    waiting = first.now("ann")["pair"]
+    first.close()
+    second = Desk(calm(), path, "ann", seed=5)
+    assert second.now("ann")["progress"]["done"] == 7
+    assert second.now("ann")["pair"] == waiting and waiting.question not in order
+    second.close()
+
+
+def test_undo_goes_back_vote_by_vote_also_after_a_restart(path):
+    desk = Desk(calm(), path, "ann")
+    seen = [say(desk, "first")[0] for _ in range(3)]
+    desk.close()
+    desk = Desk(calm(), path, "ann")
+    for expected in reversed(seen):
+        assert desk.undo("ann", desk.now("ann")["ticket"])
+        assert desk.now("ann")["pair"] == expected
+    assert not desk.undo("ann", desk.now("ann")["ticket"]) and desk.votes().items == ()
+    desk.close()
+
+
+def test_undo_takes_back_only_ones_own(desk):
+    say(desk, "first", "bob")
+    assert not desk.undo("ann", desk.now("ann")["ticket"])
+    assert len(desk.votes().items) == 1
+
+
+def test_a_replayed_vote_is_filed_once(desk):
+    shown = desk.now("ann")
+    assert desk.vote("ann", shown["ticket"], "first")
+    assert not desk.vote("ann", shown["ticket"], "first")
+    with pytest.raises(Stale, match="voted on this pair already"):
+        desk.vote("ann", shown["ticket"], "second")
+    assert len(desk.file.lines) == 1
+
+
+def test_a_vote_replayed_after_an_undo_is_refused(desk):
+    shown = desk.now("ann")
+    desk.vote("ann", shown["ticket"], "first")
+    desk.undo("ann", desk.now("ann")["ticket"])
+    with pytest.raises(Stale, match="older pair"):
+        desk.vote("ann", shown["ticket"], "first")
+    assert desk.votes().items == ()
+
+
+def test_tickets_are_an_annotators_own(desk):
+    with pytest.raises(Stale):
+        desk.vote("bob", desk.now("ann")["ticket"], "first")
+    with pytest.raises(ValueError, match="choice 'A'"):
+        desk.vote("ann", desk.now("ann")["ticket"], "A")
+
+
+def test_many_tabs_at_once_file_one_vote(desk):
+    ticket, outcomes = desk.now("ann")["ticket"], []
+
+    def tab(choice):
+        try:
+            outcomes.append(desk.vote("ann", ticket, choice))
+        except Stale:
+            outcomes.append(None)
+
+    tabs = [threading.Thread(target=tab, args=(choice,)) for choice in ("first", "second", "tie") * 5]
+    for each in tabs:
+        each.start()
+    for each in tabs:
+        each.join()
+    assert outcomes.count(True) == 1 and outcomes.count(False) == 4 and len(desk.file.lines) == 1
+
+
+def test_a_skipped_pair_comes_back_at_the_end(desk):
+    skipped = []
+    for _ in range(2):
+        shown = desk.now("ann")
+        skipped.append(shown["pair"])
+        desk.skip("ann", shown["ticket"])
+    seen = [say(desk, "tie")[0] for _ in range(20)]
+    assert seen[-2:] == skipped and len({pair.question for pair in seen}) == 20
+
+
+# ---------------------------------------------------------------- order
+
+
+def test_orders(path):
+    for order, annotator in (("file", "ann"), ("random", "bob"), ("random", "cat")):
+        desk = Desk(calm(), path, annotator, order)
+        seen = [say(desk, "tie", annotator)[0].question for _ in range(20)]
+        assert (seen == [f"Question {n}?" for n in range(20)]) == (order == "file") and len(set(seen)) == 20
+        desk.close()
+    with pytest.raises(ValueError, match="order 'best'"):
+        Desk(calm(), path, "ann", "best")
+
+
+def test_an_order_of_ones_own_gets_votes_on_all_items(path):
+    asked = []
+
+    def order(votes):
+        asked.append(votes)
+        return [votes.items[7], votes.items[3]]
+
+    desk = Desk(calm(), path, ["ann", "bob"], order, refresh=2)
+    seen = [say(desk, "tie")[0].question for _ in range(4)]
+    assert seen == ["Question 7?", "Question 3?", "Question 0?", "Question 1?"]
+    assert [int(votes.given.sum()) for votes in asked] == [0, 2]
+    assert all(len(votes.items) == 20 and votes.clusters[3] == "p3" for votes in asked)
+    desk.close()
+
+
+@pytest.mark.parametrize("bad", [lambda votes: 1 / 0, lambda votes: ["nobody"], lambda votes: None])
+def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad):
+    desk = Desk(calm(3), path, "ann", bad, refresh=1)
+    for _ in range(3):
+        assert "order could not be computed" in desk.now("ann")["trouble"]
+        say(desk, "first")
+    assert len(read_votes(path).items) == 3
+    desk.close()
+
+
+# ---------------------------------------------------------------- what is refused before it begins
+
+
+def test_bad_beginnings(path):
+    with pytest.raises(ValueError, match="no pairs"):
+        Desk([], path, "ann")
+    with pytest.raises(ValueError, match="no annotator"):
+        Desk(calm(), path, [])
+    with pytest.raises(ValueError, match="annotator"):
+        Desk(calm(), path, "ann\r\nSet-Cookie: x")
+    with pytest.raises(ValueError, match="also stands"):
+        Desk(calm() + calm(), path, "ann")
+    assert not path.exists()
+    path.write_text("{}\n")
+    with pytest.raises(PairFileError, match=r"line 1: field 'item_id' is missing"):
+        Desk(calm(), path, "ann")
+    VoteFile(path.with_name("other")).close()
+
+
+def test_votes_on_other_texts_under_the_same_ids_are_refused(desk, path):
+    pair, _ = say(desk, "first")
+    desk.close()
+    others = [one if one.question != pair.question else one.swapped() for one in calm()]
+    with pytest.raises(ValueError, match="when it had other texts: give the pairs ids that stay"):
+        Desk(others, path, "ann")
+    Desk(calm(), path, "ann").close()
+
+
+def test_one_page_per_file(page, path):
+    with pytest.raises(VoteFileBusy):
+        start(calm(), path, ["cat"])
+
+
+# ---------------------------------------------------------------- agreement and progress
+
+
+def test_agreement_comes_late_and_moves_in_steps(path):
+    desk = Desk(calm(45), path, ["ann", "bob"])
+    while desk.now("bob")["pair"] is not None:
+        say(desk, "tie", "bob")
+    found = []
+    for n in range(45):
+        found.append(desk.now("ann")["agreement"])
+        say(desk, "tie" if n else "first")
+    assert found[:20] == [None] * 20 and found[20].n == 20 and found[20].value == 19 / 20
+    assert [found[n].n for n in (29, 30, 39, 40)] == [20, 30, 30, 40]
+    before = desk.now("ann")["agreement"]
+    for _ in range(6):
+        desk.undo("ann", desk.now("ann")["ticket"])
+    assert desk.now("ann")["agreement"] is before
+    for _ in range(6):
+        say(desk, "first")
+    assert desk.now("ann")["agreement"] is before, "voting again must not tell what the others said"
+    desk.close()
+
+
+def test_agreement_counts_shared_items_only():
+    codes = np.full((40, 3), -1)
+    codes[:30, 0], codes[:20, 1], codes[10:40, 2] = 0, 0, 1
+    found = agreement_with_others(Votes([f"i{n}" for n in range(40)], ("ann", "bob", "cat"), codes), "ann")
+    assert found.value == 20 / 40 and found.n == 40
+    assert agreement_with_others(Votes(["i"], ("ann",), [[0]]), "ann") is None
+    assert agreement_with_others(Votes(["i"], ("ann",), [[0]]), "zoe") is None
+
+
+def test_progress_tells_pace_and_time_left(path):
+    desk = Desk(calm(), path, "ann")
+    assert desk.now("ann")["progress"] == {"done": 0, "of": 20, "skipped": 0, "pace": None, "minutes_left": None}
+    for _ in range(5):
+        say(desk, "tie")
+    progress = desk.now("ann")["progress"]
+    assert progress["done"] == 5 and progress["pace"] == 0.0 and progress["minutes_left"] == 0.0
+    desk.close()
+
+
+# ---------------------------------------------------------------- the page is blind
+
+
+def test_nothing_tells_who_wrote_what_or_what_anybody_thinks(page):
+    with Visitor(page.link()) as visitor:
+        seen = []
+        while visitor.now["pair"] is not None:
+            seen.append(json.dumps(visitor.now))
+            visitor.vote("tie")
+    for secret in ("model-x", "model-y", "secret", "earlier-annotator", "label", '"p3"'):
+        assert not any(secret in text for text in seen), secret
+    assert sum("Reference 3." in text for text in seen) == 1
+
+
+def test_over_http_as_at_the_desk(page, path):
+    assert label_all(page.link("ann"), lambda pair: "first", at_most=4) == 4
+    assert label_all(page.link("bob"), lambda pair: "tie") == 20
+    with Visitor(page.link("ann")) as visitor:
+        assert visitor.now["progress"]["done"] == 4
+        visitor.undo()
+        asked = visitor.now["pair"]["question"]["raw"]
+        visitor.skip()
+        assert visitor.now["pair"]["question"]["raw"] != asked and visitor.now["progress"]["skipped"] == 1
+    votes = read_votes(path, page.desk.clusters)
+    assert votes.given.sum(0).tolist() == [3, 20] and page.votes().codes.tolist() == votes.codes.tolist()
+    for vote in read_lines(path):
+        if vote.annotator == "ann" and vote.label:
+            assert vote.label == ("A" if vote.shown == "ab" else SWAPPED["A"])
+
+
+def test_a_stale_tab_is_told_and_shown_the_present_pair(page):
+    with Visitor(page.link()) as one, Visitor(page.link()) as two:
+        one.vote("first")
+        one.vote("first")
+        with pytest.raises(Refused, match="already") as refused:
+            two.vote("second")
+        assert refused.value.status == 409 and two.now["ticket"] == one.now["ticket"]
+        two.vote("second")
+        assert len(page.desk.file.lines) == 3
+
+
+def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
+    import resource
+
+    with Visitor(page.link()) as visitor:
+        visitor.vote("first")
+        before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, limits[1]))
+            with pytest.raises(Refused, match="Not stored") as refused:
+                visitor.vote("first")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert refused.value.status == 507 and path.read_bytes() == before
+        visitor.vote("first")
+        assert visitor.now["progress"]["done"] == 2
+
+
+def test_a_file_that_was_taken_away_is_told(page, path):
+    with Visitor(page.link()) as visitor:
+        path.unlink()
+        with pytest.raises(Refused, match="Not stored: the file of votes was moved, deleted or replaced") as refused:
+            visitor.vote("first")
+        assert refused.value.status == 507 and visitor.now["progress"]["done"] == 0
+
+
+def test_undo_works_once_all_is_done(page):
+    with Visitor(page.link()) as visitor:
+        while visitor.now["pair"] is not None:
+            last = visitor.now["pair"]
+            visitor.vote("tie")
+        with pytest.raises(Refused, match="older pair"):
+            visitor.vote("tie")
+        assert visitor.undo()["pair"] == last
+
+
+def test_hostile_brackets_take_no_time():
+    start = time.monotonic()
+    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
+        rendered(text * (LONGEST_MARKDOWN // len(text)))
+    assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
+
+
+# ---------------------------------------------------------------- forged and foreign requests
+
+
+def forged(app, method="POST", address="/a/ann/vote", headers=None, cookie=True, body=None):
+    """A request with the right ticket and everything else as given; the reply, after a look that no vote was filed."""
+    browser = client(app)
+    ticket = browser.get("/a/ann/now").json()["ticket"]
+    if not cookie:
+        browser.cookies.clear()
+    content = json.dumps({"ticket": ticket, "choice": "first"}).encode() if body is None else body
+    headers = {"content-type": "application/json"} | (headers or {})
+    reply = browser.request(method, address, content=content if method == "POST" else None, headers=headers)
+    if reply.status_code != 200:
+        assert app.state.desk.file.lines == []
+    return reply
+
+
+def test_a_good_request_is_taken(app):
+    good = {"origin": HOST, "sec-fetch-site": "same-origin"}
+    assert forged(app, headers=good).json()["said"] == "Stored: 1 of 20."
+
+
+@pytest.mark.parametrize(
+    ("status", "change"),
+    [
+        (400, {"headers": {"host": "evil.example"}}),
+        (400, {"headers": {"host": "127.0.0.1.evil.example"}}),
+        (400, {"headers": {"host": "127.0.0.1@evil.example"}}),
+        (400, {"headers": {"host": ""}}),
+        (403, {"headers": {"origin": "http://evil.example"}}),
+        (403, {"headers": {"origin": "null"}}),
+        (403, {"headers": {"origin": "http://127.0.0.1:8888"}}),
+        (403, {"headers": {"sec-fetch-site": "cross-site"}}),
+        (403, {"headers": {"sec-fetch-site": "same-site"}}),
+        (403, {"headers": {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}}),
+        (403, {"cookie": False}),
+        (403, {"cookie": False, "headers": {"cookie": "labelling=x; a=b"}}),
+        (403, {"address": "/a/bob/vote"}),
+        (403, {"address": "/a/nobody/vote"}),
+        (404, {"address": "/a/ann/delete"}),
+        (405, {"method": "GET"}),
+        (405, {"method": "PUT"}),
+        (405, {"method": "DELETE"}),
+        (405, {"method": "OPTIONS"}),
+        (405, {"method": "HEAD", "address": "/a/ann/now"}),
+        (413, {"body": b" " * (LARGEST_BODY + 1)}),
+        (415, {"headers": {"content-type": "text/plain"}}),
+        (415, {"headers": {"content-type": "application/x-www-form-urlencoded"}}),
+        (400, {"body": b""}),
+        (400, {"body": b"[]"}),
+        (400, {"body": b"\xff"}),
+        (400, {"body": b"[" * 4000}),
+        (400, {"body": b'{"ticket": 1, "choice": "first"}'}),
+        (409, {"body": b'{"ticket": "guess", "choice": "first"}'}),
+        (404, {"method": "GET", "address": "/static/..%2f..%2fapp.py"}),
+        (404, {"method": "GET", "address": "/static/../../app.py"}),
+        (404, {"method": "GET", "address": "/votes.jsonl"}),
+        (403, {"method": "GET", "address": "/a/..%2f..%2fetc/now"}),
+        (403, {"method": "GET", "address": "/a/ann%0d%0aSet-Cookie:x/?token=x"}),
+        (403, {"method": "GET", "address": "/a/ann/?token=" + "0" * 64}),
+        (403, {"method": "GET", "address": "/a/ann/?token=%ff%00"}),
+        (403, {"method": "GET", "address": "/a/ann/now", "cookie": False}),
+    ],
+)
+def test_forged_and_foreign_requests_are_refused(app, status, change):
+    if "%2f" in change.get("address", ""):
+        assert forged(app, **change).status_code in (status, 404)
+    else:
+        assert forged(app, **change).status_code == status
+
+
+def test_one_annotators_link_opens_no_other(app):
+    link = app.state.link("ann")
+    assert TestClient(app, base_url=HOST).get(link.replace("/ann/", "/bob/")).status_code == 403
+    with pytest.raises(KeyError):
+        app.state.link("nobody")
+
+
+def test_a_body_without_a_length_is_limited_too(page):
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+    connection.request(
+        "POST", "/a/ann/vote", iter([b"x" * 3000] * 3), {"transfer-encoding": "chunked"}, encode_chunked=True
+    )
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_every_reply_has_the_headers(app):
+    browser = client(app)
+    replies = [browser.get(address) for address in ("/a/ann/", "/a/ann/now", "/static/page.js", "/none")]
+    replies.append(browser.get("/a/ann/now", headers={"host": "evil.example"}))
+    for reply in replies:
+        policy = reply.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'") and "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy and reply.headers["x-frame-options"] == "DENY"
+        assert reply.headers["x-content-type-options"] == "nosniff" and reply.headers["cache-control"] == "no-store"
+        assert reply.headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_notebook_may_frame_it_and_nobody_else(path):
+    made = create_app(calm(), path, "ann", framed=True)
+    headers = client(made).get("/a/ann/").headers
+    assert headers["content-security-policy"].endswith("frame-ancestors http://localhost:* http://127.0.0.1:*")
+    assert "x-frame-options" not in headers
+    made.state.desk.close()
+
+
+def test_the_cookie_is_strict_and_of_one_place(app):
+    cookie = TestClient(app, base_url=HOST).get(app.state.link("ann")).headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and "path=/a/ann/" in cookie
+
+
+@pytest.mark.parametrize("host", ["", "a b", "127.0.0.1:x", "127.0.0.1/x", "u@127.0.0.1", "[::1", "127.0.0.1:99999"])
+def test_what_is_no_host(host):
+    assert host_name(host) not in ("127.0.0.1", "localhost")
+    assert host_name("127.0.0.1:8000") == "127.0.0.1" and host_name("localhost") == "localhost"
+
+
+# ---------------------------------------------------------------- texts of strangers
+
+
+class Tags(HTMLParser):
+    """The elements and attributes that HTML really has, as a browser would see them."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def test_tags_are_seen():
+    found = Tags()
+    found.feed("<p onclick=x><script>1</script>")
+    assert found.tags == {"p", "script"} and found.attributes == {"onclick"}
+
+
+def test_hostile_markdown_becomes_text():
+    made = rendered(hostile("http://canary.example"))
+    found = Tags()
+    found.feed(made)
+    assert found.tags <= {"p", "br", "span", "div", "pre", "code", "table", "thead", "tbody", "tr", "th", "td"}
+    assert found.attributes <= {"class", "dir", "tabindex"}
+    assert "<table>" in made and "{{7+7}}" in made and "👩‍👩‍👧" in made
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("**b** `c`", "<strong>b</strong> <code>c</code>"),
+        ("one\ntwo", "one<br>\ntwo"),
+        ("![alt](https://x.example/a.png)", "[picture: alt (https://x.example/a.png)]"),
+        ("[a [b](https://x.example)](https://y.example)", "(https://x.example)"),
+        ("", "(empty)"),
+        (" \n", "(empty)"),
+        ("\udc00\x00", "?\ufffd"),
+        ("```py x\nif a < b: pass\n```", '<span class="language">py</span>'),
+        ("*" * LONGEST_MARKDOWN + "<i>", "&lt;i&gt;"),
+        ("[" * (MOST_BRACKETS + 1) + "<i>", "&lt;i&gt;"),
+    ],
+)
+def test_texts_are_rendered(text, inside):
+    assert inside in rendered(text)
+
+
+def test_the_assets_are_installed_with_the_package():
+    project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["judgekit"]
+    for path in PAGE.iterdir():
+        assert any(fnmatch(path.name, pattern.removeprefix("**/")) for pattern in patterns), path.name
+
+
+def test_the_assets_have_no_inline_code_and_no_foreign_address():
+    html = (PAGE / "page.html").read_text(encoding="utf-8")
+    assert "style=" not in html and "onclick" not in html and html.count("<script") == 1
+    for name in ("page.html", "page.js", "page.css"):
+        assert "//" not in "".join(
+            line for line in (PAGE / name).read_text(encoding="utf-8").splitlines() if not line.strip().startswith("//")
+        ).replace("; // ", " "), name

@@ -1,0 +1,315 @@
+"""The labelling page in a real browser: keys, a killed server, hostile texts, two annotators, and how it looks."""
+
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from typing import ClassVar
+
+import pytest
+from labelling_setting import calm, command, hostile, write_pairs
+
+from judgekit.labelling import label_all, start
+from judgekit.records import PreferencePair, Turn
+from judgekit.votefile import read_lines, read_votes
+
+DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    not (DRIVER and BROWSER), reason="needs Chromium and chromedriver: setup/chromium.sh installs them"
+)
+SEEN = 0.3  # seconds: the page takes no key before a pair could be seen
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def wait(browser, condition, seconds=20):
+    """Until a JavaScript expression is true; its value."""
+    deadline = time.monotonic() + seconds
+    while not (value := browser.execute_script(f"return {condition}")):
+        assert time.monotonic() < deadline, f"{condition}; the page says {shown(browser, 'said')!r}"
+        time.sleep(0.02)
+    return value
+
+
+def shown(browser, name):
+    return browser.execute_script(f"return document.getElementById({name!r}).innerText")
+
+
+def opened(browser, link):
+    browser.get(link)
+    wait(browser, "now !== null && !busy")
+    time.sleep(SEEN)
+
+
+def press(browser, key, moves=True):
+    """Hit a key; where it asks the server for something, wait for the next page."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ticket = browser.execute_script("return now.ticket")
+    ActionChains(browser).send_keys(key).perform()
+    if moves:
+        wait(browser, f"!busy && now.ticket !== {json.dumps(ticket)}")
+        time.sleep(SEEN)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills as POSIX does")
+def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path):
+    pairs_file, votes, filed = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / "votes.jsonl", {}
+
+    def label(count, keys):
+        for key in keys[:count]:
+            question = shown(browser, "question")
+            first = shown(browser, "first")
+            press(browser, key)
+            assert question not in filed
+            side = {"1": "first", "a": "first", "2": "second", "b": "second"}.get(key)
+            filed[question] = side and ("A" if ("response a" in first.lower()) == (side == "first") else "B")
+
+    with command(pairs_file, votes, "--annotator", "ann") as (process, links):
+        opened(browser, links["ann"])
+        assert "token" not in browser.current_url
+        label(10, "12abt01b2a")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        press(browser, "1", moves=False)
+        wait(browser, "document.getElementById('said').innerText.includes('not stored')")
+        assert len(read_lines(votes)) == 10
+    with command(pairs_file, votes, "--annotator", "ann") as (process, links):
+        opened(browser, links["ann"])
+        assert "10 of 20" in shown(browser, "progress")
+        label(10, "b2a10tba21")
+        assert "All pairs are labelled" in shown(browser, "end")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    lines = read_lines(votes)
+    assert len(lines) == 20 and len({vote.item_id for vote in lines}) == 20 and len(filed) == 20
+    for vote in lines:
+        expected = filed[f"Question {vote.item_id.removeprefix('own-')}?"]
+        assert vote.label == (expected or "tie")
+
+
+def test_agreement_pace_and_help_are_shown(browser, tmp_path):
+    with start(calm(40), tmp_path / "votes.jsonl", ["ann", "bob"], order="file") as page:
+        label_all(page.link("bob"), lambda pair: "tie")
+        label_all(page.link("ann"), lambda pair: "tie", at_most=19)
+        opened(browser, page.link("ann"))
+        assert shown(browser, "agreement") == "" and "s per pair" in shown(browser, "progress")
+        press(browser, "1")
+        assert re.fullmatch(r"Same as the others: 95\.0 % \([\d.-]+, 20 comparisons\)", shown(browser, "agreement"))
+        press(browser, "h", moves=False)
+        assert "take the last vote back" in shown(browser, "help")
+
+
+class Canary(http.server.BaseHTTPRequestHandler):
+    """Notes that it was asked for something."""
+
+    asked: ClassVar = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def canary():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canary)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_hostile_texts_run_nothing_and_ask_for_nothing(browser, canary, tmp_path):
+    texts = hostile(canary)
+    pair = PreferencePair("</script>", "b", texts, texts, "calm", reference=texts)
+    with start([pair], tmp_path / "votes.jsonl", "ann") as page:
+        opened(browser, page.link())
+        for key in ("f", "r", "r"):
+            press(browser, key, moves=False)
+            time.sleep(0.3)
+        assert browser.execute_script("return window.ran") is None
+        inside = (
+            "#asked script, #sides script, main iframe, main img, main style, main a, main svg, main form, main [style]"
+        )
+        assert browser.execute_script(f"return document.querySelectorAll({inside!r}).length") == 0
+        assert "<script>window.ran = 1</script>" in shown(browser, "question")
+        assert "{{7+7}} ${7+7}" in shown(browser, "question")
+        assert browser.execute_script("return getComputedStyle(document.body).display") == "flex"
+        asked = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+        assert asked and all(name.startswith(f"http://127.0.0.1:{page.port}/") for name in asked)
+        browser.execute_script(f"fetch('{canary}/tried').catch(() => 0)")  # the policy holds even if a script ran
+        browser.execute_script(
+            "const s = document.createElement('script'); s.text = 'window.ran = 2'; document.body.append(s)"
+        )
+        time.sleep(0.5)
+        assert browser.execute_script("return window.ran") is None and Canary.asked == []
+        press(browser, "0")
+        assert read_votes(tmp_path / "votes.jsonl").items == ("</script>",)
+
+
+def test_undo_skip_raw_text_and_reference(browser, tmp_path):
+    pairs = [
+        PreferencePair(f"i{n}", "b", f"**Bold** {n}?", "*a*", "*b*", reference=f"Reference {n}.") for n in range(5)
+    ]
+    with start(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
+        opened(browser, page.link())
+        assert shown(browser, "question") == "Bold 0?"
+        press(browser, "r", moves=False)
+        assert shown(browser, "question") == "**Bold** 0?"
+        press(browser, "f", moves=False)
+        assert "Reference 0." in shown(browser, "reference-box")
+        press(browser, "1")
+        assert shown(browser, "question") == "**Bold** 1?"
+        assert browser.execute_script("return document.getElementById('reference-box').hidden"), (
+            "hidden for each pair anew"
+        )
+        press(browser, "r", moves=False)
+        press(browser, "s")
+        assert shown(browser, "question") == "Bold 2?" and "1 skipped" in shown(browser, "progress")
+        press(browser, "u")
+        assert shown(browser, "question") == "Bold 0?" and "0 of 5" in shown(browser, "progress")
+        assert "taken back" in shown(browser, "said")
+        for _ in range(4):
+            press(browser, "t")
+        assert shown(browser, "question") == "Bold 1?"
+    assert [vote.label is None for vote in read_lines(tmp_path / "votes.jsonl")] == [False, True, *[False] * 4]
+
+
+def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
+    with start(calm(), tmp_path / "votes.jsonl", "ann") as page:
+        opened(browser, page.link())
+        for init in ({"key": "1", "repeat": True}, {"key": "1", "ctrlKey": True}, {"key": "x"}):
+            browser.execute_script(f"document.dispatchEvent(new KeyboardEvent('keydown', {json.dumps(init)}))")
+        twice = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '1'}));"
+        browser.execute_script(twice * 2)
+        wait(browser, "!busy && now.progress.done === 1")
+        browser.execute_script(twice)  # at once, before the next pair could be seen
+        time.sleep(0.5)
+        assert len(read_lines(tmp_path / "votes.jsonl")) == 1
+
+
+def test_two_annotators_in_two_tabs_of_one_browser(browser, tmp_path):
+    with start(calm(), tmp_path / "votes.jsonl", ["ann", "bob"]) as page:
+        opened(browser, page.link("ann"))
+        first = browser.current_window_handle
+        browser.switch_to.new_window("tab")
+        opened(browser, page.link("bob"))
+        press(browser, "1")
+        press(browser, "2")
+        browser.switch_to.window(first)
+        assert shown(browser, "who") == "ann"
+        press(browser, "0")
+        browser.refresh()
+        opened(browser, browser.current_url)
+        assert "1 of 20" in shown(browser, "progress")
+        browser.switch_to.new_window("tab")
+        opened(browser, page.link("ann"))  # a second tab of the same annotator
+        press(browser, "1")
+        browser.switch_to.window(first)
+        press(browser, "2")  # this tab is a pair behind: it is told, and the vote is not misfiled
+        assert "already" in shown(browser, "said")
+        assert page.votes().given.sum(0).tolist() == [2, 2]
+        assert [vote.annotator for vote in read_lines(tmp_path / "votes.jsonl")] == ["bob", "bob", "ann", "ann"]
+
+
+def test_a_frame_of_another_site_shows_nothing_and_a_notebook_may(browser, tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    with (
+        start(calm(), tmp_path / "v1.jsonl", "ann") as shut,
+        start(calm(), tmp_path / "v2.jsonl", "ann", framed=True) as open_,
+    ):
+        handler = lambda *args: http.server.SimpleHTTPRequestHandler(*args, directory=folder)  # noqa: E731
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
+            threading.Thread(target=site.serve_forever, daemon=True).start()
+            found = {}
+            for name, page in (("shut", shut), ("open", open_)):
+                (folder / "index.html").write_text(f'<iframe src="{page.link()}"></iframe>')
+                browser.get(f"http://127.0.0.1:{site.server_port}/index.html?{name}")
+                time.sleep(1.5)
+                browser.switch_to.frame(0)
+                found[name] = "labelled" in browser.execute_script("return document.body.innerText")
+                browser.switch_to.default_content()
+            site.shutdown()
+    assert found == {"shut": False, "open": True}
+
+
+LONG = "\n\n".join(f"{n}. A paragraph of a very long response, which scrolls inside its column." for n in range(80))
+CODE = """The sum of a list, with a *loop*:
+
+```python
+def total(numbers):
+    result = 0
+    for number in numbers:  # one after another, and this comment makes the line long enough to scroll sideways
+        result += number
+    return result
+```
+
+| input | output |
+|---|---|
+| `[1, 2]` | 3 |
+| `[]` | 0 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "scheme"), [(1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light")]
+)
+def test_how_it_looks(browser, tmp_path, width, height, scheme):
+    browser.get_log("browser")  # what the tests before this one had blocked
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+    )
+    question = "How do I add up the numbers of a list in Python, and what comes out for an empty one?"
+    turns = (Turn("Is Python a snake?", "Also **that**.", "A language, mostly."),) if scheme == "dark" else ()
+    pairs = [
+        PreferencePair(f"i{n}", "b", question, CODE, LONG, reference="`sum(numbers)`", turns=turns) for n in range(6)
+    ]
+    with start(pairs, tmp_path / "votes.jsonl", "ann") as page:
+        opened(browser, page.link())
+        for key in "1210":
+            press(browser, key)
+        if scheme == "dark":
+            press(browser, "f", moves=False)
+        (tmp_path / f"page_{width}.png").write_bytes(browser.get_screenshot_as_png())
+        size = "document.documentElement.{0} <= window.{1}"
+        assert browser.execute_script("return " + size.format("scrollWidth", "innerWidth"))
+        if width > 640:
+            assert browser.execute_script("return " + size.format("scrollHeight", "innerHeight"))
+        longer = "[...document.querySelectorAll('.scroll')].some(e => e.scrollHeight > e.clientHeight + 100)"
+        assert browser.execute_script(f"return {longer}"), "long responses scroll inside their columns"
+        hidden = "[...document.querySelectorAll('button')].filter(b => {const r = b.getBoundingClientRect(); "
+        hidden += "return r.right > innerWidth + 1 || r.bottom > innerHeight + 1 || r.width < 20}).length"
+        assert browser.execute_script(f"return {hidden}") == 0, "every button is in sight"
+        named = "[...document.querySelectorAll('button')]"
+        named += ".every(b => b.innerText.trim() && b.hasAttribute('aria-keyshortcuts'))"
+        assert browser.execute_script(f"return {named}")
+        errors = [entry["message"] for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
+        assert not [line for line in errors if "Content Security" in line or "Uncaught" in line]
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -1,0 +1,171 @@
+"""``judgekit label``: what is wrong is named before a page opens, and the order is the one that was asked for."""
+
+import http.client
+import math
+import os
+import signal
+import socket
+import threading
+from contextlib import suppress
+
+import pytest
+from chat_server import KEY, ChatServer, good_reply, running
+from labelling_setting import command, write_pairs
+
+from judgekit.cli import main
+from judgekit.labelling import Visitor
+from judgekit.pairfile import read_pairs
+from judgekit.records import LABELS
+from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
+from judgekit.votes import Votes
+
+AT = "2026-01-02T03:04:05+00:00"
+posix = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path / "pairs.jsonl")
+    return tmp_path
+
+
+def refused(capsys, *more, pairs="pairs.jsonl", annotator="ann"):
+    """What the command says when it ends at once, with its exit code 2."""
+    assert main(["label", pairs, "--votes", "votes.jsonl", "--annotator", annotator, *more]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1
+    return said
+
+
+def test_what_is_wrong_is_named(folder, capsys):
+    assert "none.jsonl: there is no such file" in refused(capsys, pairs="none.jsonl")
+    assert "annotator 'a/b': use 1 to 64 letters" in refused(capsys, annotator="a/b")
+    assert "--judge goes with --order active" in refused(capsys, "--judge", "baseline/longer")
+    assert "nothing/x" in refused(capsys, "--order", "active", "--judge", "nothing/x")
+    assert "states no probabilities" in refused(capsys, "--order", "active", "--judge", "baseline/longer")
+    assert not (folder / "votes.jsonl").exists()
+    (folder / "votes.jsonl").write_text("{}\n")
+    assert "votes.jsonl, line 1: field 'item_id' is missing" in refused(capsys)
+    (folder / "votes.jsonl").write_bytes((folder / "pairs.jsonl").read_bytes())
+    assert "field 'item_id' is missing" in refused(capsys)
+
+
+def test_the_file_of_pairs_is_no_file_of_votes(folder, capsys):
+    before = (folder / "pairs.jsonl").read_bytes()
+    assert main(["label", "pairs.jsonl", "--votes", "pairs.jsonl", "--annotator", "ann"]) == 2
+    assert "is the input file itself" in capsys.readouterr().err
+    assert (folder / "pairs.jsonl").read_bytes() == before
+
+
+def test_a_file_or_a_port_in_use_is_named(folder, capsys):
+    with VoteFile(folder / "votes.jsonl"):
+        assert "being written to this file already" in refused(capsys)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert "--port" in refused(capsys, "--port", str(taken.getsockname()[1]))
+    VoteFile(folder / "votes.jsonl").close()
+
+
+@posix
+def test_votes_are_there_after_an_interrupt(folder):
+    with VoteFile(folder / "votes.jsonl") as file:
+        file.append(Vote("own-0", "zoe", "B", "ab", 1.0, AT))
+    with open(folder / "votes.jsonl", "a") as stream:
+        stream.write('{"item_id": "own-1", "anno')
+    more = ("--annotator", "ann", "--annotator", "张三", "--order", "file")
+    with command("pairs.jsonl", "votes.jsonl", *more) as (process, links):
+        assert any("note: votes.jsonl: the last line was not written" in line for line in process.said)
+        for link in links.values():
+            with Visitor(link) as visitor:
+                assert visitor.now["pair"]["question"]["raw"] == "Question 0?"
+                visitor.vote("tie")
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(20) == 0 and "3 votes are in votes.jsonl" in rest
+    assert read_votes(folder / "votes.jsonl").annotators == ("zoe", "ann", "张三")
+
+
+@posix
+def test_a_server_killed_again_and_again_keeps_what_it_confirmed(folder):
+    write_pairs(folder / "pairs.jsonl", 200)
+    confirmed = []
+    for _ in range(3):
+        with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann") as (process, links):
+            killer = threading.Timer(0.4, process.kill)
+            killer.start()
+            with Visitor(links["ann"]) as visitor, suppress(OSError, http.client.HTTPException):
+                while visitor.now["pair"] is not None:
+                    asked = visitor.now["pair"]["question"]["raw"]
+                    visitor.vote("tie")
+                    confirmed.append(asked)
+            killer.join()
+    lines = read_lines(folder / "votes.jsonl")
+    filed = [f"Question {line.item_id.removeprefix('own-')}?" for line in lines]
+    assert len(set(filed)) == len(filed) and len(set(confirmed)) == len(confirmed) > 5
+    assert set(confirmed) <= set(filed) and len(filed) <= len(confirmed) + 3  # filed, but killed before it could say so
+
+
+def asked_first(*more, count=3):
+    """The questions that an annotator sees first, and the exit code."""
+    with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann", *more) as (process, links):
+        with Visitor(links["ann"]) as visitor:
+            seen = []
+            for _ in range(count):
+                seen.append(visitor.now["pair"]["question"]["raw"])
+                visitor.vote("tie")
+        process.send_signal(signal.SIGINT)
+        return seen, process.wait(20)
+
+
+@posix
+def test_active_without_a_judge_is_fewest_votes_first(folder):
+    with VoteFile(folder / "votes.jsonl") as file:
+        for n in range(18):
+            file.append(Vote(f"own-{n}", "zoe", LABELS[n % 3], "ab", 1.0, AT))
+    assert asked_first("--order", "active") == (["Question 18?", "Question 19?", "Question 0?"], 0)
+
+
+@posix
+def test_active_with_a_judge_is_what_consensus_wants_next(folder):
+    from judgekit.consensus.active import label_next
+    from judgekit.judges import load_judge
+    from judgekit.scoring import run_judge
+    from judgekit.scoring.stated import stated_probabilities
+    from judgekit.store import VerdictStore
+
+    pairs = read_pairs(folder / "pairs.jsonl")
+    with VerdictStore(":memory:") as store:
+        verdicts = run_judge(load_judge("baseline/features"), pairs, store, progress=False)
+    stated = stated_probabilities(verdicts, pairs)
+    nobody = Votes(stated.items, ("ann",), [[-1]] * len(pairs))
+    expected = [f"Question {item.removeprefix('own-')}?" for item in label_next(nobody, stated, 3)]
+    assert asked_first("--order", "active", "--judge", "baseline/features") == (expected, 0)
+
+
+@posix
+def test_pairs_that_the_judge_failed_on_come_last_with_code_3(folder, monkeypatch):
+    write_pairs(folder / "pairs.jsonl", 4)
+    chances = {" A": math.log(0.6), " B": math.log(0.3), " C": math.log(0.1)}
+    token = {"token": " A", "top_logprobs": [{"token": t, "logprob": p} for t, p in chances.items()]}
+    server = ChatServer(
+        plan=lambda text, attempt: "500" if "Question 1?" in text else None,
+        respond=lambda body, _: good_reply(body, " A", {"content": [token]}),
+    )
+    with running(server):
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        quick = ["backoff=0.005", "attempts=2", "timeout=5", "strategy=letter", "logprobs=true"]
+        more = [word for value in quick for word in ("--set", value)]
+        seen, code = asked_first("--order", "active", "--judge", "openai/tiny", *more, count=4)
+    assert seen[-1] == "Question 1?" and len(set(seen)) == 4 and code == 3
+
+
+def test_a_judge_that_always_fails_is_named_with_its_reason(folder, capsys, monkeypatch):
+    with running(ChatServer(plan=lambda text, attempt: "500")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        quick = [word for value in ("backoff=0.005", "attempts=1", "timeout=5") for word in ("--set", value)]
+        said = refused(capsys, "--order", "active", "--judge", "openai/tiny", *quick)
+    assert "openai/tiny failed on every pair" in said and "500" in said

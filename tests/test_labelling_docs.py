@@ -1,0 +1,65 @@
+"""The examples of docs/labelling.md run as they stand there, and its keys are the page's."""
+
+import json
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import pytest
+from labelling_setting import command, write_pairs
+
+from judgekit.labelling import Visitor
+from judgekit.labelling.app import PAGE
+from judgekit.paths import project_root
+from judgekit.votefile import OPTIONAL, Vote, read_lines
+
+TEXT = (project_root() / "docs" / "labelling.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_run_one_after_another(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.S):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # crowd-kit's own
+            exec(compile(block, "labelling.md", "exec"), names)
+    assert names["votes"].given.all() and len(names["consensus"]) == 30
+    assert not names["page"].thread.is_alive() and "IFrame" in capsys.readouterr().out
+
+
+def test_the_command_runs_as_it_stands_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path / "pairs.jsonl")
+    (line,) = re.findall(r"```bash\njudgekit label (.*?)\n```", TEXT)
+    pairs, option, votes, *more = shlex.split(line)
+    assert option == "--votes"
+    with command(pairs, votes, *more) as (_, links), Visitor(links["bob"]) as visitor:
+        visitor.vote("first")
+    assert [vote.annotator for vote in read_lines(tmp_path / votes)] == ["bob"]
+
+
+def test_the_line_shown_is_a_vote(tmp_path):
+    (line,) = re.findall(r"```json\n(.*?)\n```", TEXT)
+    (tmp_path / "v.jsonl").write_text(line + "\n")
+    assert read_lines(tmp_path / "v.jsonl") == [Vote(**json.loads(line))] and OPTIONAL == ("pair",)
+
+
+@pytest.mark.parametrize("source", ["page.html", "page.js"])
+def test_the_keys_are_the_pages(source):
+    keys = set(re.findall(r"`(\w)`", TEXT.partition("| key |")[2].partition("\n\n")[0]))
+    text = (PAGE / source).read_text(encoding="utf-8")
+    if source == "page.html":
+        found = {key for group in re.findall(r'aria-keyshortcuts="([^"]+)"', text) for key in group.split()}
+    else:
+        table = text.partition("const KEYS = {")[2].partition("}")[0]
+        found = {key.upper() for key in re.findall(r"(\w): ", table)}
+    assert found == keys
+
+
+def test_what_is_named_is_there():
+    for name in re.findall(r"`(\d\d_\w+)`", TEXT):
+        assert (project_root() / "notebooks" / f"{name}.ipynb").is_file(), name
+    for name in re.findall(r"`judgekit\.(\w+)", TEXT):
+        path = Path(project_root(), "judgekit", name)
+        assert path.is_dir() or path.with_suffix(".py").is_file(), name

@@ -1,0 +1,122 @@
+"""Intervals of the audit's estimates hold planted truths as often as they say, and wrong estimators do not."""
+
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+
+from judgekit.audit import estimates
+from judgekit.audit.artefacts import cross_fitted, gain_over_majority
+from judgekit.intervals import coverage
+
+PROMPTS, EACH, N_BOOT = 90, 5, 400
+CLUSTERS = np.repeat([f"p{number:03d}" for number in range(PROMPTS)], EACH)
+ALONE = [f"i{number:04d}" for number in range(PROMPTS * EACH)]  # every item a prompt of its own: the wrong clusters
+HELD = 930
+
+
+def mixed(rng, rate, spread=0.3):
+    """Hits whose rate differs between prompts and is on average what is asked for."""
+    rates = rate + spread * rng.choice([-1, 1], PROMPTS)
+    return rng.random(PROMPTS * EACH) < np.repeat(rates, EACH)
+
+
+def odd_items(number):
+    return mixed(np.random.default_rng([1, number]), 0.4)
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+def test_share(clusters, holds):
+    estimate = partial(estimates.share, clusters=clusters, n_boot=N_BOOT)
+    assert (coverage(estimate, 0.4, odd_items) >= HELD) is holds
+
+
+def two_groups(number):
+    """Whole prompts are in the group, as contaminated ones are, and are hit more often."""
+    rng = np.random.default_rng([2, number])
+    group = np.repeat(rng.random(PROMPTS) < 0.4, EACH)
+    return np.where(group, mixed(rng, 0.6), mixed(rng, 0.4)), group
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+def test_difference_of_shares(clusters, holds):
+    def estimate(table):
+        return estimates.share_difference(*table, clusters, N_BOOT)
+
+    assert (coverage(estimate, 0.2, two_groups) >= HELD) is holds
+
+
+def repaired(number):
+    """A judge is right on 70 of 100 sound items and on 40 of 100 faulty ones, which are a third: by prompt."""
+    rng = np.random.default_rng([3, number])
+    faulty = np.repeat(rng.random(PROMPTS) < 1 / 3, EACH)
+    right = np.where(faulty, mixed(rng, 0.4), mixed(rng, 0.7, 0.2))
+    return right, right, ~faulty
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+def test_change_by_a_repair(clusters, holds):
+    def estimate(table):
+        return estimates.change(*table, clusters, N_BOOT)
+
+    assert (coverage(estimate, 0.1, repaired) >= HELD) is holds
+
+
+def planted_suspicion(number):
+    """Errors come by prompt; their suspicion is higher by one, and items of a prompt are suspected together."""
+    rng = np.random.default_rng([4, number])
+    planted = np.repeat(rng.random(PROMPTS) < 0.4, 2)
+    return planted + np.repeat(rng.normal(size=PROMPTS), 2) + rng.normal(size=PROMPTS * 2), planted
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(np.repeat(CLUSTERS[::EACH], 2), True), (ALONE[: 2 * PROMPTS], False)])
+def test_detection_area(clusters, holds):
+    def estimate(table):
+        return estimates.detection_area(*table, clusters, 250)
+
+    assert (coverage(estimate, ndtr(0.5), planted_suspicion) >= HELD) is holds
+
+
+def equal_within(number):
+    """Credits of a prompt share a third of their variance, so that the width grows by the root of 1 + 4/3."""
+    rng = np.random.default_rng([5, number])
+    return np.repeat(rng.normal(size=PROMPTS), EACH) + np.sqrt(2) * rng.normal(size=PROMPTS * EACH)
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+def test_design_effect(clusters, holds):
+    estimate = partial(estimates.design_effect, clusters=clusters)
+    assert (coverage(estimate, np.sqrt(1 + (EACH - 1) / 3), equal_within) >= HELD) is holds
+
+
+@cache
+def told_by_a_cue(number):
+    """A cue tells 17 of 20 labels, more or less by prompt, to a fit on the other half; 6 of 10 are B."""
+    rng = np.random.default_rng([6, number])
+    codes = (rng.random(PROMPTS * EACH) < 0.6).astype(int)
+    cue = np.where(mixed(rng, 0.85, 0.15), codes, 1 - codes)[:, None].astype(float)
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return cross_fitted(cue, codes, CLUSTERS, 2), codes
+
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+def test_gain_over_the_majority(clusters, holds):
+    def estimate(table):
+        return gain_over_majority(*table, clusters, N_BOOT)
+
+    assert (coverage(estimate, 0.25, told_by_a_cue) >= HELD) is holds
+
+
+def test_a_fit_that_is_tested_on_what_it_saw_finds_what_is_not_there():
+    seen, held = [], []
+    for number in range(20):
+        rng = np.random.default_rng([7, number])
+        codes = np.repeat((rng.random(PROMPTS) < 0.4).astype(int), EACH)
+        cues = np.repeat(rng.normal(size=(PROMPTS, 45)), EACH, axis=0)  # they tell nothing
+        by_heart = LogisticRegression(max_iter=300).fit(cues, codes).predict(cues)
+        seen.append(gain_over_majority(by_heart, codes, CLUSTERS, N_BOOT).low > 0)
+        held.append(gain_over_majority(cross_fitted(cues, codes, CLUSTERS, 3), codes, CLUSTERS, N_BOOT).low > 0)
+    assert sum(seen) >= 18 and sum(held) == 0

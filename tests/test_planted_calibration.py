@@ -1,0 +1,375 @@
+"""The estimators of calibration find what was planted: their 95 % intervals hold it in 930 of 1,000 simulations.
+
+Guarantees are counted too: a threshold that promises a risk with probability 1 - delta must keep its word as often.
+Beside each stands a wrong estimator, which fails the same count.
+"""
+
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from judgekit.calibration.disagreement import disagreement
+from judgekit.calibration.fitting import cross_fitted, restated
+from judgekit.calibration.maps import confidence_slope, fit_map
+from judgekit.calibration.measures import (
+    log_losses,
+    mean_interval,
+    measures,
+    paired,
+    reliability_table,
+    verdict_cells,
+)
+from judgekit.calibration.planted import Planted, planted_cases
+from judgekit.calibration.selective import (
+    areas,
+    certified,
+    certify,
+    coverages_for,
+    halves,
+    kept_numbers,
+    losses_of,
+    risk_at,
+    set_numbers,
+    sets_cutoff,
+    thresholds_at,
+)
+
+ENOUGH, SIMULATIONS = 930, 1000
+TRUE = Planted()
+SURE = Planted(temperature=1.8)  # overconfident
+KNOWN = {"true": TRUE, "sure": SURE}
+
+
+@cache
+def drawn(case, number):
+    return planted_cases(KNOWN[case], number)
+
+
+@cache
+def large(case, prompts=100_000):
+    return planted_cases(replace(KNOWN[case], prompts=prompts), 10**6)
+
+
+def alone(cases):
+    """The same rows, as if every item had a prompt of its own."""
+    return replace(cases, clusters=cases.items)
+
+
+def held(numbers, value):
+    return sum(bool(number.low <= value <= number.high) for number in numbers)
+
+
+# ---------------------------------------------------------------- measures
+
+
+@cache
+def truth(case):
+    """Every measure of four hundred thousand items; a calibrated judge has no gaps at all."""
+    found = {name: number.value for name, number in measures(large(case)).items()}
+    none = ("ece", "ece_width", "ece_debiased", "classwise_ece", "reliability") if case == "true" else ()
+    return found | dict.fromkeys(none, 0.0)
+
+
+@cache
+def estimates(case):
+    return [measures(drawn(case, k)) for k in range(SIMULATIONS)]
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_measures_hold_their_value(case):
+    counts = {name: held([found[name] for found in estimates(case)], value) for name, value in truth(case).items()}
+    assert min(counts.values()) >= ENOUGH, counts
+
+
+def test_intervals_that_ignore_prompts_fail():
+    """Items of a misled prompt are wrong together."""
+    planted = replace(SURE, per_prompt=8, prompts=75)
+    tables = [alone(planted_cases(planted, k)) for k in range(SIMULATIONS)]
+    found = [
+        SimpleNamespace(**dict(zip(("value", "low", "high"), ends, strict=True)))
+        for ends in (mean_interval(t.confidence - t.hits, t.weights, t.cluster_index) for t in tables)
+    ]
+    assert held(found, truth("sure")["overconfidence"]) < ENOUGH
+
+
+def test_the_plain_error_of_a_calibrated_judge_is_biased_and_the_debiased_is_not():
+    plain = np.array([found["ece"].value for found in estimates("true")])
+    square = np.array([verdict_cells(drawn("true", k), 10).square[0] for k in range(SIMULATIONS)])
+    assert plain.min() > 0 and plain.mean() > 0.03
+    assert abs(square.mean()) < 4 * square.std() / np.sqrt(SIMULATIONS) < 0.03**2
+    biased = np.array([float(c.weight @ c.gap**2) for c in (verdict_cells(drawn("true", k), 10) for k in range(200))])
+    assert biased.mean() > 0.03**2
+
+
+def test_resampled_plain_errors_fail():
+    """Percentiles of resampled errors, as they are usually given: resampling adds noise to noise."""
+    rng, found = np.random.default_rng(0), []
+    for k in range(200):
+        cases = drawn("true", k)
+        values = []
+        for _ in range(60):
+            places = rng.integers(len(cases.items), size=len(cases.items))
+            gaps = cases.hits[places] - cases.confidence[places]
+            bins = (cases.confidence[places].argsort().argsort() * 10) // len(places)
+            values.append(np.abs(np.bincount(bins, gaps)).sum() / len(places))
+        found.append(SimpleNamespace(low=np.quantile(values, 0.025), high=np.quantile(values, 0.975)))
+    assert held(found, 0.0) == 0
+
+
+# ---------------------------------------------------------------- maps
+
+
+def test_the_planted_temperature_is_recovered():
+    found = [
+        SimpleNamespace(**dict(zip(("value", "low", "high"), confidence_slope(drawn("sure", k)), strict=True)))
+        for k in range(SIMULATIONS)
+    ]
+    assert held(found, 1 / SURE.temperature) >= ENOUGH
+    assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
+
+
+def test_the_temperature_of_items_that_are_taken_for_prompts_fails():
+    planted = replace(SURE, per_prompt=8, prompts=75)
+    found = [confidence_slope(alone(planted_cases(planted, k))) for k in range(SIMULATIONS)]
+    assert sum(low <= 1 / SURE.temperature <= high for _, low, high in found) < ENOUGH
+
+
+@cache
+def loss_by_slope():
+    """Expected loss of every temperature, from many items."""
+    cases = large("sure", 20_000)
+    slopes = np.linspace(0.2, 1.5, 53)
+    powered = (cases.stating(power(cases.probabilities, slope)) for slope in slopes)
+    return slopes, np.array([log_losses(one).mean() for one in powered])
+
+
+def power(probabilities, slope):
+    raised = probabilities**slope
+    return raised / raised.sum(1, keepdims=True)
+
+
+def expected_loss(stated, mapped):
+    """Of the temperatures that were used, each read off an item that it moved."""
+    odds = [np.log(table.probabilities[:, 0] / table.probabilities[:, 1]) for table in (stated, mapped)]
+    return np.interp(odds[1] / odds[0], *loss_by_slope()).mean()
+
+
+def test_the_loss_of_cross_fitted_maps_is_held():
+    count = 0
+    for k in range(SIMULATIONS):
+        cases = drawn("sure", k)
+        mapped = cross_fitted(cases, "temperature", n_folds=2)
+        low, high = mean_interval(log_losses(mapped), mapped.weights, mapped.cluster_index)[1:]
+        count += low <= expected_loss(cases, mapped) <= high
+    assert count >= ENOUGH
+
+
+def test_the_loss_of_a_map_that_is_measured_where_it_was_fitted_fails():
+    """Isotonic regression bends to its own data: it claims a loss that other data do not show."""
+    others, claimed, real = large("sure", 5_000), [], []
+    for k in range(100):
+        fitted = fit_map("isotonic", drawn("sure", k))
+        here, there = (cases.stating(fitted(cases.probabilities)) for cases in (drawn("sure", k), others))
+        claimed.append(SimpleNamespace(**dict(zip(("value", "low", "high"), paired_mean(here), strict=True))))
+        real.append(log_losses(there).mean())
+    assert sum(number.low <= value <= number.high for number, value in zip(claimed, real, strict=True)) < 93
+
+
+def paired_mean(cases):
+    return mean_interval(log_losses(cases), cases.weights, cases.cluster_index)
+
+
+def test_a_map_from_another_set_changes_the_loss_by_what_it_does():
+    """Fitted on an overconfident judge and used on a calibrated one: the harm is held, and it is harm."""
+    moved = restated("temperature", large("sure", 20_000), large("true"))
+    value = float((log_losses(moved) - log_losses(large("true"))).mean())
+    fitted = fit_map("temperature", large("sure", 20_000))
+    found = [
+        paired(drawn("true", k), drawn("true", k).stating(fitted(drawn("true", k).probabilities)))
+        for k in range(SIMULATIONS)
+    ]
+    assert value > 0 and held(found, value) >= ENOUGH
+
+
+# ---------------------------------------------------------------- abstaining
+
+
+@cache
+def area_estimates():
+    return [areas(drawn("sure", k)) for k in range(SIMULATIONS)]
+
+
+def test_areas_hold_their_value():
+    for name, number in areas(large("sure")).items():
+        assert held([found[name] for found in area_estimates()], number.value) >= ENOUGH, name
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_the_risk_of_a_share_holds_its_value(share):
+    assert (
+        held([risk_at(drawn("sure", k), share) for k in range(SIMULATIONS)], risk_at(large("sure"), share).value)
+        >= ENOUGH
+    )
+
+
+def test_areas_of_items_that_are_taken_for_prompts_fail():
+    planted = replace(SURE, per_prompt=8, prompts=75)
+    value = areas(large("sure"))["risk_coverage_auc"].value
+    found = [areas(alone(planted_cases(planted, k)))["risk_coverage_auc"] for k in range(SIMULATIONS)]
+    assert held(found, value) < ENOUGH
+
+
+RISK, DELTA = 0.25, 0.1
+ASKED = replace(SURE, misled=0.1, prompts=100, per_prompt=5)
+
+
+@cache
+def risk_above():
+    """Risk of what is kept by every threshold, from many items, and the thresholds that are tried."""
+    many = planted_cases(replace(ASKED, prompts=50_000), 10**6)
+    order = np.argsort(many.confidence)
+    confidence, losses = many.confidence[order], losses_of(many)[order]
+    risks = losses[::-1].cumsum()[::-1] / np.arange(len(order), 0, -1)
+    return confidence, np.append(risks, 0.0), thresholds_at(many, coverages_for(100, RISK, DELTA))
+
+
+def word_kept(threshold):
+    confidence, risks, _ = risk_above()
+    return risks[np.searchsorted(confidence, threshold)] <= RISK
+
+
+def certificates(test, cases_of=lambda cases: cases, **options):
+    thresholds = risk_above()[2]
+    return [
+        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options).threshold
+        for k in range(SIMULATIONS)
+    ]
+
+
+@pytest.mark.parametrize("test", ["betting", "binomial"])
+def test_certified_thresholds_keep_their_word(test):
+    found = certificates(test)
+    assert sum(map(word_kept, found)) >= SIMULATIONS * (1 - DELTA)
+    assert np.isfinite(found).mean() > 0.2, "a threshold that is never given keeps its word too"
+
+
+def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
+    kept = 0
+    for k in range(SIMULATIONS):
+        cases = planted_cases(ASKED, k)
+        losses = losses_of(cases)
+        seen = {t: losses[cases.confidence >= t].mean() for t in risk_above()[2] if (cases.confidence >= t).any()}
+        kept += word_kept(min((t for t, risk in seen.items() if risk <= RISK), default=np.inf))
+    assert kept < SIMULATIONS * (1 - DELTA)
+
+
+def test_certificates_for_items_that_are_taken_for_prompts_break_it():
+    """All items counted as independent draws, at a risk that they just meet: half of the prompts' noise is missed."""
+    planted = replace(ASKED, per_prompt=20, prompts=30)
+    kept = 0
+    for k in range(SIMULATIONS):
+        cases = alone(planted_cases(planted, k))
+        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k).threshold)
+    assert kept < SIMULATIONS * (1 - DELTA)
+
+
+def test_prediction_sets_cover_as_promised_and_stated_mass_does_not():
+    many = large("sure", 20_000)
+    label = np.sort((many.probabilities * many.shares).sum(1))
+    cutoffs = [sets_cutoff(drawn("sure", k), 0.1, seed=k) for k in range(SIMULATIONS)]
+    covered = 1 - np.searchsorted(label, cutoffs) / len(label)
+    noise = 3 * covered.std() / np.sqrt(SIMULATIONS)
+    assert 0.9 - noise <= covered.mean() <= 0.9 + 1 / 151 + noise
+    order = np.argsort(-many.probabilities, axis=1)
+    ranked = np.take_along_axis(many.probabilities, order, 1)
+    taken = np.concatenate([np.zeros((len(ranked), 1)), ranked.cumsum(1)[:, :-1]], 1) < 0.9
+    stated = (np.take_along_axis(many.shares, order, 1) * taken).sum(1).mean()
+    assert stated < 0.88
+
+
+# ---------------------------------------------------------------- disagreement
+
+VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
+
+
+@cache
+def disagreements():
+    return [disagreement(planted_cases(VOTED, k)) for k in range(SIMULATIONS)]
+
+
+def test_what_a_judge_knows_of_disagreement_is_held():
+    for name, number in disagreement(planted_cases(replace(VOTED, prompts=30_000), 10**6)).items():
+        assert held([found[name] for found in disagreements()], number.value) >= ENOUGH, name
+
+
+def test_agreement_read_off_the_shares_of_three_votes_fails():
+    """A vote agrees with itself: squared shares overstate how often two people agree."""
+    value = float(np.mean([found["people_agreement"].value for found in disagreements()]))
+    found = []
+    for k in range(SIMULATIONS):
+        cases = planted_cases(VOTED, k)
+        ends = mean_interval((cases.shares**2).sum(1), cases.weights, cases.cluster_index)
+        found.append(SimpleNamespace(low=ends[1], high=ends[2]))
+    assert held(found, value) < ENOUGH
+
+
+# ---------------------------------------------------------------- what is shown of bins, kept verdicts and sets
+
+
+def test_bins_of_the_diagram_hold_their_rate():
+    """Each bin for itself, against the rate of very many items between the same edges."""
+    many, edges, count = large("sure"), np.linspace(0, 1, 11)[1:-1], 0
+    places = np.searchsorted(edges, many.confidence, side="right")
+    rates = np.bincount(places, many.hits) / np.maximum(np.bincount(places), 1)
+    bins = []
+    for k in range(200):
+        table = reliability_table(drawn("sure", k), 10, "width")
+        here = np.searchsorted(edges, table["confidence"], side="right")
+        bins += list(zip(here, table["low"] <= rates[here], rates[here] <= table["high"], strict=True))
+    for place in range(4, 10):
+        count = [low and high for where, low, high in bins if where == place]
+        assert len(count) > 150 and np.mean(count) >= 0.93, place
+
+
+def test_what_a_threshold_keeps_is_held():
+    many = large("sure")
+    truth_of = {name: number.value for name, number in kept_numbers(many, many.confidence >= 0.8).items()}
+    found = [kept_numbers(drawn("sure", k), drawn("sure", k).confidence >= 0.8) for k in range(SIMULATIONS)]
+    for name, value in truth_of.items():
+        assert held([numbers[name] for numbers in found], value) >= ENOUGH, name
+
+
+def test_coverage_and_risk_of_certified_thresholds_are_held():
+    """Given the thresholds, on prompts that they were not certified on; where enough is kept to tell."""
+    confidence, risks, _ = risk_above()
+    held_share, held_risk, told = 0, 0, 0
+    for k in range(SIMULATIONS):
+        certificates, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
+        places = [np.searchsorted(confidence, c.threshold) for c in certificates]
+        shares = 1 - np.array(places) / len(confidence)
+        if shares.mean() > 0.1:
+            told += 1
+            risk = shares @ risks[places] / shares.sum()
+            held_share += numbers["coverage"].low <= shares.mean() <= numbers["coverage"].high
+            held_risk += numbers["risk"].low <= risk <= numbers["risk"].high
+    assert told > 300 and min(held_share, held_risk) >= 0.93 * told
+
+
+def test_numbers_of_prediction_sets_are_held():
+    many = large("sure", 20_000)
+    label = np.sort((many.probabilities * many.shares).sum(1))
+    every = np.sort(many.probabilities.ravel())
+    counts = {"set_coverage": 0, "set_size": 0}
+    for k in range(SIMULATIONS):
+        cases, found = drawn("sure", k), set_numbers(drawn("sure", k), seed=k)
+        cutoffs = [sets_cutoff(cases.at(half), seed=k) for half in halves(cases, k)]
+        real = {
+            "set_coverage": 1 - np.mean(np.searchsorted(label, cutoffs)) / len(label),
+            "set_size": (len(every) - np.mean(np.searchsorted(every, cutoffs))) / len(label),
+        }
+        for name, value in real.items():
+            counts[name] += found[name].low <= value <= found[name].high
+    assert min(counts.values()) >= ENOUGH, counts

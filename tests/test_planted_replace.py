@@ -1,0 +1,116 @@
+"""Planted judges and annotators: the alt-test errs as rarely as it says, and its intervals hold what was planted."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from judgekit.consensus.alt_test import MIN_CLUSTERS, advantage_of, alt_test, as_if_independent, hold_duels
+from judgekit.intervals import coverage
+from judgekit.votes import NO_VOTE, Votes
+
+ENOUGH, SIMULATIONS = 930, 1000
+CLASSES = ("A", "B", "tie")
+SKILL, SPREAD = 1.0, 2.0  # log odds of a right label, and how far they differ between prompts for each person
+
+
+def drawn(seed, judge=SKILL, prompts=40, per_prompt=8, people=4, asked=0.8):
+    """Votes and a judge's labels: each labeller is good on some prompts and bad on others, independently."""
+    rng = np.random.default_rng(seed)
+    n = prompts * per_prompt
+    truth = rng.integers(3, size=n)
+    skill = np.repeat(rng.normal(0, SPREAD, (prompts, people + 1)), per_prompt, axis=0)
+    skill += np.append(np.full(people, SKILL), judge)
+    right = rng.random((n, people + 1)) < 1 / (1 + np.exp(-skill))
+    codes = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 3, (n, people + 1))) % 3)
+    codes[:, :people][rng.random((n, people)) >= asked] = NO_VOTE
+    items = [str(i) for i in range(n)]
+    votes = Votes(
+        items, [f"p{j}" for j in range(people)], codes[:, :people], CLASSES, [i // per_prompt for i in range(n)]
+    )
+    return votes, {item: CLASSES[code] for item, code in zip(items, codes[:, people], strict=True)}
+
+
+@cache
+def many(judge):
+    """So many prompts that an estimate is the truth."""
+    return hold_duels(*drawn(10**6, judge, prompts=20_000))
+
+
+@cache
+def judge_at(epsilon):
+    """The skill at which a judge is worse than the annotators by just what an annotator costs."""
+    low, high = SKILL - 3, SKILL + 0.2
+    for _ in range(12):
+        middle = (low + high) / 2
+        duels = many(middle)
+        margin = ((duels.judge - duels.human).sum(0) / duels.held.sum(0)).mean() + epsilon
+        low, high = (low, middle) if margin > 0 else (middle, high)
+    return middle
+
+
+def rejections(judge, epsilon, blind=False):
+    """Shares of single tests at 5 % and of simulations that pass, and in which the set's p-value is below 5 %."""
+    single, passed, small = [], 0, 0
+    for seed in range(SIMULATIONS):
+        votes, said = drawn(seed, judge)
+        duels = hold_duels(votes, said)
+        outcome = alt_test(as_if_independent(duels) if blind else duels, epsilon)
+        single.append(np.mean([row["p_value"] <= 0.05 for row in outcome.annotators]))
+        passed += outcome.passes
+        small += outcome.p_value <= 0.05
+    return np.mean(single), passed / SIMULATIONS, small / SIMULATIONS
+
+
+ERROR = 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)  # two standard errors of a share of simulations
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_a_judge_at_the_bar_is_accepted_no_more_often_than_said(epsilon):
+    judge = judge_at(epsilon) if epsilon else SKILL
+    single, passed, small = rejections(judge, epsilon)
+    assert 0.03 <= single <= 0.05 + ERROR
+    assert passed <= 0.05 + ERROR and small <= 0.05 + ERROR
+
+
+def test_a_test_that_ignores_prompts_accepts_it_too_often():
+    single, _, _ = rejections(SKILL, 0.0, blind=True)
+    assert single > 0.05 + 2 * ERROR
+
+
+def test_a_better_judge_is_accepted_and_a_worse_one_is_not():
+    assert rejections(SKILL + 3.0, 0.0)[1] > 0.9
+    assert rejections(SKILL - 1.0, 0.0)[1] == 0
+
+
+def test_intervals_of_the_advantage_hold_it():
+    truth = advantage_of(many(SKILL)).value
+    assert coverage(lambda d: advantage_of(hold_duels(*d)), truth, drawn, SIMULATIONS) >= ENOUGH
+
+
+def test_the_fewest_prompts_that_are_taken_are_enough():
+    few = {"prompts": MIN_CLUSTERS, "per_prompt": 4, "asked": 0.9}
+    truth = advantage_of(hold_duels(*drawn(10**6, **few | {"prompts": 10_000}))).value
+    found = [hold_duels(*drawn(seed, **few)) for seed in range(SIMULATIONS)]
+    assert coverage(advantage_of, truth, found.__getitem__, SIMULATIONS) >= ENOUGH
+    single = [row["p_value"] <= 0.05 for duels in found for row in alt_test(duels, 0.0).annotators]
+    assert np.mean(single) <= 0.05 + ERROR
+
+
+def judge_among_the_others(table):
+    """The judge's label counted as a vote of the others that it is held against."""
+    votes, said = table
+    own = [[CLASSES.index(said[item])] for item in votes.items]
+    codes = np.hstack([votes.codes, own])
+    joined = Votes(votes.items, (*votes.annotators, "judge"), codes, votes.classes, votes.clusters)
+    return advantage_of(hold_duels(joined, said))
+
+
+def prompts_ignored(table):
+    return advantage_of(as_if_independent(hold_duels(*table)))
+
+
+@pytest.mark.parametrize("wrong", [judge_among_the_others, prompts_ignored])
+def test_wrong_intervals_fail_the_count(wrong):
+    truth = advantage_of(many(SKILL)).value
+    assert coverage(wrong, truth, lambda seed: drawn(seed, people=3), 300) < 0.93 * 300

@@ -1,0 +1,421 @@
+"""The alt-test by its definition, the tasks it is tried on, what to label next, and replays of labelling."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control, ttest_1samp
+
+from judgekit.consensus import active, active_sampling, gain_curves, stand_ins
+from judgekit.consensus.alt_test import TooFewVotes, advantage_of, alt_test, alt_test_table, hold_duels, nearness
+from judgekit.corpora import alttest
+from judgekit.records import ORDERS, PreferencePair, Verdict
+from judgekit.sources import DataError
+from judgekit.votes import ClassProbabilities, Votes
+
+CLASSES = ("A", "B", "tie")
+
+
+def some_votes(n=80, people=4, seed=0, asked=0.8, classes=CLASSES):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(len(classes), size=n)
+    codes = np.where(rng.random((n, people)) < 0.7, truth[:, None], rng.integers(len(classes), size=(n, people)))
+    codes[rng.random((n, people)) > asked] = -1
+    items = [f"i{i}" for i in range(n)]
+    said = {item: classes[c if rng.random() < 0.7 else 0] for item, c in zip(items, truth, strict=True)}
+    return Votes(items, [f"p{j}" for j in range(people)], codes, classes), said, truth
+
+
+def stated_of(votes, seed=0):
+    values = np.random.default_rng(seed).dirichlet(np.ones(len(votes.classes)), len(votes.items))
+    return ClassProbabilities(votes.items, values, votes.classes)
+
+
+# ---------------------------------------------------------------- the alt-test
+
+
+def by_definition(votes, said, epsilon, score):
+    """Winning rate and advantage as the paper writes them, one item after another."""
+    p_values, advantages = [], []
+    for j in range(len(votes.annotators)):
+        judge, human = [], []
+        for i, item in enumerate(votes.items):
+            others = [
+                votes.classes[votes.codes[i, k]]
+                for k in range(len(votes.annotators))
+                if k != j and votes.codes[i, k] >= 0
+            ]
+            if votes.codes[i, j] >= 0 and others:
+                one, other = score(said[item], others), score(votes.classes[votes.codes[i, j]], others)
+                judge.append(one >= other - 1e-12)
+                human.append(other >= one - 1e-12)
+        difference = np.array(human, float) - np.array(judge, float)
+        p_values.append(ttest_1samp(difference, epsilon, alternative="less").pvalue)
+        advantages.append(np.mean(judge))
+    rejected = false_discovery_control(p_values, method="by") <= 0.05
+    return rejected.mean(), np.mean(advantages), p_values
+
+
+def share_equal(label, others):
+    return np.mean([label == other for other in others])
+
+
+def minus_rmse(label, others):
+    return -np.sqrt(np.mean([(int(label) - int(other)) ** 2 for other in others]))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2])
+@pytest.mark.parametrize(("classes", "score"), [(CLASSES, share_equal), (("1", "2", "3", "5"), minus_rmse)])
+def test_with_items_of_their_own_it_is_the_papers(epsilon, classes, score):
+    votes, said, _ = some_votes(seed=3, classes=classes)
+    near = nearness(classes, None if score is share_equal else [float(c) for c in classes])
+    found = alt_test(hold_duels(votes, said, near), epsilon)
+    rate, advantage, p_values = by_definition(votes, said, epsilon, score)
+    assert found.winning_rate == rate and found.advantage.value == pytest.approx(advantage)
+    assert [row["p_value"] for row in found.annotators] == pytest.approx(p_values)
+
+
+def test_a_copy_of_an_annotator_is_as_good_as_that_annotator():
+    votes, _, _ = some_votes(asked=2.0)
+    copy = {item: CLASSES[code] for item, code in zip(votes.items, votes.codes[:, 0], strict=True)}
+    row = alt_test(hold_duels(votes, copy), 0.1).annotators[0]
+    assert row["judge"] == row["human"] == 1 and row["margin"] == pytest.approx(0.1)
+    assert alt_test(hold_duels(votes, copy), 0.0).annotators[0]["p_value"] == 1  # no better is not better
+
+
+def test_a_dearer_annotator_is_beaten_no_later():
+    votes, said, _ = some_votes(300)
+    rates = [alt_test(hold_duels(votes, said), epsilon).winning_rate for epsilon in (0.0, 0.1, 0.2, 0.4)]
+    assert rates == sorted(rates) and rates[0] < rates[-1]
+
+
+def test_more_items_detect_less():
+    few, many = (alt_test(hold_duels(*some_votes(n)[:2])).detectable for n in (60, 960))
+    assert 3 < few / many < 5
+
+
+def test_what_nothing_departs_from_is_not_known_without_error():
+    votes, _, _ = some_votes()
+    same = Votes(votes.items, votes.annotators, np.where(votes.given, 0, -1), CLASSES)
+    found = advantage_of(hold_duels(same, dict.fromkeys(votes.items, "A")))
+    assert found.value == 1 and 0.9 < found.low < 1
+
+
+@pytest.mark.parametrize(("n", "people"), [(20, 4), (300, 2)])
+def test_too_little_is_refused(n, people):
+    votes, said, _ = some_votes(n, people)
+    with pytest.raises(
+        TooFewVotes, match=r"annotators have 30 shared items from 15 prompts, and 3 are needed.*p\d \d+"
+    ):
+        hold_duels(votes, said)
+
+
+def test_few_prompts_are_refused_however_many_items():
+    votes, said, _ = some_votes(300)
+    with pytest.raises(TooFewVotes, match="15 prompts"):
+        hold_duels(Votes(votes.items, votes.annotators, votes.codes, CLASSES, [i % 14 for i in range(300)]), said)
+
+
+def test_a_judge_without_a_label_or_with_a_strange_one_is_refused():
+    votes, said, _ = some_votes()
+    with pytest.raises(ValueError, match="i7: the judge has no label"):
+        hold_duels(votes, {item: label for item, label in said.items() if item != "i7"})
+    with pytest.raises(ValueError, match="i7: the judge says 'both'"):
+        hold_duels(votes, said | {"i7": "both"})
+    with pytest.raises(ValueError, match="epsilon"):
+        alt_test(hold_duels(votes, said), 20)
+
+
+def test_the_table_corrects_over_judges_and_sets():
+    votes, said, truth = some_votes(300)
+    best = {item: CLASSES[c] for item, c in zip(votes.items, truth, strict=True)}
+    table = alt_test_table({("s", "one"): hold_duels(votes, said), ("s", "best"): hold_duels(votes, best)}, (0.0, 0.2))
+    assert len(table) == 4 and (table["p_holm"] >= table["p_value"]).all()
+    assert table.set_index(["judge", "epsilon"])["passes"].to_dict()["best", 0.0]
+
+
+# ---------------------------------------------------------------- judges' labels beside votes
+
+
+def pair_of(item_id, models=("a", "b"), votes=None):
+    return PreferencePair(
+        item_id, "mtbench", "?", "one", "two", cluster_id="q", model_a=models[0], model_b=models[1], votes=votes or {}
+    )
+
+
+def test_labels_are_in_the_order_of_models_and_wavering_is_a_tie():
+    pairs = [
+        pair_of("1"),
+        pair_of("2", ("d", "c")),
+        pair_of("3", ("e", "f")),
+        pair_of("4", ("f", "e")),
+        pair_of("5", "gh"),
+    ]
+    said = {"1": "AA", "2": "AA", "3": "AA", "4": "AA", "5": "AB"}
+    verdicts = [
+        Verdict(i, "j", order, label) for i, two in said.items() for order, label in zip(ORDERS, two, strict=True)
+    ]
+    found = stand_ins.labels_by_item(verdicts, pairs, matchups=True)
+    assert found == {"q:a:b:1": "A", "q:c:d:1": "B", "q:e:f:1": "tie", "q:g:h:1": "tie"}
+    assert stand_ins.labels_by_item(verdicts, pairs)["4"] == "A"
+    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", "B")], pairs) == {"1": "B"}
+    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="unparsed")], pairs) == {"1": "tie"}
+    with pytest.raises(ValueError, match="1: j failed"):
+        stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="error")], pairs)
+
+
+def test_only_items_that_all_judges_labelled_are_kept():
+    pairs = [pair_of("1", votes={"expert_1": "A", "author_1": "B"}), pair_of("2", "xy", {"expert_1": "B"})]
+    one, both = ([Verdict(i, "j", "ab", "A") for i in items] for items in ("1", "12"))
+    votes, labels = stand_ins.beside_people(pairs, {"one": one, "both": both}, "expert")
+    assert votes.items == ("1",) and votes.annotators == ("expert_1",) and set(labels) == {"one", "both"}
+    with pytest.raises(ValueError, match="0 annotators called 'student'"):
+        stand_ins.beside_people(pairs, {"both": both}, "student")
+
+
+def test_the_most_frequent_class_is_said_of_everything():
+    votes = Votes("ij", "pq", [[0, 2], [2, -1]], CLASSES)
+    assert stand_ins.most_frequent(votes) == {"i": "tie", "j": "tie"}
+
+
+# ---------------------------------------------------------------- the tasks
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("name", "people", "items", "labels"),
+    [  # as the mirror's own description counts them
+        ("10k_prompts", 13, 1698, 3844),
+        ("cebab_aspects", 10, 1008, 4032),
+        ("cebab_stars", 10, 711, 2193),
+        ("framing", 4, 2552, 7656),
+        ("kilogram", 50, 993, 7215),
+        ("lesion", 6, 500, 2980),
+        ("lgbteen", 4, 880, 2560),
+        ("summeval", 3, 6400, 19200),
+        ("wax", 8, 246, 1380),
+        ("mtbench", 3, 120, 246),
+    ],
+)
+def test_tasks_are_read_whole(name, people, items, labels):
+    task = alttest.load_task(name)
+    assert task.votes.codes.shape == (items, people) and task.votes.given.sum() == labels
+    assert set(task.judges) >= {"gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini"}
+    assert (task.scale is not None) == (name in alttest.ORDERED)
+    assert len(alttest.task_hashes([name])) == 2
+
+
+def test_an_unknown_task_is_refused():
+    with pytest.raises(KeyError, match="wax"):
+        alttest.load_task("wachs")
+
+
+@pytest.mark.parametrize(
+    ("people", "models", "complaint"),
+    [
+        ({"ann": {"i": 1.5}}, {}, "human_annotations.json: ann: 'i' is labelled 1.5"),
+        ({"ann": {"i": True}}, {}, "human_annotations.json: ann: 'i' is labelled True"),
+        ({"ann": {}}, {}, "human_annotations.json: ann: is no object, or an empty one"),
+        ([], {}, "human_annotations.json: is no object"),
+        ({"ann": {"i": "a"}}, {"model": {"j": "a"}}, "llm_annotations.json: model has no label of 'i'"),
+    ],
+)
+def test_faults_are_named(monkeypatch, people, models, complaint):
+    documents = {"human": people, "llm": models}
+    read = lambda name: json.dumps(documents[name.split("/")[2].split("_")[0]])  # noqa: E731
+    monkeypatch.setattr(alttest, "read_document", read)
+    with pytest.raises(DataError, match=complaint.replace(".", r"\.").replace("[", r"\[")):
+        alttest.load_task("wax")
+
+
+@pytest.mark.realdata
+def test_shares_of_judges_leave_out_whom_they_should():
+    task = alttest.load_task("wax")
+    values = alttest.shares_of_judges(task)
+    without = alttest.shares_of_judges(task, leave_out=["gpt-4o"])
+    assert values.sum(1) == pytest.approx(1) and (values > 0).all() and not np.allclose(values, without)
+
+
+# ---------------------------------------------------------------- what to label next
+
+
+@pytest.mark.parametrize("strategy", active.STRATEGIES)
+def test_every_item_is_named_once_and_the_seed_decides_ties_only(strategy):
+    votes, _, _ = some_votes(asked=0.3)
+    order = active.label_next(votes, stated_of(votes), strategy=strategy)
+    assert sorted(order) == sorted(votes.items)
+    assert active.label_next(votes, stated_of(votes), 5, strategy) == order[:5]
+
+
+@pytest.mark.parametrize("strategy", active.STRATEGIES)
+def test_probabilities_of_other_rows_are_refused(strategy):
+    votes, _, _ = some_votes()
+    stated = stated_of(votes)
+    with pytest.raises(ValueError, match="row 0"):
+        active.label_next(votes, stated.at(votes.items[::-1]), strategy=strategy)
+
+
+def test_scores_are_cleanlabs():
+    from cleanlab.multiannotator import get_active_learning_scores, get_label_quality_multiannotator
+
+    votes, _, _ = some_votes(asked=0.5)
+    values, voted = stated_of(votes).values, votes.given.any(1)
+    assert 0 < voted.sum() < len(voted)
+    labels = np.where(votes.given[voted], votes.codes[voted], np.nan)
+    some, none = get_active_learning_scores(labels, values[voted], values[~voted])
+    found = -active.need(votes, stated_of(votes))
+    assert found[voted] == pytest.approx(some) and found[~voted] == pytest.approx(none)
+    quality = get_label_quality_multiannotator(labels, values[voted], verbose=False)["label_quality"]
+    found = -active.need(votes, stated_of(votes), "crowdlab")
+    assert found[voted] == pytest.approx(quality["consensus_quality_score"].to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore:breaking ties")
+@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
+def test_ties_are_broken_by_the_seed_and_nobody_elses_numbers_change(strategy):
+    codes = np.vstack([np.tile([0, 1, 2], (20, 1)), np.repeat([[0], [1], [2]], 3, axis=1)])  # three items without doubt
+    votes = Votes([f"i{i}" for i in range(23)], "pqr", codes, CLASSES)
+    stated = ClassProbabilities(votes.items, np.full((23, 3), 1 / 3), CLASSES)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first = active.need(votes, stated, strategy, seed=1)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert (active.need(votes, stated, strategy, seed=1) == first).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
+def test_where_nobody_agrees_the_judge_is_left(strategy):
+    votes = Votes("ij", "pq", [[0, 1], [1, 0]], CLASSES)
+    stated = ClassProbabilities("ij", [[0.9, 0.05, 0.05], [0.4, 0.3, 0.3]], CLASSES)
+    assert np.isfinite(active.need(votes, stated, strategy)).all()
+    assert active.label_next(votes, stated, strategy=strategy) == ["j", "i"]
+
+
+def test_each_rule_wants_what_it_says():
+    votes = Votes("ij", ("p", "q", "r"), [[0, 1, -1], [0, 0, 0]], CLASSES)
+    stated = ClassProbabilities("ij", [[0.98, 0.01, 0.01], [0.4, 0.35, 0.25]], CLASSES)
+    firsts = {strategy: active.label_next(votes, stated, 1, strategy)[0] for strategy in active.STRATEGIES}
+    assert {s: firsts[s] for s in ("entropy", "margin", "disagreement", "fewest")} == {
+        "entropy": "j",
+        "margin": "j",
+        "disagreement": "i",
+        "fewest": "i",
+    }
+
+
+@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
+@pytest.mark.parametrize("codes", [[[-1, -1], [-1, -1]], [[0, -1], [-1, -1]], [[2, -1], [-1, 2]], [[2, 2], [2, -1]]])
+def test_few_votes_will_do(strategy, codes):
+    votes = Votes("ij", "pq", codes, CLASSES)
+    stated = ClassProbabilities("ij", [[0.2, 0.1, 0.7], [0.4, 0.3, 0.3]], CLASSES)
+    assert sorted(active.label_next(votes, stated, strategy=strategy)) == ["i", "j"]
+
+
+def test_an_unknown_strategy_is_refused():
+    votes, _, _ = some_votes()
+    with pytest.raises(ValueError, match="no strategy 'luck'"):
+        active.label_next(votes, stated_of(votes), strategy="luck")
+
+
+# ---------------------------------------------------------------- replays
+
+
+def test_the_vote_put_aside_is_not_for_sale():
+    votes, _, _ = some_votes(asked=2.0)
+    pool, held = gain_curves.hold_out(votes, 1)
+    assert (pool.given.sum(1) == 3).all()
+    missing = votes.given & ~pool.given
+    assert (votes.codes[missing] == held).all()
+    assert len(set(np.nonzero(missing)[1])) == 4, "any annotator's vote may be put aside"
+    with pytest.raises(ValueError, match="fewer than two votes"):
+        gain_curves.hold_out(votes.of(["p0"]), 1)
+
+
+def test_curves_start_at_the_judge_and_all_end_where_everything_is_bought():
+    votes, _, truth = some_votes(asked=2.0)
+    stated = stated_of(votes)
+    strategies = ("entropy", "fewest", "random")
+    curves = gain_curves.gain_curves(votes, stated, strategies, truth, rounds=8, share=1.0, seeds=[0])
+    assert curves.bought[-1] == votes.given.sum()
+    for right in curves.right.values():
+        assert (right[0] == (stated.values.argmax(1) == truth)).all()
+        assert (right[-1] == (gain_curves.consensus(votes, stated.values) == truth)).all()
+    assert (curves.right["entropy"][1] == curves.right["random"][1]).all(), "the first batch is the same for all"
+    table = gain_curves.curve_table(curves)
+    assert len(table) == 3 * 9 and (table["low"] <= table["high"]).all()
+
+
+def test_more_than_there_is_cannot_be_bought():
+    votes, _, truth = some_votes(asked=2.0)
+    with pytest.raises(ValueError, match="more votes wanted than there are"):
+        gain_curves.gain_curves(votes, stated_of(votes), ["random"], truth, rounds=2, share=1.1, seeds=[0])
+
+
+def test_votes_saved_by_hand():
+    bought = np.array([0, 10, 20])
+    rival = np.repeat([[0.5], [0.7], [0.9]], 4, axis=1)
+    ours = np.repeat([[0.5], [0.8], [0.9]], 4, axis=1)
+    curves = gain_curves.Curves(bought, {"ours": ours, "random": rival}, tuple("abcd"))
+    # Between curves lies a triangle of height 0.1 over 20 votes; the rival rises by 0.4.
+    assert gain_curves.votes_saved(curves, "ours").value == pytest.approx(0.05 / 0.4)
+    flat = gain_curves.Curves(bought, {"ours": ours, "random": rival * 0 + 0.5}, tuple("abcd"))
+    assert gain_curves.votes_saved(flat, "ours") is None
+
+
+def test_the_table_of_leads_corrects_over_sets_and_strategies():
+    found = {}
+    for seed, name in enumerate("ab"):
+        votes, _, truth = some_votes(300, seed=seed, asked=2.0)
+        stated = np.full((300, 3), 0.2)
+        stated[np.arange(300), truth] += np.random.default_rng(seed).uniform(-0.2, 0.4, 300)
+        stated = ClassProbabilities(votes.items, stated / stated.sum(1, keepdims=True), CLASSES)
+        found[name] = gain_curves.gain_curves(votes, stated, ("entropy", "fewest", "random"), truth, 4, 0.4, [0])
+    table = gain_curves.lead_table(found)
+    assert table[["set", "strategy"]].to_numpy().tolist() == [[s, w] for s in "ab" for w in ("entropy", "fewest")]
+    clear = [not lead.low <= 0 <= lead.high for lead in table["lead"]]
+    assert clear == (table["p_value"] < 0.05).tolist() and any(clear)
+    assert (table["p_holm"] >= table["p_value"]).all() and table["p_holm"].max() > table["p_value"].max() - 1e-12
+
+
+# ---------------------------------------------------------------- a judge's accuracy from chosen items
+
+
+def test_chances_keep_the_budget_and_follow_doubt():
+    confidence = np.linspace(0.34, 1, 200)
+    for share in (0.05, 0.5, 0.95, 1.0):
+        chances = active_sampling.asking_chances(confidence, share)
+        assert chances.mean() == pytest.approx(share) and chances.min() > 0 and chances.max() <= 1
+    assert chances.min() == 1
+    ordered = active_sampling.asking_chances(confidence[50:], 0.2)
+    assert (np.diff(ordered) <= 1e-12).all() and ordered[0] > 2 * ordered[-1]
+    assert active_sampling.asking_chances([1.0, 1.0], 0.3) == pytest.approx([0.3, 0.3])
+    with pytest.raises(ValueError, match="share of 0"):
+        active_sampling.asking_chances(confidence, 0)
+
+
+def test_asked_about_everything_the_estimate_is_the_accuracy():
+    right = np.array([1, 1, 0, 1, 0, 1])
+    found = active_sampling.estimated_accuracy(right, np.ones(6, bool), np.ones(6), np.linspace(0.5, 0.9, 6))
+    assert found.value == pytest.approx(right.mean()) and found.n == 6
+    with pytest.raises(ValueError, match="two prompts"):
+        active_sampling.estimated_accuracy(right, np.arange(6) < 3, np.full(6, 0.5), None, ["p"] * 3 + ["q"] * 3)
+
+
+def test_what_nobody_asked_is_not_read():
+    rng = np.random.default_rng(0)
+    right, asked = rng.random(60) < 0.7, rng.random(60) < 0.5
+    known = rng.uniform(0.4, 1, 60)
+    found = [
+        active_sampling.estimated_accuracy(np.where(asked, right, other), asked, np.full(60, 0.5), known)
+        for other in (0, 1, np.nan)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_the_table_of_designs_tells_the_naive_one():
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(0.4, 1, 1200)
+    table = active_sampling.sampling_table(rng.random(1200) < confidence, confidence, np.arange(1200), draws=60)
+    rows = table.set_index("design")
+    assert rows.loc["naive", "error"] > 1.3 * rows.loc["random", "error"]
+    assert rows.loc["by doubt, with confidence", "saved"] > 0.05 and rows.loc["random", "saved"] == 0

@@ -1,0 +1,205 @@
+"""The file of votes: what was confirmed is never lost, what is wrong is named, one process writes at a time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from judgekit.pairfile import PairFileError
+from judgekit.votefile import TornLine, Vote, VoteFile, VoteFileBusy, checked_annotator, read_lines, read_votes
+
+AT = "2026-01-02T03:04:05+00:00"
+
+
+def vote(item="i1", annotator="ann", label="A", shown="ab", seconds=1.5, at=AT, pair=None):
+    return Vote(item, annotator, label, shown, seconds, at, pair)
+
+
+def fields(**changes):
+    given = {"item_id": "i1", "annotator": "ann", "label": "A", "shown": "ab", "seconds": 1.5, "at": AT}
+    return {name: value for name, value in (given | changes).items() if value is not ...}
+
+
+def written(path, *votes):
+    with VoteFile(path) as file:
+        for one in votes:
+            file.append(one)
+    return path
+
+
+def test_votes_come_back_as_a_table(tmp_path):
+    path = written(tmp_path / "v.jsonl", vote(), vote("i2", label="tie"), vote("i2", "bob", "B", "ba", None))
+    votes = read_votes(path, {"i1": "p", "i2": "q"})
+    assert votes.items == ("i1", "i2") and votes.annotators == ("ann", "bob") and votes.clusters == ("p", "q")
+    assert votes.codes.tolist() == [[0, -1], [2, 1]]
+
+
+def test_later_lines_supersede_and_null_takes_back(tmp_path):
+    path = written(tmp_path / "v.jsonl", vote(), vote("i2"), vote("i2", label=None), vote(label="B"))
+    votes = read_votes(path)
+    assert votes.items == ("i1",) and votes.codes.tolist() == [[1]]
+    assert len(read_lines(path)) == 4
+
+
+def test_an_item_id_may_hold_anything(tmp_path):
+    odd = 'a\n"\udc00,\u2028\x00é'
+    path = written(tmp_path / "v.jsonl", vote(odd))
+    assert read_votes(path).items == (odd,) and path.read_bytes().count(b"\n") == 1
+
+
+def test_a_vote_on_another_item_is_an_error_with_clusters(tmp_path):
+    with pytest.raises(PairFileError, match=r"v\.jsonl: field 'item_id' ann voted on 'i1', which is none"):
+        read_votes(written(tmp_path / "v.jsonl", vote()), {"other": "p"})
+
+
+@pytest.mark.parametrize("cut", range(1, 90, 8))
+def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
+    path = written(tmp_path / "v.jsonl", vote(), vote("i2"))
+    whole = path.read_bytes()
+    with open(path, "ab") as stream:
+        stream.write(whole.splitlines(True)[1][:cut])
+    with pytest.warns(TornLine, match=rf"\({cut} bytes, never confirmed\) and is left out; the 2 lines"):
+        assert len(read_lines(path)) == 2
+    with pytest.warns(TornLine, match="cut off"), VoteFile(path) as file:
+        file.append(vote("i3"))
+    assert path.read_bytes().startswith(whole) and read_votes(path).items == ("i1", "i2", "i3")
+
+
+def test_a_missing_last_line_end_is_no_torn_line(tmp_path, recwarn):
+    path = tmp_path / "v.jsonl"
+    path.write_text(json.dumps(fields()))
+    written(path, vote("i2"))
+    assert read_votes(path).items == ("i1", "i2") and not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[]", "is a list, not an object"),
+        ("{", "not JSON"),
+        ("\xff", "is not UTF-8 text"),
+        (json.dumps(fields(label=...)), r"field 'label' is missing \(the line has: item_id"),
+        (json.dumps(fields(label="C")), "field 'label' is 'C', none of A, B, tie or null"),
+        (json.dumps(fields(label=["A"])), "field 'label' is a list"),
+        (json.dumps(fields(item_id="")), "field 'item_id' is empty"),
+        (json.dumps(fields(item_id=7)), "field 'item_id' is the number 7, not text"),
+        (json.dumps(fields(annotator="a\r\nb")), "field 'annotator' "),
+        (json.dumps(fields(shown="a")), "field 'shown' is 'a', not 'ab' or 'ba'"),
+        (json.dumps(fields(seconds=-1)), "field 'seconds' is -1, not a number from 0"),
+        (json.dumps(fields(seconds=True)), "field 'seconds' is the boolean true"),
+        (json.dumps(fields(seconds=float("nan"))), "field 'seconds' is nan"),
+        (json.dumps(fields(at="yesterday")), "field 'at' is 'yesterday', no date"),
+        (json.dumps(fields(judge="x")), "field 'judge' is no field of a vote"),
+    ],
+)
+def test_a_malformed_line_names_file_line_and_field(tmp_path, line, said):
+    path = tmp_path / "v.jsonl"
+    content = json.dumps(fields()).encode() + b"\n" + line.encode("latin-1") + b"\n" + json.dumps(fields()).encode()
+    path.write_bytes(content)
+    for attempt in (read_votes, VoteFile):
+        with pytest.raises(PairFileError, match=rf"v\.jsonl, line 2: .*{said}"):
+            attempt(path)
+    assert path.read_bytes() == content
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path):
+    with VoteFile(tmp_path / "v.jsonl") as file:
+        with pytest.raises(PairFileError, match="label"):
+            file.append(vote(label="C"))
+        assert file.lines == [] and (tmp_path / "v.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "../x", "_x", "a\r\nSet-Cookie: x", "a/b", "x" * 65, "a\x00", None])
+def test_names_that_could_do_harm_are_refused(bad):
+    with pytest.raises(ValueError, match="annotator"):
+        checked_annotator(bad)
+    assert checked_annotator("张三.2") == "张三.2"
+
+
+def test_no_file_and_no_regular_file(tmp_path):
+    with pytest.raises(PairFileError, match="no such file"):
+        read_votes(tmp_path / "v.jsonl")
+    for attempt in (read_votes, VoteFile):
+        with pytest.raises(PairFileError, match="not a regular file"):
+            attempt(tmp_path)
+    with pytest.raises(PairFileError, match="cannot be written"):
+        VoteFile(tmp_path / "none" / "v.jsonl")
+
+
+def test_one_writer_at_a_time(tmp_path):
+    with VoteFile(tmp_path / "v.jsonl") as file:
+        file.append(vote())
+        with pytest.raises(VoteFileBusy, match="being written to this file already"):
+            VoteFile(tmp_path / "v.jsonl")
+        assert read_votes(tmp_path / "v.jsonl").items == ("i1",)
+    VoteFile(tmp_path / "v.jsonl").close()
+
+
+def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
+    path = tmp_path / "v.jsonl"
+    with VoteFile(path) as file:
+        file.append(vote())
+        path.rename(tmp_path / "moved.jsonl")
+        with pytest.raises(OSError, match="moved, deleted or replaced"):
+            file.append(vote("i2"))
+        path.write_text("")  # as an editor does that writes a new file
+        with pytest.raises(OSError, match="moved, deleted or replaced"):
+            file.append(vote("i2"))
+        (tmp_path / "moved.jsonl").replace(path)
+        file.append(vote("i2"))
+        with open(path, "ab") as stream:
+            stream.write(b'{"half')
+        with pytest.raises(OSError, match="changed by another program"):
+            file.append(vote("i3"))
+        assert len(file.lines) == 2
+    with pytest.raises(OSError, match="closed"):
+        file.append(vote("i3"))
+
+
+WRITER = """
+import sys
+from judgekit.votefile import Vote, VoteFile
+file = VoteFile(sys.argv[1])
+for n in range(100_000):
+    file.append(Vote(f"i{n}", "ann", "A", "ab", 1.0, "2026-01-02T03:04:05+00:00"))
+    print(n, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills as POSIX does")
+def test_a_killed_writer_loses_nothing_that_it_confirmed_and_frees_the_file(tmp_path):
+    path = tmp_path / "v.jsonl"
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
+        confirmed = [writer.stdout.readline() for _ in range(50)]
+        with pytest.raises(VoteFileBusy):
+            VoteFile(path)
+        writer.send_signal(signal.SIGKILL)
+        confirmed += writer.stdout.read().splitlines()
+    with VoteFile(path) as file:
+        items = [one.item_id for one in file.lines]
+    assert items == [f"i{n}" for n in range(len(items))] and len(items) >= len(confirmed) >= 50
+
+
+LIMITED = """
+import resource, sys
+from judgekit.votefile import Vote, VoteFile
+file = VoteFile(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+for n in range(5):
+    try:
+        file.append(Vote(f"i{n}", "ann", "A", "ab", 1.0, "2026-01-02T03:04:05+00:00"))
+    except OSError:
+        print(n)
+        break
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits as POSIX does")
+def test_a_full_disk_leaves_whole_lines_only(tmp_path, recwarn):
+    path = tmp_path / "v.jsonl"
+    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
+    assert len(read_lines(path)) == int(done.stdout) > 0 and path.read_bytes().endswith(b"\n")
+    assert not recwarn.list
