@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit import __version__
+from judgekit.bulk.source import check_source
 from judgekit.cli.messages import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -23,9 +24,9 @@ from judgekit.cli.messages import (
     silence_stdout,
     tell,
 )
-from judgekit.cli.output import check_out, store_path, write_rows
+from judgekit.cli.output import check_out
 from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
-from judgekit.pairfile import PairFileError, read_pair_rows
+from judgekit.pairfile import PairFileError
 
 app = typer.Typer(
     add_completion=False,
@@ -101,8 +102,12 @@ def options(
 @app.command()
 @interruptible
 def judge(
-    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz.")],
-    out: Annotated[str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines; - is standard output.")],
+    pairs: Annotated[
+        str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet).")
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines or .parquet; - is standard output.")
+    ],
     judge_name: Annotated[
         str,
         typer.Option(
@@ -113,7 +118,7 @@ def judge(
         Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
     ] = "both",
     resume: Annotated[
-        bool, typer.Option(help="Keep verdicts in VERDICTS.store.sqlite until all are there, and go on from it.")
+        bool, typer.Option(help="Keep verdicts beside VERDICTS until all are there, and go on from them.")
     ] = True,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="No progress bar and no notes; failures and accuracy are still shown.")
@@ -151,26 +156,27 @@ def judge(
     a language model is asked with the pairwise prompt of the assignment.
     """
     check_out(out, pairs)
-    rows = read_input(pairs)
-    asked = loaded_judge(judge_name, rows, settings)
+    source = read_input(pairs, not quiet)
+    asked = loaded_judge(judge_name, source.labels, source.first.place, settings)
     orders = shown_orders(asked, order)
-    if orders == ("ab",) and rows[0].form == "chosen" and not quiet:
+    if orders == ("ab",) and source.first.form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet or dry_run:
         announce(asked)
-    run = Run(rows, asked, orders, store_path(out) if resume and out != "-" else ":memory:", quiet)
+    run = Run(source, asked, orders, out, resume, quiet)
     if dry_run:
         return run.foretell()
     prepare(asked)
-    results = run.results()
-    write_rows(out, results, run.kept())
-    return run.report(results, out)
-
-
-def read_input(pairs):
-    """The rows of the user's file."""
     try:
-        return read_pair_rows(pairs)
+        return run.finish()
+    except PairFileError as changed:  # between the check and the end
+        raise Stop(BAD_INPUT, str(changed)) from None
+
+
+def read_input(pairs, progress):
+    """The user's file, checked."""
+    try:
+        return check_source(pairs, progress)
     except PairFileError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
 
