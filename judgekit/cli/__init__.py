@@ -58,6 +58,8 @@ def main(arguments=None):
         return complain(BAD_INPUT, usage.format_message())
     except Stop as stop:
         return complain(stop.code, str(stop))
+    except PairFileError as changed:  # after it was checked
+        return complain(BAD_INPUT, str(changed))
     except Exception as unexpected:
         if os.environ.get("JUDGEKIT_DEBUG") == "1":
             raise
@@ -134,11 +136,19 @@ def judge(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a language model would be asked and cost; ask nothing.")
     ] = False,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Judge in this process, or on the workers of Ray (docs/scaling.md).")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers of Ray; one per GPU or processor by default.")
+    ] = None,
 ):
     """Judge every pair of a file.
 
     PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
+
+    The file is checked to its end, then judged a chunk at a time: memory does not grow with the number of rows.
 
     VERDICTS gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none), p_a, p_b, p_tie
     (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
@@ -156,6 +166,12 @@ def judge(
     a language model is asked with the pairwise prompt of the assignment.
     """
     check_out(out, pairs)
+    if engine == "ray":
+        from judgekit.cli.distributing import check_ray, judge_by_ray
+
+        check_ray(out)
+    elif workers is not None:
+        raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
     source = read_input(pairs, not quiet)
     asked = loaded_judge(judge_name, source.labels, source.first.place, settings)
     orders = shown_orders(asked, order)
@@ -166,11 +182,10 @@ def judge(
     run = Run(source, asked, orders, out, resume, quiet)
     if dry_run:
         return run.foretell()
+    if engine == "ray":
+        return judge_by_ray(source, asked, orders, out, settings, workers, resume, quiet)
     prepare(asked)
-    try:
-        return run.finish()
-    except PairFileError as changed:  # between the check and the end
-        raise Stop(BAD_INPUT, str(changed)) from None
+    return run.finish()
 
 
 def read_input(pairs, progress):

@@ -85,6 +85,11 @@ def shown_orders(asked, order):
     return orders
 
 
+def asked_digest(source, asked, orders):
+    """Hash of the input, the judge and the orders: what finished rows may be taken for."""
+    return fingerprint_of("bulk", 1, source.digest, asked.fingerprint, asked.decoding, asked.name, list(orders))
+
+
 @dataclass
 class Run:
     """One run of a judge over a file.
@@ -137,8 +142,7 @@ class Run:
         """The file of finished rows. Where it is not the durable memory of the run, it goes when the run ends."""
         from judgekit.bulk.partial import Busy, Partial, partial_path
 
-        asked = (self.judge.fingerprint, self.judge.decoding, self.judge.name, list(self.orders))
-        digest = fingerprint_of("partial", 1, self.source.digest, *asked)
+        digest = asked_digest(self.source, self.judge, self.orders)
         with tempfile.TemporaryDirectory() as folder:
             path = partial_path(Path(folder, "verdicts") if self.out == "-" else self.out, digest)
             try:
