@@ -129,7 +129,8 @@ def need_ray():
     NoRay
         If it is not installed.
     """
-    if find_spec("ray") is None:
+    found = find_spec("ray")
+    if found is None or found.origin is None:  # a folder of that name, such as the one that Ray itself leaves in /tmp
         raise NoRay(
             "--engine ray needs the package ray, which is not installed: pip install 'judgekit-notebooks[ray]' "
             "(docs/scaling.md)"
@@ -146,17 +147,25 @@ def cluster(workers):
     import ray.data
 
     ours = not ray.is_initialized()
-    if ours and os.environ.get("RAY_ADDRESS"):
-        ray.init(logging_level="ERROR", log_to_driver=False)
-    elif ours:
-        here = {"_node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 100 * 2**20}
-        cpus = max(os.cpu_count() or 1, workers or 1)
-        ray.init(logging_level="ERROR", log_to_driver=False, num_cpus=cpus, **here)
+    if ours:
+        try:
+            ray.init(
+                logging_level="ERROR", log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else here(workers))
+            )
+        except Exception as failed:  # Ray raises this very class where its processes were too slow to start
+            raise RuntimeError(f"it could not be started: {failed}") from failed
     try:
         yield ray
     finally:
         if ours:
             ray.shutdown()
+
+
+def here(workers):
+    """Options of `ray.init` for a cluster of this machine alone, which asks nothing of the network."""
+    cpus = max(os.cpu_count() or 1, workers or 1)
+    address = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+    return {**address, "num_cpus": cpus, "object_store_memory": 100 * 2**20}
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Pictures of how time and memory grow."""
 
-from judgekit.plots.style import TEXT, judge_style, required
+from judgekit.plots.style import TEXT, judge_style, required, use_style
 
 SHOWN = {"longer": "longer", "encoder": "minilm"}  # part of the measurement: judge whose colour it has
 
@@ -19,6 +19,7 @@ def plot_growth(table, *, width=TEXT):
     """
     import matplotlib.pyplot as plt
 
+    use_style()
     table = required(table, "part", "rows", "cpu_seconds", "peak_mb", "model_mb").sort_values("rows")
     _, panels = plt.subplots(1, 2, figsize=(width, 2.3), layout="constrained")
     measures = (table["cpu_seconds"], table["peak_mb"] - table["model_mb"])
