@@ -7,6 +7,7 @@ one file all the same. Nothing but numbers goes through Ray's own memory.
 """
 
 import json
+import logging
 import os
 import shutil
 from contextlib import contextmanager
@@ -25,7 +26,6 @@ from judgekit.records import PreferencePair, Turn
 
 CHUNK = 512  # rows: what a killed worker loses at most
 MOST_BLOCKS = 2_000  # tasks that Ray is given; each is one or more chunks
-RESTARTS = 20  # of one worker; a judge that kills every worker must not be tried for ever
 
 
 class NoRay(RuntimeError):
@@ -164,7 +164,7 @@ def cluster(workers):
 def here(workers):
     """Options of `ray.init` for a cluster of this machine alone, which asks nothing of the network."""
     cpus = max(os.cpu_count() or 1, workers or 1)
-    address = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+    address = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
     return {**address, "num_cpus": cpus, "object_store_memory": 100 * 2**20}
 
 
@@ -238,6 +238,7 @@ class RayRun:
     def dataset(self, ray, waiting):
         """The Ray dataset that judges chunks as it is read."""
         ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         resources = ray.cluster_resources()
         gpus = resources.get("GPU", 0) if self.task.judge.partition("/")[0] in ASKED else 0
         workers = self.workers or int(gpus or resources.get("CPU", 1))
@@ -251,8 +252,6 @@ class RayRun:
             compute=ray.data.ActorPoolStrategy(size=min(workers, len(waiting))),
             num_cpus=1,
             num_gpus=gpus / workers if gpus else None,
-            max_restarts=RESTARTS,
-            max_task_retries=RESTARTS,
         )
 
     def results(self, tally):

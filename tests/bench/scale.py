@@ -5,6 +5,9 @@ its own; ``ray`` judges one with Ray and kills a worker on the way; ``store`` le
 store. What was measured is kept in ``outputs/<run>/data/scale.csv.gz``, so that parts may be measured one by one;
 numbers and the picture are made from all of it.
 
+What Ray costs is told by a judge that costs nothing: wall time from the first finished chunk to the output, a worker
+killed and replaced in it; its memory is that of the process that hands out the work.
+
 Time is processor time, which other work on the machine disturbs least. Memory beyond the model is the peak of the
 process, its libraries and its work, less what loading the judge and a first verdict added (nothing for a rule).
 """
@@ -20,13 +23,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 from authored_pairs import write_authored
 
 from judgekit.paths import run_folder
 from judgekit.results import Number, save_data, save_figure, save_results
 
 JUDGES = {"longer": "baseline/longer", "encoder": "encoder/minilm"}
-SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000, 10_000)}
+SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (300, 1_000, 3_000, 10_000)}
 
 
 # ---------------------------------------------------------------- in a process of its own
@@ -154,10 +158,12 @@ def growth_numbers(table):
 def store_numbers(table):
     """Verdicts a second with one and with two writers."""
     numbers = {}
-    for part in ("store_1", "store_2"):
+    for part, name in (("store_1", "one_writer"), ("store_2", "two_writers")):
         for row in table[table["part"] == part].itertuples():
-            numbers[f"bench.{part}.verdicts_per_second"] = Number(row.rows / row.seconds, n=int(row.rows), spec=",.0f")
-            numbers[f"bench.{part}.lost"] = Number(int(row.lost), n=int(row.rows))
+            numbers[f"bench.store.{name}.verdicts_per_second"] = Number(
+                row.rows / row.seconds, n=int(row.rows), spec=",.0f"
+            )
+            numbers[f"bench.store.{name}.lost"] = Number(int(row.lost), n=int(row.rows))
     return numbers
 
 
@@ -177,12 +183,41 @@ def ray_numbers(table):
 
 
 def measure_ray(folder, count):
-    """Rows of the table for Ray; only where Ray is installed."""
-    from ray_bench import killed_run
+    """One run by Ray, in which a worker is killed as soon as a chunk is finished."""
+    pairs, out = folder / "pairs.jsonl", folder / "verdicts.jsonl"
+    write_authored(pairs, count)
+    command = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))", "judge"]
+    command += [str(pairs), "--out", str(out), "--judge", JUDGES["longer"], "--engine", "ray", "--quiet"]
+    process, first, killed, peak = subprocess.Popen(command), None, False, 0.0
+    while process.poll() is None:
+        peak = max(peak, held_mb(process.pid))
+        if first is None and any(folder.glob("*.ray/verdicts/*.jsonl")):
+            first = time.perf_counter()
+        if first and not killed and (workers := ray_workers()):
+            workers[0].kill()
+            killed = True
+        time.sleep(0.02)
+    took = time.perf_counter() - first
+    if process.returncode or not killed:
+        raise SystemExit(f"ray: ended with {process.returncode}, worker killed: {killed}")
+    with open(out, encoding="utf-8") as verdicts:
+        ids = [json.loads(line)["id"] for line in verdicts]
+    found = {"lost": count - len(set(ids)), "doubled": len(ids) - len(set(ids))}
+    yield {"part": "ray", "rows": count, **found, "overhead_us_per_row": 1e6 * took / count, "peak_mb": peak}
+    print("ray", count, found, took, peak, flush=True)
 
-    found = killed_run(folder, count)
-    print("ray", found, flush=True)
-    yield {"part": "ray", **found}
+
+def ray_workers():
+    """Processes of this machine that hold a judge for Ray."""
+    return [each for each in psutil.process_iter(["cmdline"]) if "MapBatches" in " ".join(each.info["cmdline"] or ())]
+
+
+def held_mb(pid):
+    """Resident MiB of a process."""
+    try:
+        return psutil.Process(pid).memory_info().rss / 2**20
+    except psutil.Error:  # it has just ended
+        return 0.0
 
 
 def main():
