@@ -2,16 +2,17 @@
 
 import sys
 
-from tqdm import tqdm
-
 LOG_INTERVAL = 10  # seconds between lines when nobody watches a terminal
 
 
-def progress_bar(total, description, unit, shown=True, initial=0):
+def progress_bar(total, description, unit, shown=True, initial=0, delay=0):
     """A bar that redraws itself in a terminal and writes a line now and then elsewhere.
 
     Text rather than a widget: an executed notebook then shows how the work went, and a batch run can pass the line on.
+    ``delay`` is for work that is mostly short: the seconds after which there is a bar at all.
     """
+    from tqdm import tqdm  # here, so that `judgekit --help` need not wait for it
+
     watched = sys.stderr.isatty()
     return tqdm(
         total=total,
@@ -19,6 +20,7 @@ def progress_bar(total, description, unit, shown=True, initial=0):
         desc=description,
         unit=unit,
         disable=not shown,
+        delay=delay,
         mininterval=0.2 if watched else LOG_INTERVAL,
         maxinterval=LOG_INTERVAL,
         miniters=1,
@@ -27,6 +29,13 @@ def progress_bar(total, description, unit, shown=True, initial=0):
         ncols=None if watched else 88,
         file=sys.stderr,
     )
+
+
+def skip(bar, count):
+    """Move a bar over work that was done before, without taking it for speed."""
+    if count and not bar.disable:
+        bar.initial += count
+        bar.update(count)
 
 
 def progress_over(items, description="runs", unit="run"):

@@ -7,19 +7,21 @@ import pytest
 from judgekit import paths
 
 NO_MIRROR = "needs real data: set JUDGEKIT_DATA to a data mirror"
+NO_RAY = "needs Ray: docs/scaling.md says how to install it"
 NO_VLLM = "needs vLLM, in an environment of its own: docs/generative_judges.md says how to make one"
 
 
 def pytest_collection_modifyitems(items):
-    """Skip tests marked ``realdata`` or ``vllm`` where there is none; ``-ra`` prints the reason."""
+    """Skip tests marked ``realdata``, ``vllm`` or ``ray`` where there is none; ``-ra`` prints the reason."""
     if paths.data_mirror() is None:
         for item in items:
             if item.get_closest_marker("realdata"):
                 item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
-    if find_spec("vllm") is None:
-        for item in items:
-            if item.get_closest_marker("vllm"):
-                item.add_marker(pytest.mark.skip(reason=NO_VLLM))
+    for package, reason in (("vllm", NO_VLLM), ("ray", NO_RAY)):
+        if find_spec(package) is None:
+            for item in items:
+                if item.get_closest_marker(package):
+                    item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit import __version__
+from judgekit.bulk.source import check_source
 from judgekit.cli.messages import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -23,9 +24,9 @@ from judgekit.cli.messages import (
     silence_stdout,
     tell,
 )
-from judgekit.cli.output import check_out, store_path, write_rows
+from judgekit.cli.output import check_out
 from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
-from judgekit.pairfile import PairFileError, read_pair_rows
+from judgekit.pairfile import PairFileError
 
 app = typer.Typer(
     add_completion=False,
@@ -57,6 +58,8 @@ def main(arguments=None):
         return complain(BAD_INPUT, usage.format_message())
     except Stop as stop:
         return complain(stop.code, str(stop))
+    except PairFileError as changed:  # after it was checked
+        return complain(BAD_INPUT, str(changed))
     except Exception as unexpected:
         if os.environ.get("JUDGEKIT_DEBUG") == "1":
             raise
@@ -101,8 +104,12 @@ def options(
 @app.command()
 @interruptible
 def judge(
-    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz.")],
-    out: Annotated[str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines; - is standard output.")],
+    pairs: Annotated[
+        str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet).")
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="VERDICTS", help="File of verdicts, JSON lines or .parquet; - is standard output.")
+    ],
     judge_name: Annotated[
         str,
         typer.Option(
@@ -113,7 +120,7 @@ def judge(
         Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
     ] = "both",
     resume: Annotated[
-        bool, typer.Option(help="Keep verdicts in VERDICTS.store.sqlite until all are there, and go on from it.")
+        bool, typer.Option(help="Keep verdicts beside VERDICTS until all are there, and go on from them.")
     ] = True,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="No progress bar and no notes; failures and accuracy are still shown.")
@@ -129,11 +136,19 @@ def judge(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a language model would be asked and cost; ask nothing.")
     ] = False,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Judge in this process, or on the workers of Ray (docs/scaling.md).")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers of Ray; one per GPU or processor by default.")
+    ] = None,
 ):
     """Judge every pair of a file.
 
     PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
+
+    The file is checked to its end, then judged a chunk at a time: memory does not grow with the number of rows.
 
     VERDICTS gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none), p_a, p_b, p_tie
     (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
@@ -151,26 +166,32 @@ def judge(
     a language model is asked with the pairwise prompt of the assignment.
     """
     check_out(out, pairs)
-    rows = read_input(pairs)
-    asked = loaded_judge(judge_name, rows, settings)
+    if engine == "ray":
+        from judgekit.cli.distributing import check_ray, judge_by_ray
+
+        check_ray(out)
+    elif workers is not None:
+        raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
+    source = read_input(pairs, not quiet)
+    asked = loaded_judge(judge_name, source.labels, source.first.place, settings)
     orders = shown_orders(asked, order)
-    if orders == ("ab",) and rows[0].form == "chosen" and not quiet:
+    if orders == ("ab",) and source.first.form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet or dry_run:
         announce(asked)
-    run = Run(rows, asked, orders, store_path(out) if resume and out != "-" else ":memory:", quiet)
+    run = Run(source, asked, orders, out, resume, quiet)
     if dry_run:
         return run.foretell()
+    if engine == "ray":
+        return judge_by_ray(source, asked, orders, out, settings, workers, resume, quiet)
     prepare(asked)
-    results = run.results()
-    write_rows(out, results, run.kept())
-    return run.report(results, out)
+    return run.finish()
 
 
-def read_input(pairs):
-    """The rows of the user's file."""
+def read_input(pairs, progress):
+    """The user's file, checked."""
     try:
-        return read_pair_rows(pairs)
+        return check_source(pairs, progress)
     except PairFileError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
 

@@ -1,6 +1,7 @@
 """``judgekit attack``: edits of the worse responses of one's own pairs, and how often a judge falls for them."""
 
 import sqlite3
+from collections import Counter
 
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.output import check_out, remove_store, store_path, write_rows
@@ -44,7 +45,7 @@ def attack_file(pairs, judge_name, out, edits, queries, settings, resume, quiet)
         suite = Suite(tuple(edits or Suite.edits), search=SearchBudget(queries) if queries else None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
-    judge = loaded_judge(judge_name, rows, settings)
+    judge = loaded_judge(judge_name, Counter(row.pair.label for row in rows), rows[0].place, settings)
     prepare(judge)
     path = store_path(out) if resume and out != "-" else ":memory:"
     report = attacked(judge, [row.pair for row in rows], suite, path, quiet)

@@ -94,6 +94,11 @@ def write_rows(out, rows, kept=""):
     except BrokenPipeError:
         raise
     except OSError as full:
-        silence_stdout(out == "-")
-        name = "standard output" if out == "-" else out
-        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){kept}") from None
+        raise failed_write(out, full, kept) from None
+
+
+def failed_write(out, error, kept=""):
+    """The `Stop` about an output that could not be written."""
+    silence_stdout(out == "-")
+    name = "standard output" if out == "-" else out
+    return Stop(UNEXPECTED, f"{name} could not be written ({error.strerror or error}){kept}")

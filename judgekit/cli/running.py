@@ -1,13 +1,16 @@
 """One run of a judge over a user's file, from the name of the judge to the report."""
 
 import sqlite3
+import tempfile
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgekit.cli.combining import accuracy_line, combined
+from judgekit.cli.combining import accuracy_line
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNEXPECTED, Stop, reason, shortened, tell
-from judgekit.cli.output import remove_store
+from judgekit.cli.output import failed_write, remove_store, store_path
+from judgekit.fingerprints import fingerprint_of
 from judgekit.judges import ASKED, UnknownJudge, load_judge
 from judgekit.records import LABELS, ORDERS
 from judgekit.store import VerdictStore
@@ -15,18 +18,20 @@ from judgekit.store import VerdictStore
 LISTED = 20  # failed items named one by one
 
 
-def loaded_judge(name, rows, settings=None):
-    """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage."""
+def loaded_judge(name, labels, place, settings=None):
+    """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage.
+
+    ``labels`` counts the rows by label and ``place`` is the first row's, for the judge that repeats the commonest.
+    """
     label, given = None, given_settings(settings)
     if name.startswith("replay/"):
         raise Stop(
             BAD_INPUT, f"{name} repeats the verdicts published on its own benchmark; it cannot judge other pairs"
         )
     if name == "baseline/majority_class":
-        labels = [row.pair.label for row in rows if row.pair.label is not None]
         if not labels:
-            raise Stop(BAD_INPUT, f"{rows[0].place}: field 'label' is missing everywhere, and {name} needs labels")
-        label = max(LABELS, key=labels.count)
+            raise Stop(BAD_INPUT, f"{place}: field 'label' is missing everywhere, and {name} needs labels")
+        label = max(LABELS, key=lambda each: labels[each])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
@@ -80,30 +85,85 @@ def shown_orders(asked, order):
     return orders
 
 
+def asked_digest(source, asked, orders):
+    """Hash of the input, the judge and the orders: what finished rows may be taken for."""
+    return fingerprint_of("bulk", 1, source.digest, asked.fingerprint, asked.decoding, asked.name, list(orders))
+
+
 @dataclass
 class Run:
     """One run of a judge over a file.
 
     Attributes
     ----------
-    rows : list of PairRow
+    source : judgekit.bulk.source.PairSource
     judge : judgekit.judges.Judge
     orders : tuple of {"ab", "ba"}
-    path : str
-        The verdict store.
-    quiet : bool
+    out : str
+    resume, quiet : bool
     """
 
-    rows: list
+    source: object
     judge: object
     orders: tuple
-    path: str
+    out: str
+    resume: bool
     quiet: bool
 
-    def results(self):
-        """Judge all pairs; the rows that are written, in order."""
-        from judgekit.scoring import run_judge
+    def __post_init__(self):
+        from judgekit.bulk.local import keeps_store
 
+        durable = self.resume and self.out != "-"
+        # A store that an interrupted run left is gone on from, whatever would be chosen today.
+        self.stored = durable and (keeps_store(self.source, self.judge) or Path(store_path(self.out)).exists())
+        self.path = store_path(self.out) if self.stored else ":memory:"
+        self.chunked = durable and not self.stored
+
+    def finish(self):
+        """Judge all pairs, write the verdicts, tell what came out; returns the exit code."""
+        from judgekit.bulk.local import LocalRun
+
+        with self.partial() as partial, self.store() as store:
+            self.tell_resumed(partial, store)
+            work = LocalRun(self.source, self.judge, self.orders, partial, store, not self.quiet)
+            try:
+                tally = work.work()
+                self.deliver(partial, tally)
+            except KeyboardInterrupt:
+                raise Stop(INTERRUPTED, f"interrupted; nothing was written{self.kept(partial, store)}") from None
+            except BrokenPipeError:
+                raise
+            except OSError as full:
+                raise failed_write(self.out, full, self.kept(partial)) from None
+            return self.report(tally, work.reasons, partial)
+
+    @contextmanager
+    def partial(self):
+        """The file of finished rows. Where it is not the durable memory of the run, it goes when the run ends."""
+        from judgekit.bulk.partial import Busy, Partial, partial_path
+
+        digest = asked_digest(self.source, self.judge, self.orders)
+        with tempfile.TemporaryDirectory() as folder:
+            path = partial_path(Path(folder, "verdicts") if self.out == "-" else self.out, digest)
+            try:
+                partial = Partial(path, keep=self.chunked)
+            except Busy as busy:
+                raise Stop(BAD_INPUT, f"--out {self.out}: {busy}") from None
+            except OSError as full:
+                raise failed_write(self.out, full) from None
+            with partial:
+                try:
+                    yield partial
+                finally:
+                    if not self.chunked:
+                        partial.remove()
+
+    @contextmanager
+    def store(self):
+        """The verdict store, or None where it is not kept; what can go wrong with it is told in a sentence."""
+        if not self.stored:
+            yield None
+            return
         try:
             store = VerdictStore(self.path)
         except (ValueError, OSError, sqlite3.Error) as broken:
@@ -111,16 +171,21 @@ class Run:
             raise Stop(BAD_INPUT, f"the verdict store cannot be used: {said}") from None
         with store:
             try:
-                verdicts = self.ask(store, run_judge)
+                yield store
             except sqlite3.OperationalError as full:
                 raise Stop(UNEXPECTED, f"the verdict store {self.path} failed: {reason(full)}") from None
             except sqlite3.DatabaseError as broken:
                 said = f"the verdict store {self.path} is damaged ({broken}); move it away to start afresh"
                 raise Stop(BAD_INPUT, said) from None
-        size = len(self.orders)
-        self.verdicts = [verdicts[i : i + size] for i in range(0, len(verdicts), size)]
-        given = zip(self.rows, self.verdicts, strict=True)
-        return [{"id": row.id, **combined(shown), "judge": self.judge.name} for row, shown in given]
+
+    def tell_resumed(self, partial, store):
+        """Say what is there already."""
+        if self.quiet:
+            return
+        if store is not None and (before := store.count(self.judge.fingerprint)):
+            tell(f"going on from {before} verdicts in {self.path}")
+        elif partial.n_rows:
+            tell(f"going on from {partial.n_rows} pairs in {partial.path}")
 
     def foretell(self):
         """Say what the judge would be asked; returns the exit code."""
@@ -130,55 +195,71 @@ class Run:
             raise Stop(BAD_INPUT, f"--dry-run: {self.judge.name} asks no language model, there is nothing to foretell")
         path = self.path if Path(self.path).is_file() else ":memory:"  # a dry run leaves no file behind
         with VerdictStore(path) as store:
-            waiting = waiting_requests(self.judge, [row.pair for row in self.rows], store, self.orders)
+            waiting = waiting_requests(self.judge, [row.pair for row in self.source.rows()], store, self.orders)
         tell(str(self.judge.forecast(waiting)))
         return DONE
 
-    def ask(self, store, run_judge):
-        """The verdicts in every order; an interruption says how many are kept."""
-        if (before := store.count(self.judge.fingerprint)) and not self.quiet:
-            tell(f"going on from {before} verdicts in {self.path}")
-        pairs = [row.pair for row in self.rows]
-        try:
-            return run_judge(self.judge, pairs, store, self.orders, progress=not self.quiet)
-        except KeyboardInterrupt:
-            count = store.count(self.judge.fingerprint)
-            raise Stop(INTERRUPTED, f"interrupted; nothing was written{self.kept(count)}") from None
+    def deliver(self, partial, tally):
+        """Write the output file in one step, from the finished rows."""
+        from judgekit.bulk.writing import is_parquet, move_over, write_batches
 
-    def kept(self, count=None):
+        keep = self.chunked and tally.n_failed
+        if self.out == "-" or keep or is_parquet(self.out):
+            write_batches(partial.batches(), self.out, self.source.whole_ids)
+            if not keep:
+                partial.remove()
+        else:
+            move_over(partial.path, self.out)
+
+    def kept(self, partial, store=None):
         """Half a sentence on where the verdicts are and how to go on."""
-        if self.path == ":memory:":
+        if not (self.stored or self.chunked):
             return ""
-        number = "the" if count is None else count
-        return f"; {number} verdicts are kept in {self.path}, and the same command goes on from there"
+        if self.chunked:
+            what = f"{partial.n_rows} pairs are kept in {partial.path}"
+        else:
+            number = "the" if store is None else store.count(self.judge.fingerprint)
+            what = f"{number} verdicts are kept in {self.path}"
+        return f"; {what}, and the same command goes on from there"
 
-    def report(self, results, out):
+    def report(self, tally, reasons, partial):
         """Say on standard error what came out; returns the exit code."""
-        n_failed = sum(result["status"] == "error" for result in results)
-        unread = [result for result in results if result["status"] in ("unparsed", "ambiguous")]
-        if unread and not self.quiet:
-            tell(f"{len(unread)} of {len(results)} pairs have no verdict because the reply could not be read")
-        if line := accuracy_line(self.rows, results, self.orders):
-            tell(line)
-        if not n_failed:
+        rest = self.path if self.stored else partial.path if self.chunked else None
+        code = report(tally, reasons, self.judge.name, self.orders, self.out, self.quiet, rest)
+        if code == DONE:
             remove_store(self.path)
-            if not self.quiet:
-                counted = "1 pair" if len(results) == 1 else f"{len(results)} pairs"
-                tell(f"{counted} judged by {self.judge.name}" + ("" if out == "-" else f": {out}"))
-            return DONE
-        self.list_failed(n_failed)
-        return SOME_FAILED
+        return code
 
-    def list_failed(self, n_failed):
-        """Name the failed items, and say how to try them again."""
-        again = "" if self.path == ":memory:" else f"; the same command tries them again (the rest is in {self.path})"
-        tell(f"{n_failed} of {len(self.rows)} pairs failed{again}:")
-        failed = [
-            (row, next(verdict for verdict in shown if verdict.status == "error"))
-            for row, shown in zip(self.rows, self.verdicts, strict=True)
-            if any(verdict.status == "error" for verdict in shown)
-        ]
-        for row, verdict in failed[:LISTED]:
-            tell(f"  id {row.id!r:.80} ({row.place}): {shortened(verdict.raw or 'no reason given')}")
-        if n_failed > LISTED:
-            tell(f"  and {n_failed - LISTED} more")
+
+def report(tally, reasons, name, orders, out, quiet, rest=None):
+    """Say on standard error what came out of a run; returns the exit code.
+
+    Parameters
+    ----------
+    tally : judgekit.bulk.tally.Tally
+    reasons : dict
+        Why rows failed, by id.
+    name : str
+        The judge's.
+    orders : tuple of {"ab", "ba"}
+    out : str
+    quiet : bool
+    rest : path or None
+        Where the finished rows are kept for the next try.
+    """
+    if tally.n_unread and not quiet:
+        tell(f"{tally.n_unread} of {tally.n_rows} pairs have no verdict because the reply could not be read")
+    if line := accuracy_line(tally, orders):
+        tell(line)
+    if not tally.n_failed:
+        if not quiet:
+            counted = "1 pair" if tally.n_rows == 1 else f"{tally.n_rows} pairs"
+            tell(f"{counted} judged by {name}" + ("" if out == "-" else f": {out}"))
+        return DONE
+    again = "" if rest is None else f"; the same command tries them again (the rest is in {rest})"
+    tell(f"{tally.n_failed} of {tally.n_rows} pairs failed{again}:")
+    for row in tally.failed:
+        tell(f"  id {row.id!r:.80} ({row.place}): {shortened(reasons.get(row.id, 'no reason given'))}")
+    if tally.n_failed > len(tally.failed):
+        tell(f"  and {tally.n_failed - len(tally.failed)} more")
+    return SOME_FAILED

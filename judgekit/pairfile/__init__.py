@@ -1,4 +1,4 @@
-"""Users' own preference pairs and single responses, read from JSON lines or CSV.
+"""Users' own preference pairs and single responses, read from JSON lines, CSV or Parquet.
 
 Whatever is wrong with a file is told in one sentence that names the file, the line and the field. Nothing in a text is
 ever interpreted: it is read, judged and forgotten.
@@ -6,14 +6,16 @@ ever interpreted: it is read, judged and forgotten.
 
 from judgekit.pairfile.places import PairFileError
 from judgekit.pairfile.responses import ResponseRow, checked_responses, read_response_rows
-from judgekit.pairfile.rows import PairRow, read_pair_rows, read_pairs
+from judgekit.pairfile.rows import PairRow, iterate_pair_rows, read_pair_rows, read_pairs, repeated_id
 
 __all__ = [
     "PairFileError",
     "PairRow",
     "ResponseRow",
     "checked_responses",
+    "iterate_pair_rows",
     "read_pair_rows",
     "read_pairs",
     "read_response_rows",
+    "repeated_id",
 ]

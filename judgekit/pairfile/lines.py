@@ -1,4 +1,4 @@
-"""A user's file as rows of named fields: text, JSON lines, CSV."""
+"""A user's file as rows of named fields: text, JSON lines, CSV; Parquet by `judgekit.pairfile.parquet`."""
 
 import codecs
 import csv
@@ -27,6 +27,10 @@ def records(path):
     """Rows of a file as (Place, Fields)."""
     if "\0" in str(path):
         raise Place(path).error("no file has a NUL in its name")
+    if path.suffix.lower() == ".parquet":
+        from judgekit.pairfile.parquet import parquet_records
+
+        return parquet_records(path)
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return csv_records(path) if plain.suffix.lower() == ".csv" else json_records(path)
 
@@ -107,14 +111,22 @@ def decoded_lines(path):
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end)."""
     offset = 0
     try:
-        if path.is_char_device():  # /dev/zero never ends a line
-            raise Place(path).error("is a device, not a file of rows")
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as stream:
+        with opened(path) as stream:
             for number, line in enumerate(stream, 1):
                 yield number, decoded(line, offset, Place(path, number))
                 offset += len(line)
     except (gzip.BadGzipFile, EOFError, zlib.error) as bad:
         raise Place(path).error(f"is no gzip file, or a damaged one ({bad})") from None
+    except OSError as bad:  # in the middle of the file
+        raise Place(path).error(f"cannot be read ({bad.strerror or bad})") from None
+
+
+def opened(path):
+    """The bytes of a file, gunzipped where its name ends in ``.gz``; what cannot be opened is told in one sentence."""
+    try:
+        if path.is_char_device():  # /dev/zero never ends a line
+            raise Place(path).error("is a device, not a file of rows")
+        return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
     except FileNotFoundError:
         raise Place(path).error("there is no such file") from None
     except IsADirectoryError:

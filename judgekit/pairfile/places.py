@@ -10,15 +10,21 @@ class PairFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file, counted from 1, for error messages."""
+    """A line of a file (a row of a table that has no lines), counted from 1, for error messages."""
 
     path: Path
     line: int | None = None
+    unit: str = "line"
 
     def __str__(self):
         name = str(self.path)
         name = name if name.isprintable() else repr(name)
-        return name if self.line is None else f"{name}, line {self.line}"
+        return name if self.line is None else f"{name}, {self.at}"
+
+    @property
+    def at(self):
+        """The line without its file: ``line 7``."""
+        return f"{self.unit} {self.line}"
 
     def error(self, complaint, field=None):
         """A `PairFileError` about this line or one of its fields."""

@@ -42,7 +42,8 @@ def read_pairs(path):
     Parameters
     ----------
     path : path
-        JSON lines, or CSV with a header where the name ends in ``.csv``; either may be gzipped (``.gz``). UTF-8.
+        JSON lines, or CSV with a header where the name ends in ``.csv``; either may be gzipped (``.gz``). UTF-8. Or
+        Parquet (``.parquet``); its rows are counted from 1 as lines are.
 
     Returns
     -------
@@ -72,20 +73,37 @@ def read_pair_rows(path):
     -------
     list of PairRow
     """
-    path = Path(path)
     rows, seen = [], {}
+    for row in iterate_pair_rows(path):
+        if row.pair.item_id in seen:
+            raise repeated_id(row, seen[row.pair.item_id])
+        seen[row.pair.item_id] = row.place
+        rows.append(row)
+    return rows
+
+
+def iterate_pair_rows(path):
+    """The rows of a user's file one by one; otherwise as `read_pair_rows`, but an id may come twice.
+
+    Yields
+    ------
+    PairRow
+    """
+    path, first = Path(path), None
     for place, fields in records(path):
         row = pair_row(fields, place)
-        if row.pair.item_id in seen:
-            raise place.error(f"is {row.id!r:.80}, which also stands in line {seen[row.pair.item_id]}", "id")
-        if rows and row.form != rows[0].form:
-            had, has = FORMS[rows[0].form], FORMS[row.form]
-            raise place.error(f"has {has}, but line {rows[0].place.line} has {had}: use one of the two throughout")
-        seen[row.pair.item_id] = place.line
-        rows.append(row)
-    if not rows:
+        first = first or row
+        if row.form != first.form:
+            had, has = FORMS[first.form], FORMS[row.form]
+            raise place.error(f"has {has}, but {first.place.at} has {had}: use one of the two throughout")
+        yield row
+    if first is None:
         raise Place(path).error("holds no pairs (the file is empty, or has only a header)")
-    return rows
+
+
+def repeated_id(row, earlier):
+    """The `PairFileError` about a row whose id stands at an earlier place too."""
+    return row.place.error(f"is {row.id!r:.80}, which also stands in {earlier.at}", "id")
 
 
 def pair_row(fields, place):

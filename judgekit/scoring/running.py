@@ -1,9 +1,9 @@
 """Run a judge over a set, resumably."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 from judgekit.judges import request_key, request_of, verdict_of
-from judgekit.progress import progress_bar
+from judgekit.progress import progress_bar, skip
 from judgekit.records import ORDERS
 from judgekit.store import Reply
 
@@ -12,7 +12,7 @@ class JudgeFailure(RuntimeError):
     """A judge replied with something other than one reply per request."""
 
 
-def run_judge(judge, pairs, store, orders=ORDERS, progress=True):
+def run_judge(judge, pairs, store, orders=ORDERS, progress=True, bar=None):
     """Judge pairs in the given orders; what the store already holds is not asked again.
 
     Parameters
@@ -23,6 +23,8 @@ def run_judge(judge, pairs, store, orders=ORDERS, progress=True):
     orders : sequence of {"ab", "ba"}
     progress : bool
         Show a progress bar with ETA.
+    bar : tqdm, optional
+        A bar of the caller's that counts verdicts, for one run in several calls; moved instead of one's own.
 
     Returns
     -------
@@ -38,8 +40,12 @@ def run_judge(judge, pairs, store, orders=ORDERS, progress=True):
     """
     cells, keys, replies, waiting = asked_cells(judge, pairs, store, orders)
     todo = [request for _, request in waiting]
-    bar = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
-    with bar, closing(finished(judge, todo)) as stream:
+    if bar is None:
+        shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
+    else:
+        skip(bar, len(cells) - len(waiting))
+        shown = nullcontext(bar)
+    with shown as bar, closing(finished(judge, todo)) as stream:
         for answered in stream:
             fresh = {waiting[place][0]: reply for place, reply in answered.items()}
             store.put(judge.fingerprint, judge.decoding, fresh)

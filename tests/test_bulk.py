@@ -1,0 +1,338 @@
+"""Bulk judging: files of several chunks, Parquet, and runs that are killed in the middle."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tracemalloc
+from array import array
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from test_cli import CountingJudge, interrupt, read_lines, store_of, use_judge  # noqa: F401 - a fixture
+from test_pairfile import PAIR, pair_line, write
+
+from judgekit.bulk import source as sources
+from judgekit.bulk.partial import Busy, Partial
+from judgekit.bulk.source import ROWS, PairSource, check_source
+from judgekit.bulk.tally import Tally
+from judgekit.cli import main
+from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.pairfile import PairFileError, read_pair_rows
+
+LONGER = ["--judge", "baseline/longer"]
+N = 3 * ROWS + 7  # rows of a file of several chunks
+
+
+def lines_of(count):
+    """Rows of growing first responses: the verdict of every one is known."""
+    return [pair_line(id=i, question=f"q{i}", response_a="x" * (i % 7), label="A") for i in range(count)]
+
+
+def verdict_of(number):
+    return "A" if number % 7 > 3 else "tie" if number % 7 == 3 else "B"
+
+
+@pytest.fixture
+def long_file(tmp_path):
+    return write(tmp_path, "\n".join(lines_of(N)))
+
+
+def judged(path, out, *arguments):
+    return main(["judge", str(path), "--out", str(out), *(arguments or LONGER)])
+
+
+def partials(folder):
+    return [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_chunks_are_the_rows_in_order(long_file):
+    found = check_source(long_file)
+    chunks = list(found.chunks())
+    assert (found.n_rows, found.labels["A"], found.whole_ids) == (N, N, True)
+    assert [len(chunk) for chunk in chunks] == [ROWS, ROWS, ROWS, 7]
+    assert list(chain.from_iterable(chunks)) == read_pair_rows(long_file)
+    assert sum(map(len, found.chunks(characters=100))) == N
+    assert all(len(chunk) == 1 for chunk in found.chunks(characters=1))
+
+
+def test_an_id_that_comes_twice_is_found_chunks_apart(tmp_path):
+    lines = lines_of(N)
+    lines[N - 2] = pair_line(id=5)
+    path = write(tmp_path, "\n".join(lines))
+    with pytest.raises(PairFileError, match=rf"line {N - 1}: field 'id' is 5, which also stands in line 6"):
+        check_source(path)
+    lines[-1] = "{}"  # a later fault does not hide the earlier one
+    with pytest.raises(PairFileError, match="which also stands in line 6"):
+        check_source(write(tmp_path, "\n".join(lines)))
+
+
+def test_equal_hashes_of_different_ids_are_no_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "id_hash", lambda row: 7)
+    assert check_source(write(tmp_path, "\n".join(lines_of(9)))).n_rows == 9
+    with pytest.raises(PairFileError, match="line 10: field 'id'"):
+        check_source(write(tmp_path, "\n".join([*lines_of(9), pair_line(id=3)])))
+
+
+def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path, "\n".join(lines_of(9)))
+    found = check_source(path)
+    for count in (8, 10):
+        write(tmp_path, "\n".join(lines_of(count)))
+        with pytest.raises(PairFileError, match="has changed since it was checked"):
+            list(found.chunks())
+    monkeypatch.setattr("judgekit.cli.check_source", lambda *_: found)
+    assert judged(path, tmp_path / "o.jsonl") == 2
+    assert "has changed" in capsys.readouterr().err and not (tmp_path / "o.jsonl").exists()
+
+
+def test_the_digest_is_of_what_is_judged(tmp_path):
+    def digest(**changes):
+        return check_source(write(tmp_path, pair_line(**changes))).digest
+
+    same, others = digest(label="A"), [{"id": 2}, {"question": "r"}, {"response_b": ""}, {"reference": "x"}]
+    assert digest(label="B") == same
+    assert len({same, *(digest(**changes) for changes in others)}) == 5
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    path, out = tmp_path / "pipe", tmp_path / "o.jsonl"
+    os.mkfifo(path)
+    script = f"printf '%s\\n' '{pair_line(id=1)}' '{pair_line(id=2)}' > {path}"
+    with subprocess.Popen(["sh", "-c", script]):
+        assert judged(path, out) == 0
+    assert [row["id"] for row in read_lines(out)] == [1, 2]
+
+
+# ---------------------------------------------------------------- judging in chunks
+
+
+def test_a_long_file_gives_the_rows_of_short_ones(tmp_path, long_file, capsys):
+    out = tmp_path / "o.jsonl"
+    assert judged(long_file, out) == 0
+    rows = read_lines(out)
+    assert [row["id"] for row in rows] == list(range(N))
+    assert [row["verdict"] for row in rows] == [verdict_of(i) for i in range(N)]
+    share = sum(verdict_of(i) == "A" for i in range(N)) / N
+    assert f"accuracy {share:.1%}" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def test_standard_output_of_a_long_file(tmp_path, long_file, capsys):
+    assert judged(long_file, "-") == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == list(range(N))
+    assert os.listdir(tmp_path) == ["pairs.jsonl"]
+
+
+KILLED = """
+import os, signal, sys
+import judgekit.judges.baseline as baseline
+from judgekit.cli import main
+judge, calls = baseline.RuleJudge.judge, []
+def dying(self, requests):
+    calls.append(len(requests))
+    if len(calls) == 3:
+        {stop}
+    return judge(self, requests)
+baseline.RuleJudge.judge = dying
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("stop", ["os.kill(os.getpid(), signal.SIGKILL)", "raise KeyboardInterrupt"])
+def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, monkeypatch, stop):
+    out = tmp_path / "o.jsonl"
+    command = [sys.executable, "-c", KILLED.format(stop=stop), "judge", long_file, "--out", out, *LONGER]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == (-signal.SIGKILL if "kill" in stop else 130)
+    (name,) = partials(tmp_path)
+    assert not out.exists() and len(read_lines(tmp_path / name)) == 2 * ROWS
+    assert "kill" in stop or f"{2 * ROWS} pairs are kept in {tmp_path / name}" in done.stderr
+    with open(tmp_path / name, "a") as torn:
+        torn.write('{"id": 2048, "verd')  # the power went in the middle of a line
+    asked = []
+    monkeypatch.setattr("judgekit.judges.baseline.RuleJudge.judge", counted_judge(asked))
+    assert judged(long_file, out) == 0
+    assert f"going on from {2 * ROWS} pairs" in capsys.readouterr().err
+    assert len(asked) == 2 * (N - 2 * ROWS) and {request.question for request in asked} == {
+        f"q{i}" for i in range(2 * ROWS, N)
+    }
+    rows = read_lines(out)
+    assert [(row["id"], row["verdict"]) for row in rows] == [(i, verdict_of(i)) for i in range(N)]
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def counted_judge(asked):
+    """The rule's own judge, which notes what it is asked."""
+    from judgekit.judges.baseline import RuleJudge
+
+    rule = RuleJudge.judge
+
+    def judge(self, requests):
+        asked.extend(requests)
+        return rule(self, requests)
+
+    return judge
+
+
+def test_another_input_or_judge_takes_nothing_over(tmp_path, long_file):
+    out = tmp_path / "o.jsonl"
+    script = KILLED.format(stop="os._exit(9)")
+    subprocess.run([sys.executable, "-c", script, "judge", long_file, "--out", out, *LONGER], timeout=120)
+    before = partials(tmp_path)
+    assert len(before) == 1
+    assert judged(long_file, out, "--judge", "baseline/shorter", "--quiet") == 0
+    assert read_lines(out)[0]["verdict"] == "A" and partials(tmp_path) == before
+    write(tmp_path, "\n".join(lines_of(N)).replace("x", "yyyy"))
+    assert judged(long_file, out, *LONGER, "--quiet") == 0
+    assert [row["verdict"] for row in read_lines(out)][:3] == ["B", "A", "A"] and partials(tmp_path) == before
+
+
+def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys, use_judge):  # noqa: F811
+    out, failing = tmp_path / "o.jsonl", ("q3", f"q{ROWS + 1}", f"q{N - 1}")
+    first = use_judge(CountingJudge(failing=failing))
+    first.name = "encoder/counting"
+    assert judged(long_file, out, "--quiet") == 3
+    err = capsys.readouterr().err
+    (name,) = partials(tmp_path)
+    assert f"3 of {N} pairs failed" in err and name in err
+    assert f"id {ROWS + 1} ({long_file}, line {ROWS + 2}): RuntimeError" in err
+    assert [row["id"] for row in read_lines(out) if row["status"] == "error"] == [3, ROWS + 1, N - 1]
+    second = use_judge(CountingJudge(failing=failing[:1]))
+    second.name = "encoder/counting"
+    assert judged(long_file, out, "--quiet") == 3
+    assert {question for question, _ in second.asked} == set(failing)
+    assert f"1 of {N} pairs failed" in capsys.readouterr().err
+    third = use_judge(CountingJudge())
+    third.name = "encoder/counting"
+    assert judged(long_file, out, "--quiet") == 0
+    assert sorted(third.asked) == [("q3", "ab"), ("q3", "ba")]
+    assert [row["id"] for row in read_lines(out)] == list(range(N))
+    assert {row["status"] for row in read_lines(out)} == {"ok"}
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def test_a_costly_judge_keeps_its_store(tmp_path, use_judge, long_file):  # noqa: F811
+    out, stop = tmp_path / "o.jsonl", 300
+    first = use_judge(CountingJudge(stop_after=stop, stop=interrupt))
+    first.batch_size = 16
+    assert judged(long_file, out, "--quiet") == 130
+    assert store_of(out).exists() and not partials(tmp_path)
+    second = use_judge(CountingJudge())
+    assert judged(long_file, out, "--quiet") == 0
+    assert len(second.asked) == 2 * N - 16 * stop and set(first.asked).isdisjoint(second.asked)
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+
+
+def test_two_runs_at_once_do_not_write_one_file(tmp_path):
+    with Partial(tmp_path / "p") as first:
+        first.append([{"id": 1, "status": "ok"}])
+        with pytest.raises(Busy, match="another process"):
+            Partial(tmp_path / "p")
+    with Partial(tmp_path / "p") as later:
+        assert list(later.rows()) == [{"id": 1, "status": "ok"}]
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(PairSource.chunks, "__defaults__", (64, 2_000_000))
+    monkeypatch.setattr("judgekit.bulk.local.ROWS", 64)
+
+    def peak(count):
+        path = write(tmp_path, "\n".join(lines_of(count)))
+        gc.collect()
+        tracemalloc.start()
+        assert judged(path, tmp_path / "o.jsonl", *LONGER, "--quiet") == 0
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(10)  # what is loaded once
+    assert peak(1280) < 1.3 * peak(128)
+
+
+# ---------------------------------------------------------------- Parquet
+
+
+def table_of(path, rows, **options):
+    pq.write_table(pa.Table.from_pylist(rows), path, **options)
+    return path
+
+
+def test_parquet_in_and_out(tmp_path, long_file):
+    rows = [json.loads(line) for line in lines_of(N)]
+    table = table_of(tmp_path / "p.parquet", rows, row_group_size=500)
+    assert judged(table, tmp_path / "o.jsonl", *LONGER, "--quiet") == 0
+    assert judged(table, tmp_path / "o.parquet", *LONGER, "--quiet") == 0
+    assert judged(long_file, tmp_path / "p.jsonl", *LONGER, "--quiet") == 0
+    assert read_lines(tmp_path / "o.jsonl") == read_lines(tmp_path / "p.jsonl")
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert found.to_pylist() == read_lines(tmp_path / "o.jsonl") and found.schema.field("id").type == pa.int64()
+    assert not partials(tmp_path)
+
+
+@pytest.mark.parametrize("ids", [["a", 1], [2**63, 1], ["\ud800", "b"]])
+def test_ids_that_are_no_whole_numbers_are_texts_in_a_table(tmp_path, ids):
+    path = write(tmp_path, "\n".join(pair_line(id=given) for given in ids))
+    assert judged(path, tmp_path / "o.parquet", *LONGER, "--quiet") == 0
+    expected = [row.pair.item_id for row in read_pair_rows(path)]
+    assert pq.read_table(tmp_path / "o.parquet")["id"].to_pylist() == expected
+
+
+def test_conversations_in_a_table(tmp_path):
+    messages = [{"role": "user", "content": "2?"}]
+    row = {"prompt": messages, "chosen": [{"role": "assistant", "content": "c"}], "rejected": "r"}
+    row["rejected"] = [{"role": "assistant", "content": "r"}]
+    (found,) = read_pair_rows(table_of(tmp_path / "p.parquet", [row]))
+    assert (found.id, found.pair.question, found.pair.response_a, found.form) == (1, "2?", "c", "chosen")
+
+
+BAD_TABLES = {
+    "number": ([PAIR, PAIR | {"id": "y", "response_a": None}], ["row 2", "'response_a'", "null"]),
+    "missing column": ([{"question": "q", "response_a": "a"}], ["row 1", "'response_b'", "missing"]),
+    "twice": ([PAIR, PAIR], ["row 2", "'id'", "also stands in row 1"]),
+    "label": ([PAIR | {"label": "left"}], ["row 1", "'label'", "'left'"]),
+    "empty": ([], ["holds no pairs"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_named(tmp_path, capsys, name):
+    rows, wanted = BAD_TABLES[name]
+    path = table_of(tmp_path / "p.parquet", rows)
+    assert judged(path, tmp_path / "o.jsonl") == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {path}") and err.count("\n") == 1 and all(words in err for words in wanted)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 0.5])
+def test_damaged_tables_are_told(tmp_path, capsys, cut):
+    path = table_of(tmp_path / "p.parquet", [PAIR])
+    content = path.read_bytes()
+    path.write_bytes(content[: int(cut * len(content)) if isinstance(cut, float) else cut])
+    assert judged(path, tmp_path / "o.jsonl") == 2
+    assert "is no Parquet file, or a damaged one" in capsys.readouterr().err
+    assert judged(tmp_path / "none.parquet", tmp_path / "o.jsonl") == 2
+    assert "there is no such file" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- counting
+
+
+def test_accuracy_is_that_of_the_bootstrap_over_clusters():
+    rng = np.random.default_rng(1)
+    clusters, right = rng.integers(0, 150, 400), rng.random(400) < 0.7
+    tally = Tally(marked=array("Q", (2 * clusters + right).tolist()))
+    value, low, high, n_rows, n_clusters = tally.accuracy()
+    sums = cluster_sums(np.column_stack([right, np.ones(400)]), clusters)
+    expected = cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1])
+    assert value == pytest.approx(expected[0]) and (n_rows, n_clusters) == (400, len(sums))
+    assert (low, high) == pytest.approx(expected[1:], abs=0.006)
+    assert Tally().accuracy() is None
