@@ -1,12 +1,11 @@
 """``judgekit attack``: edits of the worse responses of one's own pairs, and how often a judge falls for them."""
 
 import sqlite3
-from collections import Counter
 
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.output import check_out, remove_store, store_path, write_rows
-from judgekit.cli.running import loaded_judge, prepare
-from judgekit.pairfile import PairFileError, read_pair_rows
+from judgekit.cli.reading import judge_for, read_rows
+from judgekit.cli.running import prepare
 from judgekit.store import VerdictStore
 
 MEASURES = ("success", "success_one_order", "tied")
@@ -34,10 +33,7 @@ def attack_file(pairs, judge_name, out, edits, queries, settings, resume, quiet)
     from judgekit.attacks import SearchBudget, Suite, attackable
 
     check_out(out, pairs)
-    try:
-        rows = read_pair_rows(pairs)
-    except PairFileError as bad:
-        raise Stop(BAD_INPUT, str(bad)) from None
+    rows = read_rows(pairs)
     if not attackable([row.pair for row in rows]):
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
@@ -45,7 +41,7 @@ def attack_file(pairs, judge_name, out, edits, queries, settings, resume, quiet)
         suite = Suite(tuple(edits or Suite.edits), search=SearchBudget(queries) if queries else None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
-    judge = loaded_judge(judge_name, Counter(row.pair.label for row in rows), rows[0].place, settings)
+    judge = judge_for(judge_name, rows, settings)
     prepare(judge)
     path = store_path(out) if resume and out != "-" else ":memory:"
     report = attacked(judge, [row.pair for row in rows], suite, path, quiet)

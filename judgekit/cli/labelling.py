@@ -5,8 +5,8 @@ from pathlib import Path
 
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.output import store_path
-from judgekit.cli.running import loaded_judge, prepare
-from judgekit.pairfile import PairFileError, read_pair_rows
+from judgekit.cli.reading import judge_for, read_rows
+from judgekit.cli.running import prepare
 
 
 def label_file(pairs, votes, annotators, port, judge_name, order, seed, settings, quiet):
@@ -37,10 +37,7 @@ def label_file(pairs, votes, annotators, port, judge_name, order, seed, settings
 
     if judge_name is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
-    try:
-        rows = read_pair_rows(pairs)
-    except PairFileError as bad:
-        raise Stop(BAD_INPUT, str(bad)) from None
+    rows = read_rows(pairs)
     if Path(votes).exists() and Path(votes).samefile(pairs):
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
     failed, chosen = 0, order
@@ -123,7 +120,7 @@ def judged(rows, judge_name, settings, store, quiet):
     from judgekit.scoring.stated import stated_probabilities
     from judgekit.store import VerdictStore
 
-    judge = loaded_judge(judge_name, rows, settings)
+    judge = judge_for(judge_name, rows, settings)
     prepare(judge)
     pairs = [row.pair for row in rows]
     with VerdictStore(store) as kept:
