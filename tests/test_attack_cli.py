@@ -105,7 +105,7 @@ class Stubborn:
 @pytest.mark.parametrize(("failure", "expected"), [(RuntimeError("broken"), 3), (KeyboardInterrupt(), 130)])
 def test_a_failed_or_interrupted_run_is_continued(pairs, tmp_path, capsys, monkeypatch, failure, expected):
     judge = Stubborn(failure)
-    monkeypatch.setattr(attacking, "loaded_judge", lambda *_: judge)
+    monkeypatch.setattr(attacking, "judge_for", lambda *_: judge)
     more = ("--attack", "emoji", "--attack", "markdown", "--queries", "0")
     code, rows = run(pairs, tmp_path, *more)
     said = capsys.readouterr().err
