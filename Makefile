@@ -64,7 +64,7 @@ readme: $(READY) ## write the tables of the README anew from the laptop results
 ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
 	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
-	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,training.json} judgekit/pretrained/minilm/
+	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
 	@$(BIN)/python -m judgekit.readme

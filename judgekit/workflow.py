@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import yaml
 
@@ -175,13 +176,19 @@ def run_notebook(name, run):
     ------
     WorkflowError
         On failure: names the notebook, the cell and the error, and where to look at the executed copy
-        (``<name>.failed.ipynb``, so that a failure is never mistaken for a result).
+        (``<name>.failed.ipynb``, so that a failure is never mistaken for a result). If another process executes it.
     """
+    parameters = read_parameters(run, name)
+    folder = run_folder(run, "executed")
+    with locked(folder / f".{name}.lock", f"{name} of run {run} is being executed by another process"):
+        return executed(name, run, parameters, folder)
+
+
+def executed(name, run, parameters, folder):
+    """`run_notebook`, alone: the executed copy goes to a folder."""
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    parameters = read_parameters(run, name)
-    folder = run_folder(run, "executed")
     target, attempt = folder / f"{name}.ipynb", folder / f"{name}.failed.ipynb"
     started = time.monotonic()
     print(f"[{run}] {name} ...", flush=True)
@@ -208,6 +215,23 @@ def run_notebook(name, run):
     return target
 
 
+@contextmanager
+def locked(path, said):
+    """Hold an operating system's lock, which goes with the process that holds it, however that ends.
+
+    Raises
+    ------
+    WorkflowError
+        ``said``, if another process holds it.
+    """
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkflowError(said) from None
+        yield lock
+
+
 def make_run(run, cores):
     """Bring every notebook of a run up to date, by Snakemake; returns its exit status.
 
@@ -224,14 +248,11 @@ def make_run(run, cores):
     for name in notebook_list():
         if parameter_file(run, name):
             read_parameters(run, name)
-    with open(run_folder(run) / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkflowError(f"run {run} is being made by another process") from None
+    with locked(run_folder(run) / ".lock", f"run {run} is being made by another process") as lock:
         command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--config", f"run={run}", "--nolock"]
         command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "all"]
-        return subprocess.run(command, cwd=project_root()).returncode
+        # Snakemake holds the lock, too: it goes on when this process alone is killed.
+        return subprocess.run(command, cwd=project_root(), pass_fds=(lock.fileno(),)).returncode
 
 
 def main(arguments=None):
@@ -252,6 +273,12 @@ def main(arguments=None):
     except WorkflowError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # a disk that is full, a folder that may not be written
+        print(f"error: {error.filename or chosen.command}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from what is finished", file=sys.stderr)
+        return 130
     return 0
 
 
