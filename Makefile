@@ -24,7 +24,7 @@ BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
 READY := $(if $(CONDA),,.venv/ready)
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test lint lab readme bench ship latex environment clean
+.PHONY: help report pdf notebooks test lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -54,6 +54,14 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
 	@$(BIN)/python tests/bench/one_pass_speed.py
 	@$(BIN)/python tests/bench/rating_speed.py
+
+torture: $(READY) ## kill twenty running processes, start them again, and write what was lost (about an hour)
+	@$(BIN)/python tests/torture.py
+
+audit: $(READY) ## look up known holes of the pinned packages (needs pip-audit and a network)
+	@$(BIN)/python -m pip check
+	@if $(BIN)/python -c 'import pip_audit' 2>/dev/null; then $(BIN)/python -m pip_audit --requirement requirements.lock --no-deps --disable-pip; \
+	else echo "error: pip-audit is not installed, so known holes were not looked up: $(BIN)/python -m pip install pip-audit" >&2; exit 1; fi
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks

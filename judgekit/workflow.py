@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import yaml
 
 from judgekit.paths import PACKAGE, project_root, run_folder
+from judgekit.plain_yaml import load_plain
 
 LIST = "notebooks.yaml"
 
@@ -35,7 +36,7 @@ def notebook_list():
     WorkflowError
         If an entry names an unknown field, or a notebook that does not stand before it.
     """
-    entries = yaml.safe_load((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
+    entries = load_plain((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
     known = {}
     for name, entry in entries.items():
         entry = {"after": [], "threads": 1, "resources": {}} | (entry or {})
@@ -104,8 +105,8 @@ def read_parameters(run, name):
     if path is None:
         raise WorkflowError(f"params/{run}/{name}.yaml does not exist; the runs are {', '.join(runs())}")
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as broken:
+        given = load_plain(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as broken:
         raise WorkflowError(f"params/{run}/{name}.yaml is not YAML: {broken}") from None
     if not isinstance(given, dict):
         raise WorkflowError(f"params/{run}/{name}.yaml: expected 'name: value' lines")

@@ -35,7 +35,7 @@ def only_writer(out):
     Stop
         If another process writes it.
     """
-    lock = None if out is None or out == "-" else taken(f"{os.path.realpath(out)}.lock")
+    lock = None if out is None or out == "-" else taken(out)
     if lock is False:
         raise Stop(BAD_INPUT, f"--out {out}: another process is writing it")
     try:
@@ -46,10 +46,11 @@ def only_writer(out):
             lock.close()
 
 
-def taken(path):
-    """The open file of a lock; False where another process holds it, None where no such file can be made."""
+def taken(out):
+    """The open file of an output's lock; False where another process holds it, None where no such file can be made."""
     while True:
         try:
+            path = f"{os.path.realpath(out)}.lock"
             lock = open(path, "w")  # noqa: SIM115 - held until the command ends
         except (OSError, ValueError):  # `check_out` says what is wrong
             return None
