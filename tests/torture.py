@@ -164,7 +164,7 @@ def rated(folder):
     return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
-def cases(n_fast=20_000, n_slow=400, notebook="33_measure_agreement"):
+def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     """The kinds of faults, chain excepted."""
     judge = [*CLI, "judge", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge"]
     rate = [*CLI, "rate", "{}/responses.jsonl", "--out", "{}/out.jsonl", "--probe", "gsm8k-binary"]
@@ -174,7 +174,7 @@ def cases(n_fast=20_000, n_slow=400, notebook="33_measure_agreement"):
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(n_slow), rows_of, stored),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
-        Case("attack", 3, attack, write_pairs(n_fast // 10), rows_of, stored),
+        Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("training", 3, [sys.executable, "-c", TRAIN, "{}/judge"], lambda folder: None, weights_of),
         Case("notebook", 3, workflow, copy_of_checkout, numbers_of),
     ]
