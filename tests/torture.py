@@ -357,7 +357,7 @@ def main():
             if case.kind == "chain":
                 n = len(chosen.chain) if chosen.chain else len(list((ROOT / "params" / "sample").glob("*.yaml")))
                 numbers["fault.chain.notebooks"] = Number(n, spec="d")
-            print(f"saved: {save_results(chosen.run, "scale", numbers, variant="faults")}", flush=True)
+            save_results(chosen.run, "scale", numbers, variant="faults")
     return int(failed)
 
 
