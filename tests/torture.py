@@ -343,6 +343,7 @@ def main():
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
+    arguments.add_argument("--tries", type=int, help="kills of each kind; three, and two of the chain, by default")
     arguments.add_argument("--chain", nargs="+", help="notebooks of the chain that is killed; all by default")
     chosen = arguments.parse_args()
     from judgekit.results import Number, load_results, save_results
@@ -361,8 +362,9 @@ def main():
         for case in [*cases(), whole]:
             if chosen.only and case.kind not in chosen.only:
                 continue
-            print(f"{case.kind}: {case.tries} kills", flush=True)
-            report = tortured(case, Path(folder) / case.kind, random.Random(f"{chosen.seed} {case.kind}"), case.tries)
+            rng, tries = random.Random(f"{chosen.seed} {case.kind}"), chosen.tries or case.tries
+            print(f"{case.kind}: {tries} kills", flush=True)
+            report = tortured(case, Path(folder) / case.kind, rng, tries)
             failed |= bool(report["lost"] or report["doubled"])
             for name in ("tries", "lost", "doubled"):
                 numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["tries"], spec="d")
