@@ -24,7 +24,7 @@ BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
 READY := $(if $(CONDA),,.venv/ready)
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test lint lab readme bench ship latex environment clean
+.PHONY: help report pdf notebooks test lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -56,6 +56,14 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/cluster.py
 
+torture: $(READY) ## kill twenty running processes, start them again, and write what was lost (about an hour)
+	@$(BIN)/python tests/torture.py
+
+audit: $(READY) ## look up known holes of the pinned packages (needs pip-audit and a network)
+	@$(BIN)/python -m pip check
+	@if $(BIN)/python -c 'import pip_audit' 2>/dev/null; then $(BIN)/python -m pip_audit --requirement requirements.lock --no-deps --disable-pip; \
+	else echo "error: pip-audit is not installed, so known holes were not looked up: $(BIN)/python -m pip install pip-audit" >&2; exit 1; fi
+
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks
 
@@ -65,7 +73,7 @@ readme: $(READY) ## write the tables of the README anew from the laptop results
 ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
 	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
-	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,training.json} judgekit/pretrained/minilm/
+	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
 	@$(BIN)/python -m judgekit.readme

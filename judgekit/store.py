@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS replies (
     PRIMARY KEY (judge, input, decoding, sample)
 ) WITHOUT ROWID;
 """
+COLUMNS = ["judge", "input", "decoding", "sample", "status", "reply", "written"]
 PATIENCE = 120  # seconds to wait for another process that is writing
 LOOKUP_CHUNK = 500  # keys per SELECT; SQLite's default limit on variables is far above
 
@@ -105,6 +106,11 @@ class VerdictStore:
             raise ValueError(f"{self.path}: not a verdict store ({broken})") from None
         try:
             self.prepare()
+        except sqlite3.OperationalError as failed:
+            self.connection.close()
+            if failed.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN:
+                raise ValueError(f"{self.path}: not a verdict store ({failed})") from None
+            raise ValueError(f"{self.path}: the verdict store cannot be written ({failed})") from None
         except sqlite3.DatabaseError as broken:
             self.connection.close()
             raise ValueError(f"{self.path}: not a verdict store ({broken}); move it away to start afresh") from None
@@ -131,6 +137,10 @@ class VerdictStore:
         tables = {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables - {"replies"}:
             raise ValueError(f"{self.path}: not a verdict store (it holds the table {min(tables - {'replies'})})")
+        if tables and version == 0:  # left before its schema was told, or made by something older
+            columns = [row[1] for row in self.connection.execute("PRAGMA table_info(replies)")]
+            if columns != COLUMNS:
+                raise ValueError(f"{self.path}: a store from before schema {SCHEMA_VERSION} ({', '.join(columns)})")
         self.connection.execute("PRAGMA journal_mode=WAL")
         # WAL with synchronous=FULL syncs at every commit: a returned batch survives a power cut.
         self.connection.execute("PRAGMA synchronous=FULL")

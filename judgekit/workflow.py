@@ -7,10 +7,12 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import yaml
 
 from judgekit.paths import PACKAGE, project_root, run_folder
+from judgekit.plain_yaml import load_plain
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
@@ -36,7 +38,7 @@ def notebook_list():
     WorkflowError
         If an entry names an unknown field, or a notebook that does not stand before it.
     """
-    entries = yaml.safe_load((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
+    entries = load_plain((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
     known = {}
     for name, entry in entries.items():
         entry = {"after": [], "threads": 1, "resources": {}} | (entry or {})
@@ -182,8 +184,8 @@ def yaml_mapping(path, where):
         If it is not YAML, or holds anything else.
     """
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as broken:
+        given = load_plain(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as broken:
         raise WorkflowError(f"{where} is not YAML: {broken}") from None
     if not isinstance(given, dict):
         raise WorkflowError(f"{where}: expected 'name: value' lines")
@@ -247,13 +249,19 @@ def run_notebook(name, run):
     ------
     WorkflowError
         On failure: names the notebook, the cell and the error, and where to look at the executed copy
-        (``<name>.failed.ipynb``, so that a failure is never mistaken for a result).
+        (``<name>.failed.ipynb``, so that a failure is never mistaken for a result). If another process executes it.
     """
+    parameters = read_parameters(run, name)
+    folder = run_folder(run, "executed")
+    with locked(folder / f".{name}.lock", f"{name} of run {run} is being executed by another process"):
+        return executed(name, run, parameters, folder)
+
+
+def executed(name, run, parameters, folder):
+    """`run_notebook`, alone: the executed copy goes to a folder."""
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    parameters = read_parameters(run, name)
-    folder = run_folder(run, "executed")
     target, attempt = folder / f"{name}.ipynb", folder / f"{name}.failed.ipynb"
     started = time.monotonic()
     print(f"[{run}] {name} ...", flush=True)
@@ -280,6 +288,23 @@ def run_notebook(name, run):
     return target
 
 
+@contextmanager
+def locked(path, said):
+    """Hold an operating system's lock, which goes with the process that holds it, however that ends.
+
+    Raises
+    ------
+    WorkflowError
+        ``said``, if another process holds it.
+    """
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkflowError(said) from None
+        yield lock
+
+
 def make_run(run, cores, profile=None):
     """Bring every notebook of a run up to date, by Snakemake; returns its exit status.
 
@@ -304,18 +329,15 @@ def make_run(run, cores, profile=None):
     for job in jobs_of(run):
         read_parameters(run, job)
     resources_of(run)
-    with open(run_folder(run) / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkflowError(f"run {run} is being made by another process") from None
+    with locked(run_folder(run) / ".lock", f"run {run} is being made by another process") as lock:
         where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
         if profile:  # a failed job tells its reason in a log whose name only Snakemake knows
             folder = str(project_root() / "profiles" / profile) if profile in PROFILES else profile
             where = ["--profile", folder, "--quiet", "host"]
         command = [sys.executable, "-m", "snakemake", *where, "--config", f"run={run}", "--nolock"]
         command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
-        return subprocess.run(command, cwd=project_root()).returncode
+        # Snakemake holds the lock, too: it goes on when this process alone is killed.
+        return subprocess.run(command, cwd=project_root(), pass_fds=(lock.fileno(),)).returncode
 
 
 def main(arguments=None):
@@ -337,6 +359,12 @@ def main(arguments=None):
     except WorkflowError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # a disk that is full, a folder that may not be written
+        print(f"error: {error.filename or chosen.command}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from what is finished", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -113,7 +113,7 @@ def test_a_failed_or_interrupted_run_is_continued(pairs, tmp_path, capsys, monke
     assert expected == 130 or "made/stubborn failed on p" in said
     judge.failure, judge.asked = None, 0
     code, rows = run(pairs, tmp_path, *more)
-    assert code == 0 and len(rows) == 4
+    assert code == 0 and len(rows) == 4 and "going on from" in capsys.readouterr().err
     assert judge.asked <= 12  # the decorated ones alone: two orders of six pairs
 
 

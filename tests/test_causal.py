@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tiny_causal import save_tiny
 
+from judgekit.models.seal import SEAL, check_seal
 from judgekit.paths import project_root
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
@@ -376,6 +377,9 @@ def test_what_a_training_leaves(tmp_path, base, data):
     report = train(tmp_path / "sft", data, base=str(base), r=4, merge=True)
     names = {path.name for path in (tmp_path / "sft").iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "training.json", "README.md", "merged"} <= names
+    for place, file in ((".", "adapter_model.safetensors"), ("merged", "model.safetensors")):
+        assert file in json.loads((tmp_path / "sft" / place / SEAL).read_text())
+        check_seal(tmp_path / "sft" / place)
     assert not [path for path in (tmp_path / "sft").rglob("*") if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
     written = json.loads((tmp_path / "sft" / "training.json").read_text())
     assert written == report and recipe_of(written["recipe"]).r == 4

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+from hostile import ODD_TEXTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_pairfile import BAD_FILES, GOOD, ODD_TEXTS, pair_line, write
+from test_pairfile import BAD_FILES, GOOD, pair_line, write
 
 from judgekit.cli import main
 from judgekit.cli.combining import combined

@@ -9,7 +9,7 @@ import pytest
 from judgekit.paths import PACKAGE
 
 FLOORS = [
-    {"paths", "records", "progress", "escaping", "fingerprints"},
+    {"paths", "records", "progress", "escaping", "fingerprints", "plain_yaml"},
     {
         "sources",
         "prompts",

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hostile import LATEX as HOSTILE
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,29 +16,6 @@ from judgekit.latex import compiler
 from judgekit.results import Number, save_results, save_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-HOSTILE = {
-    "commands": r"\input{/etc/passwd} \write18{rm} \end{document} \directlua{os.exit()} \csname x\endcsname",
-    "special": r"$_&#%{}~^\ ^^M ^^5c \\ {{{ }}} %%% $$ \( \begin{x}",
-    "control": "nul\x00 bell\x07 escape\x1b delete\x7f c1\x9f",
-    "surrogates": "lone \ud800 and \udfff and noncharacter \uffff",
-    "chinese": "这是一个中文句子，用来测试没有空格的长文本是否能够正常换行。" * 6,
-    "japanese, korean": "日本語のテキスト 한국어 텍스트",
-    "arabic": "قبل السلام عليكم، كيف حالك؟ after",
-    "hebrew": "שלום עולם (42) and back",
-    "indic, thai": "हिन्दी भाषा ภาษาไทย தமிழ்",
-    "emoji": "😀 👩‍👩‍👧 👍🏽 ❤️ 🇩🇪 ✅ ❌",
-    "maths": "∀x∈ℝ: ∑ᵢ xᵢ² ≤ ∫ f(x) dx → ∞, α β γ, 𝔸 ⊕ ½ × ÷ − ≠ ≈",
-    "verdicts": "[[A]] [[B]] [optional] \\[ *",
-    "ligatures": "-- --- `` '' \"quoted\" ?` !` << >> ,, fi ffl",
-    "override": "abc \u202e def \u2066 ghi \u200b\ufeff\u2028 jkl",
-    "combining": "e\u0301 Z\u0351\u036b\u0343\u036a\u0302\u036b a\u0328\u0301",
-    "private": "\ue000 \U0010fffd \U000e0041",
-    "long word": "Donaudampfschifffahrt" * 240,
-    "long path": "https://example.org/" + "a_b/" * 200,
-    "lines": "one\ntwo\r\n\r\n\tthree\n\n\n\nfour\vfive\fsix",
-    "empty": "",
-    "blank": " \n\t ",
-}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from hostile import ODD_TEXTS
 
 from judgekit.pairfile import PairFileError, read_pair_rows, read_pairs
 
@@ -173,19 +174,6 @@ def test_ids_are_kept_and_default_to_the_line(tmp_path):
     rows = read_pair_rows(write(tmp_path, "\r\n".join(lines)))
     assert [row.id for row in rows] == [7, "é", 4, "\ud800"]
     assert [row.pair.item_id for row in rows] == ["7", "é", "4", "\\ud800"]
-
-
-ODD_TEXTS = {
-    "empty": "",
-    "blank": " ",
-    "NUL": "\0",
-    "lone surrogate": "\ud800",
-    "emoji": "👩\u200d👩\u200d👧",
-    "line separators": "\u2028\x85\x0b\x1c\r\n",
-    "templates": "{x} {0} %s $(ls) `ls` \\n",
-    "byte-order mark": "\ufeff",
-    "1 MB": "word " * 200_000,
-}
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)

@@ -16,6 +16,7 @@ from judgekit.judges import UnknownJudge, request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.features import FeaturesJudge
 from judgekit.models.encoder import TextEncoder
+from judgekit.models.seal import SEAL, check_seal
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.sample import load_sample
 from judgekit.surface import FEATURES, PAIR_FEATURES
@@ -523,6 +524,9 @@ def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path
     assert report["share"] in report["gates"]["share"].tolist()
     files = [path for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".json", ".safetensors"}
+    check_seal(tmp_path / "judge")
+    sealed = json.loads((tmp_path / "judge" / SEAL).read_text())
+    assert set(sealed) >= {"others.safetensors", "adapter/adapter_model.safetensors"}
     places = {str(Path.home()), sys.prefix, str(tmp_path_factory.getbasetemp()), "site-packages", str(Path.cwd())}
     for path in files:
         content = path.read_bytes()

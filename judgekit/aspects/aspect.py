@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from judgekit.plain_yaml import PlainSafeLoader
+
 FIELDS = {"title", "definition", "levels", "example"}
 EXAMPLE = {"question", "response", "score", "justification"}
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -63,8 +65,8 @@ class Aspect:
         return tuple(self.levels)
 
 
-class SafeOnceLoader(yaml.SafeLoader):
-    """PyYAML's safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
+class SafeOnceLoader(PlainSafeLoader):
+    """The safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
 
     def construct_mapping(self, node, deep=False):
         """A mapping, each key once."""

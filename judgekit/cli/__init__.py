@@ -24,7 +24,7 @@ from judgekit.cli.messages import (
     silence_stdout,
     tell,
 )
-from judgekit.cli.output import check_out
+from judgekit.cli.output import check_out, only_writer
 from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
 from judgekit.pairfile import PairFileError
 
@@ -67,12 +67,13 @@ def main(arguments=None):
 
 
 def interruptible(command):
-    """Answer Ctrl-C and a reader that went away in the command, before typer does."""
+    """Answer Ctrl-C and a reader that went away in the command, before typer does; let one process write a file."""
 
     @wraps(command)
     def wrapped(*args, **kwargs):
         try:
-            return command(*args, **kwargs)
+            with only_writer(kwargs.get("out")):
+                return command(*args, **kwargs)
         except KeyboardInterrupt:
             raise Stop(INTERRUPTED, "interrupted; nothing was written") from None
         except BrokenPipeError:

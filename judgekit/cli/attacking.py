@@ -63,6 +63,8 @@ def attacked(judge, pairs, suite, path, quiet):
     )
     try:
         with VerdictStore(path) as store:
+            if (before := store.count(judge.fingerprint)) and not quiet:
+                tell(f"going on from {before} verdicts in {path}")
             return attack(judge, pairs, suite, store, progress=not quiet)
     except KeyboardInterrupt:
         raise Stop(INTERRUPTED, f"interrupted; nothing was written{kept}") from None

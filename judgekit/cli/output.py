@@ -1,10 +1,12 @@
 """The file that a command writes, whole or not at all, and the store beside it."""
 
+import fcntl
 import json
 import os
 import secrets
 import shutil
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
@@ -20,6 +22,47 @@ def remove_store(path):
     if path != ":memory:":
         for suffix in ("", "-wal", "-shm"):
             Path(path + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def only_writer(out):
+    """Let no other process write the same output meanwhile: two would share, and remove, one store.
+
+    The lock is the operating system's, on a file beside the output: it goes with its process, however that ends.
+
+    Raises
+    ------
+    Stop
+        If another process writes it.
+    """
+    lock = None if out is None or out == "-" else taken(out)
+    if lock is False:
+        raise Stop(BAD_INPUT, f"--out {out}: another process is writing it")
+    try:
+        yield
+    finally:
+        if lock is not None:
+            Path(lock.name).unlink(missing_ok=True)
+            lock.close()
+
+
+def taken(out):
+    """The open file of an output's lock; False where another process holds it, None where no such file can be made."""
+    while True:
+        try:
+            path = f"{os.path.realpath(out)}.lock"
+            lock = open(path, "w")  # noqa: SIM115 - held until the command ends
+        except (OSError, ValueError):  # `check_out` says what is wrong
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return False
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
+                return lock
+        lock.close()  # its last holder removed it in between
 
 
 def check_out(out, source):

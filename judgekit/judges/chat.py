@@ -235,7 +235,7 @@ class ChatClient:
         """The completion in a reply of status 200; a reply of another shape is a failure that may pass."""
         try:
             fields = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Passing("the reply is no JSON", billed=True) from None
         try:
             choice = fields["choices"][0]

@@ -9,7 +9,6 @@ differs from another one in its small parts alone names the folder beside its ow
 A defended judge has a second gate, against responses that were tampered with (`judgekit.tamper_gate`).
 """
 
-import hashlib
 import json
 import re
 import time
@@ -26,6 +25,7 @@ from judgekit.gate import gated, relevance_inputs, relevance_of
 from judgekit.judges.features import SurfaceModel, reply_of
 from judgekit.models.batching import token_batches
 from judgekit.models.encoder import TextEncoder, native_bf16
+from judgekit.models.seal import check_seal, digests_of
 from judgekit.tamper_gate import END, against_tampering, tamper_odds
 
 FORMAT = 3
@@ -33,12 +33,6 @@ DEFENDED = 4  # format of a judge with the gate against tampering
 OTHERS = "others.safetensors"
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
-
-
-def digests_of(folder, names):
-    """SHA-256 of those of some files that a folder has."""
-    files = [(name, Path(folder) / name) for name in names]
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
 
 
 def folder_fingerprint(digests, bf16):
@@ -89,7 +83,7 @@ class EncoderJudge:
     FileNotFoundError
         If the folder holds no judge, or a part of it is missing.
     ValueError
-        If it was written in another format.
+        If it was written in another format, or its weights are not those that were sealed (`judgekit.models.seal`).
     """
 
     decoding = "{}"
@@ -118,6 +112,7 @@ class EncoderJudge:
         needed = [OTHERS] if adapter is None else ["adapter/adapter_model.safetensors", OTHERS]
         if missing := [name for name in needed if not (folder / name).is_file()]:
             raise FileNotFoundError(f"{folder}: {missing[0]} is missing")
+        check_seal(folder, {name: digest for name, digest in digests.items() if name != "judge.json"})
         base = str(folder / "model") if trained == "model" else self.config["base"]
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)

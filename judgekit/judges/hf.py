@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 
 from judgekit.judges.local import LocalJudge, LocalSettings, load_local
-from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
-from judgekit.models.causal import CausalModel, load_model, out_of_memory
+from judgekit.models.batching import LEAST_SHARED, shared_start
+from judgekit.models.causal import CausalModel, fitting_batches, load_model, out_of_memory
 from judgekit.models.errors import Unavailable
 from judgekit.models.memory_estimate import memory_estimate
 
@@ -81,19 +81,17 @@ class HFJudge(LocalJudge):
             if refused := self.share([questions[n].ids for n in places]):
                 yield dict.fromkeys(places, refused)
                 continue
-            waiting = sorted(places, key=lambda n: -lengths[n])
-            while waiting:
-                batch = next(token_batches(waiting, lengths, self.batch_tokens))
-                done = self.attempt([questions[n] for n in batch])
-                if done is not None:
-                    waiting = waiting[len(batch) :]
-                    yield dict(zip(batch, done, strict=True))
-                elif len(batch) == 1:
-                    waiting = waiting[1:]
+
+            def work(batch, questions=questions):
+                return self.answered([questions[n] for n in batch])
+
+            longest_first = sorted(places, key=lambda n: -lengths[n])
+            for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
+                self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
+                if done is None:
                     short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
-                    yield {batch[0]: MemoryError(f"{short} of {self.device}")}
-                else:  # for good: what did not fit once does not fit the next time
-                    self.batch_tokens = max(1, len(batch) // 2) * max(lengths[n] for n in batch)
+                    done = [MemoryError(f"{short} of {self.device}")]
+                yield dict(zip(batch, done, strict=True))
 
     def share(self, prompts):
         """Let the engine read what prompts begin with alike; the failure, if not even that can be held."""
@@ -107,25 +105,16 @@ class HFJudge(LocalJudge):
             return MemoryError(f"the {len(start):,} tokens that all prompts begin with do not fit into the memory")
         return None
 
-    def attempt(self, questions):
-        """Completions of a batch; None where memory ran out."""
+    def answered(self, questions):
+        """Completions of a batch; an exception in place of one where the model gave no numbers."""
         started = time.perf_counter()
-        try:
-            if questions[0].weighed:
-                made = self.engine.logprobs([list(q.ids) for q in questions], self.plan, self.batch_tokens)
-                finish = self.weighed
-            else:
-                longest = self.max_new_tokens(questions[0].call)
-                made = self.engine.generate([list(q.ids) for q in questions], longest, self.settings.temperature)
-                finish = self.written
-        except RuntimeError as failure:
-            if not out_of_memory(failure):
-                raise
-            made = None
-        if made is None:  # here, after the handler: while it runs, the failure holds on to the batch's memory
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            return None
+        if questions[0].weighed:
+            made = self.engine.logprobs([list(q.ids) for q in questions], self.plan, self.batch_tokens)
+            finish = self.weighed
+        else:
+            longest = self.max_new_tokens(questions[0].call)
+            made = self.engine.generate([list(q.ids) for q in questions], longest, self.settings.temperature)
+            finish = self.written
         seconds = (time.perf_counter() - started) / len(questions)
         return [finish(question, result, seconds) for question, result in zip(questions, made, strict=True)]
 

@@ -218,19 +218,22 @@ class LayeredJudge:
         fresh = {key: prompt for key, prompt in fresh.items() if key not in self.known}
         if len(self.known) > KEPT:
             self.known = {key_of(p): self.known[key_of(p)] for p in prompts if key_of(p) in self.known}
-        try:
-            asked = [list(prompt.messages) for prompt in fresh.values()]
-            logits = self.reader.logits(asked, self.plan, self.settings.normed, max_new_tokens=self.written)
-            found = distribution(logits, self.weights, self.settings.over) if asked else []
-        except ValueError as wrong:  # logits that are no numbers: the model is damaged, or overflows
-            found = [wrong] * len(fresh)
+        found = self.probabilities([list(prompt.messages) for prompt in fresh.values()]) if fresh else []
         self.known |= dict(zip(fresh, found, strict=True))
         return set(fresh)
+
+    def probabilities(self, asked):
+        """Probabilities of the candidates for each conversation; where one fails, what it failed with."""
+        try:
+            logits = self.reader.logits(asked, self.plan, self.settings.normed, max_new_tokens=self.written)
+            return list(distribution(logits, self.weights, self.settings.over))
+        except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
+            return [wrong] if len(asked) == 1 else [self.probabilities([one])[0] for one in asked]
 
     def reply(self, prompts, made):
         """A reply from the probabilities that the layers gave; what was read now counts as a call of this reply."""
         found = [self.known[key_of(prompt)] for prompt in prompts]
-        if wrong := [each for each in found if isinstance(each, ValueError)]:
+        if wrong := [each for each in found if isinstance(each, Exception)]:
             return self.failed(wrong[0])
         said = [dict(zip(self.plan.names, map(float, each), strict=True)) for each in found]
         raw = json.dumps(said[0] if len(said) == 1 else dict(zip(SIDES, said, strict=True)))

@@ -231,7 +231,9 @@ class LocalJudge:
         return Reply(None, status="error", raw=said, prompt_version=self.strategy.version)
 
     def written(self, question, ids, seconds):
-        """A completion that was generated."""
+        """A completion that was generated; an exception where the model gave no numbers."""
+        if isinstance(ids, ValueError):
+            return ids
         return Completion(self.tokens.text(ids), len(question.ids), len(ids), seconds=seconds)
 
     def weighed(self, question, logprobs, seconds):

@@ -35,7 +35,7 @@ def unwrapped(text):
     """The choice inside a JSON object; a text that is none stays as it is."""
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or brackets without end
         return text
     said = fields.get("verdict") if isinstance(fields, dict) else None
     return said if isinstance(said, str) else text

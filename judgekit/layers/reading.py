@@ -6,8 +6,16 @@ import torch
 from judgekit.fingerprints import fingerprint_of
 from judgekit.layers.head import ScoreHead
 from judgekit.layers.scale import score_place, score_plan
-from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
-from judgekit.models.causal import CausalModel, load_model, parts, path_sums, positions
+from judgekit.models.batching import LEAST_SHARED, shared_start
+from judgekit.models.causal import (
+    CausalModel,
+    attempted,
+    fitting_batches,
+    load_model,
+    parts,
+    path_sums,
+    positions,
+)
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
@@ -45,6 +53,8 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     ------
     ValueError
         If a prompt is empty, a logit is not finite, or the model's output head cannot be applied to its layers.
+    MemoryError
+        If a single prompt does not fit into the memory.
 
     Notes
     -----
@@ -55,6 +65,8 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
 
     Models that cap or scale their logits (Gemma, Cohere, Granite) have every layer's capped or scaled alike; the
     published code leaves that out.
+
+    Where memory runs out, batches are halved.
     """
     head = ScoreHead(engine.model, normed, norm)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
@@ -64,9 +76,16 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
         raise ValueError(f"prompt {empty[0]} has no tokens")
     share(engine, [prompts[row] for row in lengths])
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
-        for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, batch_tokens):
+
+        def work(batch):
             sequences = [[*prompts[row], *plan.forced] for row in batch]
-            found[batch] = batch_logits(engine, head, sequences, plan, batch_tokens).cpu().numpy()
+            return batch_logits(engine, head, sequences, plan, batch_tokens).cpu().numpy()
+
+        longest_first = sorted(lengths, key=lambda row: -lengths[row])
+        for batch, logits, _ in fitting_batches(longest_first, lengths, batch_tokens, work):
+            if logits is None:
+                raise MemoryError(f"the {lengths[batch[0]]:,} tokens of prompt {batch[0]} do not fit into the memory")
+            found[batch] = logits
             if not np.isfinite(found[batch]).all():
                 row, layer = np.argwhere(~np.isfinite(found[batch]).all(-1))[0]
                 raise ValueError(f"logits of layer {layer} are not finite for prompt {batch[row]}")
@@ -78,7 +97,9 @@ def share(engine, prompts):
     """Let the engine read what all prompts begin with only once, where that is worth it."""
     start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
     start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
-    engine.share(start if len(start) >= LEAST_SHARED else ())
+    start = start if len(start) >= LEAST_SHARED else ()
+    if attempted(lambda tokens: [engine.share(tokens)], start) is None:
+        engine.share(())  # too long to be held beside the weights: each prompt is read from its first token
 
 
 @torch.inference_mode()
@@ -225,13 +246,29 @@ class LayerReader:
         return layer_logits(self.engine, prompts, plan, normed, norm, self.batch_tokens, progress)
 
     def write(self, prompts, max_new_tokens, progress=False):
-        """Greedy completions of prompts, in their order: lists of token ids."""
+        """Greedy completions of prompts, in their order: lists of token ids.
+
+        Raises
+        ------
+        ValueError
+            If the model's logits are no numbers.
+        MemoryError
+            If a single prompt does not fit into the memory.
+        """
         share(self.engine, prompts)
         lengths = {row: len(prompt) + max_new_tokens for row, prompt in enumerate(prompts)}
         written = {}
         with progress_bar(len(lengths), "writing", "prompt", shown=progress) as bar:
-            for batch in token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, self.batch_tokens):
-                made = self.engine.generate([prompts[row] for row in batch], max_new_tokens)
+
+            def work(batch):
+                return self.engine.generate([prompts[row] for row in batch], max_new_tokens)
+
+            longest_first = sorted(lengths, key=lambda row: -lengths[row])
+            for batch, made, _ in fitting_batches(longest_first, lengths, self.batch_tokens, work):
+                if made is None:
+                    raise MemoryError(f"{lengths[batch[0]]:,} tokens of prompt {batch[0]} and its reply do not fit")
+                if wrong := [each for each in made if isinstance(each, ValueError)]:
+                    raise wrong[0]
                 written |= dict(zip(batch, made, strict=True))
                 bar.update(len(batch))
         return [written[row] for row in range(len(prompts))]

@@ -8,11 +8,14 @@ told to the model, so a reply depends neither on the padding nor on what else is
 import copy
 
 import torch
-from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig
+from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer
 from transformers.utils import logging
 
+from judgekit.models.batching import token_batches
 from judgekit.models.encoder import quiet_peft
+
+NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
 
 
 def load_model(files, dtype, device):
@@ -99,8 +102,9 @@ class CausalModel:
 
         Returns
         -------
-        list of list of int
-            Without the token that ended it, where one did.
+        list of (list of int, or ValueError)
+            Without the token that ended it, where one did. A row whose logits were no numbers is the error that says
+            so: the largest of them is then whichever token comes first, and could pass for a verdict.
         """
         ids, mask, cache = self.rows(prompts)
         start = torch.tensor([self.start] * len(prompts), dtype=torch.long, device=ids.device)
@@ -109,8 +113,16 @@ class CausalModel:
             max_new_tokens=max_new_tokens, eos_token_id=self.eos or None, pad_token_id=self.pad, **sampling
         )
         full = torch.cat([start, ids], dim=1)
-        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, generation_config=chosen)
-        return [up_to(row, self.eos) for row in made[:, full.shape[1] :].tolist()]
+        watch = SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
+        made = self.model.generate(
+            full,
+            attention_mask=mask,
+            past_key_values=cache,
+            generation_config=chosen,
+            logits_processor=LogitsProcessorList([watch]),
+        )
+        rows = zip(made[:, full.shape[1] :].tolist(), watch.sound.tolist(), strict=True)
+        return [up_to(row, self.eos) if sound else ValueError(NO_NUMBERS) for row, sound in rows]
 
     def logprobs(self, prompts, plan, budget):
         """Log-probabilities of a plan's candidates after each prompt.
@@ -188,6 +200,27 @@ class CausalModel:
         return self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask), use_cache=False, **more)
 
 
+class SoundLogits(LogitsProcessor):
+    """Looks on while a batch is written: which rows had logits that are numbers, at every step.
+
+    Where none are, they are made equal, so that sampling goes on for the other rows.
+
+    Parameters
+    ----------
+    sound : torch.Tensor of bool, shape (n_rows,)
+        True everywhere, at first.
+    """
+
+    def __init__(self, sound):
+        self.sound = sound
+
+    def __call__(self, input_ids, scores):
+        """The scores, and nothing but numbers."""
+        sound = scores.amax(-1).isfinite()  # NaN and infinity come through; a token that is ruled out (-inf) does not
+        self.sound = sound & self.sound
+        return torch.where(sound[:, None], scores, 0.0)
+
+
 def positions(mask):
     """Position of every column, counted over what is not padding."""
     return (mask.cumsum(-1) - 1).clamp_min(0)
@@ -232,3 +265,63 @@ def out_of_memory(failure):
     """Whether a failure says that memory was short, on whatever device."""
     said = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
     return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in said or "DefaultCPUAllocator" in said
+
+
+def attempted(work, batch):
+    """What comes of a batch; None where memory ran out.
+
+    Parameters
+    ----------
+    work : callable
+        From a batch to its results.
+    batch : list
+    """
+    try:
+        return work(batch)
+    except RuntimeError as failure:
+        if not out_of_memory(failure):
+            raise
+    if torch.cuda.is_available():  # after the handler: while it runs, the failure holds on to the batch's memory
+        torch.cuda.empty_cache()
+    return None
+
+
+def fitting_batches(keys, lengths, budget, work):
+    """Batches under a budget of tokens, which is halved, for good, where memory runs out.
+
+    Parameters
+    ----------
+    keys : iterable
+        Longest first.
+    lengths : mapping from key to int
+        Tokens.
+    budget : int
+    work : callable
+        From a list of keys to their results, a list.
+
+    Yields
+    ------
+    batch : list of keys
+    results : list, or None
+        None for a single key that does not fit into the memory.
+    budget : int
+        What is left of it.
+
+    Examples
+    --------
+    >>> def work(batch):
+    ...     if len(batch) > 2:
+    ...         raise torch.OutOfMemoryError("out of memory")
+    ...     return batch
+    >>> [batch for batch, _, _ in fitting_batches("abcde", dict.fromkeys("abcde", 1), 4, work)]
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    waiting = list(keys)
+    while waiting:
+        batch = next(token_batches(waiting, lengths, budget))
+        done = attempted(work, batch)
+        if done is None and len(batch) > 1:
+            budget = max(1, len(batch) // 2) * max(lengths[key] for key in batch)
+            continue
+        waiting = waiting[len(batch) :]
+        yield batch, done, budget

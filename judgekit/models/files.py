@@ -1,11 +1,11 @@
 """Where a causal model's files are, and what they depend on: a folder, a hub name, or an adapter on either."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.models.errors import Unavailable
+from judgekit.models.seal import check_seal, digests_of
 
 ADAPTER = "adapter_config.json"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
@@ -47,9 +47,17 @@ class ModelFiles:
 
     @property
     def digest(self):
-        """What the files are: SHA-256 by name for folders, the commit for a hub name."""
+        """What the files are: SHA-256 by name for folders, the commit for a hub name.
+
+        Raises
+        ------
+        Unavailable
+            If a folder's weights are not those that were sealed (`judgekit.models.seal`).
+        """
         folders = {"base": None if self.revision else self.base, "adapter": self.adapter}
         found = {kind: folder_digest(folder) for kind, folder in folders.items() if folder}
+        for kind, digests in found.items():
+            check_seal(folders[kind], digests)
         return found | ({"hub": [self.base, self.revision]} if self.revision else {})
 
     @property
@@ -125,11 +133,7 @@ def on_hub(name):
 def folder_digest(folder):
     """SHA-256 of the files in a folder that matter, by name."""
     paths = sorted({path for pattern in MATTERS for path in Path(folder).glob(pattern) if path.is_file()})
-    digests = {}
-    for path in paths:
-        with path.open("rb") as file:
-            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    return digests_of(folder, [path.name for path in paths])
 
 
 def end_tokens(files, config, tokenizer):

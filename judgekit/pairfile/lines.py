@@ -10,6 +10,7 @@ from collections import Counter
 from judgekit.pairfile.places import Place, kind_of, names_of
 
 OPTIONAL = ("reference", "label")
+LONGEST_LINE = 2**26  # bytes, unpacked
 LONGEST_CELL = 2**31 - 1  # the csv module's own limit is 131,072 characters
 
 
@@ -112,7 +113,9 @@ def decoded_lines(path):
     offset = 0
     try:
         with opened(path) as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+                if len(line) > LONGEST_LINE:  # some kilobytes of gzip can hold gigabytes
+                    raise Place(path, number).error(f"is longer than {LONGEST_LINE >> 20} MiB: no row of texts")
                 yield number, decoded(line, offset, Place(path, number))
                 offset += len(line)
     except (gzip.BadGzipFile, EOFError, zlib.error) as bad:

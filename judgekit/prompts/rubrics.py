@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 
+from judgekit.plain_yaml import load_plain
 from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
 from judgekit.prompts.strategy import SHOWN, Call, PromptError, Strategy, turn_templates
 
@@ -95,7 +96,7 @@ def read_rubric(path, scores):
         Names the file and the field.
     """
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        values = load_plain(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as missing:
         raise PromptError(f"{path} cannot be read ({getattr(missing, 'strerror', None) or 'not UTF-8'})") from None
     except yaml.YAMLError as broken:

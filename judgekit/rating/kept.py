@@ -55,5 +55,5 @@ def whole_row(line):
     try:
         row = json.loads(line)
         return row if {"key", "classes", "expected"} <= set(row) else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None

@@ -1,5 +1,6 @@
 """The files that hold a run's numbers: one per notebook, each key with one owner."""
 
+import glob
 import json
 import os
 import re
@@ -126,10 +127,28 @@ def _read(path):
 
 @contextmanager
 def replaced(path):
-    """A temporary path beside ``path`` that takes its name when the block ends well."""
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
+    """A temporary path beside ``path`` that takes its name when the block ends well.
+
+    Its own name ends in ``.part``, so that what a killed process leaves is never read for a file of its kind; the next
+    writer of the same file removes it.
+    """
+    for left in path.parent.glob(f".*-{glob.escape(path.name)}.part"):
+        if not is_running(left.name[1:].partition("-")[0]):
+            left.unlink(missing_ok=True)
+    temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_running(pid):
+    """Whether a process with this number, as text, runs on this machine; what is no number counts as running."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OverflowError, PermissionError):
+        return True
+    return True

@@ -13,7 +13,9 @@ import shutil
 import time
 from pathlib import Path
 
+from judgekit.models.seal import break_seal, seal
 from judgekit.results import git_state, versions
+from judgekit.results.files import replaced
 from judgekit.training import causal_data
 from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
 from judgekit.training.causal_card import model_card
@@ -139,6 +141,7 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
         "versions": versions(),
         **git_state(),
     }
+    break_seal(folder)
     trainer.save_model(str(folder))
     if trainer.is_world_process_zero():
         finish(recipe, trainer, tokenizer, folder, report)
@@ -173,10 +176,20 @@ def own_checkpoints(folder, key):
 
 
 def last_checkpoint(checkpoints):
-    """The newest checkpoint, or None."""
+    """The newest checkpoint that was written to its end, or None; those that were not are thrown away.
+
+    The trainer writes a checkpoint file by file, its state last: a process that is killed in between leaves a folder
+    that training cannot go on from.
+    """
     from transformers.trainer_utils import get_last_checkpoint
 
-    return get_last_checkpoint(str(checkpoints))
+    while (found := get_last_checkpoint(str(checkpoints))) is not None:
+        try:
+            json.loads((Path(found) / "trainer_state.json").read_text(encoding="utf-8"))
+            return found
+        except (FileNotFoundError, ValueError):
+            shutil.rmtree(found)
+    return None
 
 
 # ---------------------------------------------------------------- the trainer
@@ -282,9 +295,10 @@ def finish(recipe, trainer, tokenizer, folder, report):
     if recipe.merge:
         merge(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder / MERGED)
     (folder / "README.md").write_text(model_card(report), encoding="utf-8")
-    written = folder / "training.json.part"
-    written.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    written.replace(folder / "training.json")
+    for sealed in (folder, folder / MERGED) if recipe.merge else (folder,):
+        seal(sealed, [path.name for path in sorted(sealed.glob("*.safetensors"))])
+    with replaced(folder / "training.json") as temporary:
+        temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(folder / "checkpoints")
     (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle: nothing here reads it, nobody should
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 
 from judgekit.fingerprints import fingerprint_of
-from judgekit.judges.encoder import digests_of
 from judgekit.judges.features import reply_of
+from judgekit.models.seal import check_seal, digests_of
 from judgekit.records import PreferencePair
 from judgekit.training.causal_base import load_trained, trained_recipe
 from judgekit.training.causal_judging import probabilities_of
@@ -44,10 +44,12 @@ class TrainedCausalJudge:
         if missing := [file for file in FILES if not (folder / file).is_file()]:
             raise FileNotFoundError(f"{folder}: no finished training here ({missing[0]} is missing)")
         self.name = name or f"causal/{folder.name}"
+        digests = digests_of(folder, FILES)
+        check_seal(folder, digests)
         self.recipe = recipe_of(trained_recipe(folder))
         model, self.tokenizer = load_trained(folder)
         self.model = model.to("cuda" if torch.cuda.is_available() else "cpu")
-        self.fingerprint = fingerprint_of("causal", 1, digests_of(folder, FILES))
+        self.fingerprint = fingerprint_of("causal", 1, digests)
 
     def judge(self, requests):
         """Probabilities of first, second and tie for each request, as it is shown."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from judgekit.pairfile import PairFileError, read_pairs
+from judgekit.plain_yaml import load_plain
 from judgekit.training.causal_recipe import RecipeError, recipe_of
 
 PLACES = {"train": dict, "validation": list, "folder": str}
@@ -37,10 +38,10 @@ def read_recipe(path):
         Names the file and the field.
     """
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        values = load_plain(Path(path).read_text(encoding="utf-8"))
     except OSError as missing:
         raise RecipeError(f"{path}: {missing.strerror}") from None
-    except yaml.YAMLError as broken:
+    except (yaml.YAMLError, UnicodeDecodeError) as broken:
         raise RecipeError(f"{path} is not YAML: {broken}") from None
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected 'name: value' lines")

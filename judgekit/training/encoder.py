@@ -13,7 +13,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from judgekit.gate import GATE_FEATURES, RELEVANCE_INPUTS
-from judgekit.judges.encoder import FORMAT, OTHERS
+from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
+from judgekit.models.seal import break_seal, seal
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import BESIDE, KINDS
 from judgekit.training.features import fit_features, rounded_parts
@@ -137,5 +138,7 @@ def save_encoder(recipe, reader, parts, folder):
         **rounded_parts(reader.quality),
     }
     Path(folder).mkdir(parents=True, exist_ok=True)
+    break_seal(folder)
     save_file({"vectors": reader.others}, Path(folder) / OTHERS)
     write_json(Path(folder) / "judge.json", json.loads(json.dumps(config)))
+    seal(folder, (*WEIGHTS, OTHERS))

@@ -5,17 +5,20 @@ import json
 from safetensors.torch import load_file, save_file
 
 from judgekit.models.encoder import PACKAGED_BASES
+from judgekit.results.files import replaced
 
 
 def write_json(path, value):
-    """Write a small JSON file, readable in a diff."""
-    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
+    with replaced(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 def store_half(path):
     """Rewrite a safetensors file in 16-bit floats."""
     tensors = {name: value.half().contiguous() for name, value in load_file(path).items()}
-    save_file(tensors, path, metadata={"format": "pt"})
+    with replaced(path) as temporary:
+        save_file(tensors, temporary, metadata={"format": "pt"})
 
 
 def forget_location(folder, base):

@@ -11,6 +11,8 @@ import numpy as np
 
 from judgekit.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
+from judgekit.judges.encoder import OTHERS, WEIGHTS
+from judgekit.models.seal import seal
 from judgekit.results import Number
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS
@@ -206,6 +208,7 @@ def run_level(level, material, folder, judge_folder, embedders=embedder_of, n_co
     if recipe.r and Path(judge_folder) != Path(folder):
         part = "adapter" if recipe.r > 0 else "model"
         shutil.copytree(Path(folder) / part, Path(judge_folder) / part, dirs_exist_ok=True)
+        seal(judge_folder, (*WEIGHTS, OTHERS))
     held_out = dict(material.validation)
     for name, kinds in CONSTRUCTED.items():
         held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)

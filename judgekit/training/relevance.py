@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from judgekit.gate import PARAPHRASE
 from judgekit.models.encoder import TextEncoder, quiet_peft
+from judgekit.models.seal import break_seal
 from judgekit.progress import progress_bar
 from judgekit.results import git_state
 from judgekit.training.bank import draw_questions
@@ -293,6 +294,7 @@ class RelevanceTrainer:
         with torch.no_grad():
             for name, parameter in self.trainable().items():
                 parameter.copy_(self.best["state"][name])
+        break_seal(self.folder)
         if self.recipe.r > 0:
             self.encoder.model.save_pretrained(self.folder / "adapter")
             store_half(self.folder / "adapter" / "adapter_model.safetensors")

@@ -1,0 +1,589 @@
+"""What goes wrong around the programs: each fault ends in a right result or one clear sentence, and loses nothing."""
+
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from test_workflow import project, write_notebook  # noqa: F401 - a fixture
+from tiny_causal import save_tiny
+
+from judgekit import paths
+from judgekit.cli import main
+from judgekit.judges import Request, load_judge
+from judgekit.judges.encoder import OTHERS, EncoderJudge
+from judgekit.judges.layered import LayeredJudge, Settings
+from judgekit.models.errors import Unavailable
+from judgekit.models.seal import SEAL, check_seal, digests_of, seal
+from judgekit.paths import PRETRAINED
+from judgekit.records import PreferencePair
+from judgekit.results import Number, load_results, save_results
+from judgekit.scoring import run_judge
+from judgekit.store import Reply, VerdictStore
+from judgekit.training.causal import last_checkpoint
+from judgekit.training.files import write_json
+from judgekit.workflow import WorkflowError, run_notebook
+from judgekit.workflow import main as workflow_main
+
+ROOT = paths.project_root()
+JUDGEKIT = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+ADAPTER = "adapter/adapter_model.safetensors"
+
+
+def pair_lines(n):
+    """Pairs whose longer response is the better one."""
+    rows = [
+        {
+            "id": k,
+            "question": f"Question {k}?",
+            "response_a": "yes " * (1 + k % 7),
+            "response_b": f"no {k}",
+            "label": "A",
+        }
+        for k in range(n)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def asked(n=3):
+    """Requests of different lengths."""
+    return [Request(f"What is {k}?", f"It is {k}. " * (k + 1), "Nobody knows.", item_id=str(k)) for k in range(n)]
+
+
+def judge_command(folder, *more):
+    """``judgekit judge`` on the pairs of a folder, in a process of its own."""
+    return [*JUDGEKIT, "judge", folder / "pairs.jsonl", "--out", folder / "out.jsonl", *more]
+
+
+def run(command, **options):
+    """A process to its end; what it said."""
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=600, env=ENVIRONMENT, **options
+    )
+
+
+def one_sentence(done):
+    """The error of a process, which is one line and no traceback."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and "Traceback" not in done.stderr, done.stderr
+    return lines[0]
+
+
+# ---------------------------------------------------------------- disks
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 192 kB; without the right to mount one, the test is skipped aloud."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("no right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def limited(size):
+    """What a child process does before it starts: no file of more than ``size`` bytes."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def fill(folder):
+    """Leave no room on a disk."""
+    with open(folder / "ballast", "wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(b"x" * 4096)
+        except OSError:
+            return
+
+
+def test_a_full_disk_costs_no_verdict(small_disk):
+    """The store meets the end of the disk; with room again the same command finishes, as if nothing had been."""
+    (small_disk / "pairs.jsonl").write_text(pair_lines(400))
+    done = run(judge_command(small_disk, "--judge", "baseline/longer"))
+    assert done.returncode == 1 and "full" in one_sentence(done)
+    assert not (small_disk / "out.jsonl").exists()
+    subprocess.run(["mount", "-o", "remount,size=16m", small_disk], check=True)
+    done = run(judge_command(small_disk, "--judge", "baseline/longer"))
+    assert done.returncode == 0, done.stderr
+    verdicts = [json.loads(line) for line in (small_disk / "out.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in verdicts] == list(range(400)) and {row["status"] for row in verdicts} == {"ok"}
+    assert sorted(os.listdir(small_disk)) == ["out.jsonl", "pairs.jsonl"]
+
+
+def test_a_disk_that_is_full_from_the_start_is_one_sentence(small_disk):
+    (small_disk / "pairs.jsonl").write_text(pair_lines(2))
+    fill(small_disk)
+    done = run(judge_command(small_disk, "--judge", "baseline/longer"))
+    assert done.returncode in (1, 2) and "full" in one_sentence(done) and "not a verdict store" not in done.stderr
+
+
+def test_a_limit_on_files_costs_no_verdict(tmp_path):
+    """The same where no disk can be mounted: the output is larger than a file may be."""
+    (tmp_path / "pairs.jsonl").write_text(pair_lines(400))
+    command = judge_command(tmp_path, "--judge", "baseline/longer")
+    done = run(command, preexec_fn=limited(100_000))
+    assert done.returncode == 1
+    one_sentence(done)
+    assert not (tmp_path / "out.jsonl").exists()
+    assert run(command).returncode == 0
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 400
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+
+
+def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: small_disk)
+    path = save_results("sample", "10_x", {"a.b": Number(0.5)})
+    before = path.read_bytes()
+    fill(small_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_results("sample", "10_x", {f"a.b{k}": Number(0.25) for k in range(900)})
+    assert path.read_bytes() == before and os.listdir(path.parent) == ["10_x.json"]
+    assert set(load_results("sample")) == {"a.b"}
+
+
+def test_a_notebook_on_a_full_disk_is_one_sentence(project, small_disk, capsys):  # noqa: F811
+    (project / "outputs").symlink_to(small_disk)
+    write_notebook(project / "notebooks", "10_count", 'run = "sample"', "print('x' * 500_000)")
+    assert workflow_main(["run", "10_count", "sample"]) == 1
+    err = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(err) == 1 and "No space left" in err[0]
+    assert not (project / "outputs" / "sample" / "executed" / "10_count.ipynb").exists()
+
+
+def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, capsys):  # noqa: F811
+    (project / "outputs").symlink_to(small_disk)
+    (small_disk / "pairs.jsonl").write_text(pair_lines(2))
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    done = run(judge_command(small_disk, "--judge", "baseline/longer"))
+    assert done.returncode == 2 and "may not be written" in one_sentence(done)
+    assert workflow_main(["run", "10_count", "sample"]) == 1
+    assert "Read-only file system" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- two at once
+
+
+def test_two_processes_do_not_write_one_output(tmp_path, capsys):
+    (tmp_path / "pairs.jsonl").write_text(pair_lines(2))
+    command = [
+        "judge",
+        str(tmp_path / "pairs.jsonl"),
+        "--out",
+        str(tmp_path / "out.jsonl"),
+        "--judge",
+        "baseline/longer",
+    ]
+    with open(tmp_path / "out.jsonl.lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert main(command) == 2
+        assert "another process is writing it" in capsys.readouterr().err and not (tmp_path / "out.jsonl").exists()
+    assert main(command) == 0  # a lock that a killed process left behind is none
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+
+
+def test_of_two_judges_started_at_once_each_verdict_is_from_one(tmp_path):
+    (tmp_path / "pairs.jsonl").write_text(pair_lines(1000))
+    judges = ("baseline/longer", "baseline/shorter")
+    commands = [list(map(str, judge_command(tmp_path, "--judge", judge, "--quiet"))) for judge in judges]
+    both = [subprocess.Popen(each, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) for each in commands]
+    said = [process.communicate(timeout=600)[1] for process in both]
+    codes = [process.returncode for process in both]
+    assert sorted(codes) in ([0, 0], [0, 2]), said
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == list(range(1000)) and len({row["judge"] for row in rows}) == 1
+    if 2 in codes:
+        assert "another process is writing it" in said[codes.index(2)]
+        assert rows[0]["judge"] == judges[codes.index(0)]
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+
+
+def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
+    folder = project / "outputs" / "sample" / "executed"
+    folder.mkdir(parents=True)
+    with open(folder / ".10_count.lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(WorkflowError, match="10_count of run sample is being executed by another process"):
+            run_notebook("10_count", "sample")
+
+
+# ---------------------------------------------------------------- what a killed process leaves
+
+
+def dead_process():
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_half_a_results_file_is_no_results_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    folder = paths.run_folder("sample", "results")
+    ours = folder / f".{dead_process()}-10_x.json.part"
+    ours.write_text('{"schema": 1, "numb')
+    foreign = folder / f".{os.getppid()}-10_x.json.part"
+    foreign.write_text('{"schema": 1, "numb')
+    save_results("sample", "10_x", {"a.b": Number(0.5)})
+    assert set(load_results("sample")) == {"a.b"}
+    assert not ours.exists()
+    assert foreign.exists()  # its process lives: it is about to finish
+
+
+@pytest.mark.parametrize("kill_at", range(3))
+def test_a_killed_writer_leaves_the_file_before_or_the_file_after(tmp_path, kill_at):
+    """SIGKILL in the midst of writing over and over."""
+    path = tmp_path / "hits.json"
+    script = (
+        "import sys, pathlib\nfrom judgekit.training.files import write_json\n"
+        "path, n = pathlib.Path(sys.argv[1]), 0\n"
+        "while True:\n    n += 1\n    write_json(path, {'n': n, 'rows': [n] * 50_000})\n    print(n, flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, env=ENVIRONMENT)
+    process.stdout.readline()
+    time.sleep(0.013 * (1 + kill_at))
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    found = json.loads(path.read_text())
+    assert found["n"] >= 1 and found["rows"] == [found["n"]] * 50_000
+    write_json(path, {})
+    assert os.listdir(tmp_path) == ["hits.json"]
+
+
+def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
+    for step in (10, 20, 30):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    (tmp_path / "checkpoint-10" / "trainer_state.json").write_text("{}")
+    (tmp_path / "checkpoint-20" / "trainer_state.json").write_text('{"epoch":')
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
+    assert os.listdir(tmp_path) == ["checkpoint-10"]
+    shutil.rmtree(tmp_path / "checkpoint-10")
+    assert last_checkpoint(tmp_path) is None
+
+
+INTERRUPTED = {
+    "judge": ["judge", "{pairs}", "--out", "{out}", "--judge", "baseline/features"],
+    "attack": ["attack", "{pairs}", "--out", "{out}", "--judge", "baseline/features", "--queries", "0"],
+}
+
+
+@pytest.mark.parametrize(("name", "n"), [("judge", 2000), ("attack", 40)])
+def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs.write_text(pair_lines(n))
+    command = [*JUDGEKIT, *(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name])]
+    command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    store = tmp_path / "out.jsonl.store.sqlite"
+    while process.poll() is None and not (store.exists() and kept(store)):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=600)[1]
+    assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
+    before = kept(store)
+    assert before and not out.exists() and not list(tmp_path.glob("*.lock"))
+    assert main([*(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name]), "--quiet"]) == 0
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+
+
+def kept(store):
+    """Verdicts in a store that another process writes; 0 where it has not got that far."""
+    try:
+        with closing(sqlite3.connect(store, timeout=5)) as connection:
+            return connection.execute("SELECT count(*) FROM replies").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+# ---------------------------------------------------------------- clocks and schemas
+
+
+def test_a_clock_that_jumps_changes_no_verdict(tmp_path, monkeypatch):
+    """Durations are monotonic; when a row was written is information, and nothing reads it."""
+    jumps = iter(range(10**9, 0, -(10**6)))
+    monkeypatch.setattr("time.time", lambda: float(next(jumps)))
+    pairs = [PreferencePair(str(k), "authored", f"Question {k}?", "yes " * (k + 1), "no") for k in range(20)]
+    with VerdictStore(tmp_path / "verdicts.sqlite") as store:
+        first = run_judge(load_judge("baseline/features"), pairs, store, progress=False)
+        store.connection.execute("UPDATE replies SET written = '2970-01-01T00:00:00.000Z'")
+        again = run_judge(load_judge("baseline/features"), pairs, store, progress=False)
+    assert first == again and all(verdict.seconds is None or verdict.seconds >= 0 for verdict in first)
+
+
+def test_a_store_from_before_the_first_schema_is_refused(tmp_path):
+    path = tmp_path / "verdicts.sqlite"
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("CREATE TABLE replies (judge TEXT, input TEXT, reply TEXT)")
+        raw.execute("INSERT INTO replies VALUES ('j', 'i', '{}')")
+    with pytest.raises(ValueError, match=r"a store from before schema 1 \(judge, input, reply\)"):
+        VerdictStore(path)
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("SELECT count(*) FROM replies").fetchone() == (1,)
+
+
+def test_a_store_whose_making_was_cut_off_is_finished(tmp_path):
+    """Killed between the table and the number of its schema."""
+    path = tmp_path / "verdicts.sqlite"
+    with VerdictStore(path) as store:
+        store.put("j", "{}", {"i": Reply("first")})
+        store.connection.execute("PRAGMA user_version=0")
+    with VerdictStore(path) as store:
+        assert store.count() == 1
+
+
+# ---------------------------------------------------------------- no numbers
+
+
+def verdicts_of(judge, requests):
+    """What a judge's replies to requests become."""
+    pairs = [PreferencePair(r.item_id, "authored", r.question, r.first, r.second) for r in requests]
+    with VerdictStore(":memory:") as store:
+        return run_judge(judge, pairs, store, ("ab",), progress=False)
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "model")
+
+
+CAUSAL = {
+    "hf, written": ("hf/{}#letter", {"max_new_tokens": 8}),
+    "hf, sampled": ("hf/{}#letter", {"max_new_tokens": 8, "temperature": 1.0}),
+    "hf, weighed": ("hf/{}#letter", {"mode": "one_pass"}),
+    "layers, ratings": ("layers/{}", {}),
+    "layers, written": ("layers/{}#reasoning", {"max_new_tokens": 8}),
+    "layers, verdicts": ("layers/{}#verdict", {}),
+}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")], ids=["NaN", "infinite"])
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_causal_judge_without_numbers_gives_no_verdict(model_folder, name, value):
+    label, settings = CAUSAL[name]
+    judge = load_judge(label.format(model_folder), settings=settings)
+    engine = engine_of(judge)
+    with torch.no_grad():
+        engine.model.lm_head.weight.fill_(value)
+    for verdict in verdicts_of(judge, asked()):
+        assert (verdict.status, verdict.verdict, verdict.p_a) == ("error", None, None)
+        assert "numbers" in verdict.raw or "finite" in verdict.raw
+
+
+def engine_of(judge):
+    """The network of an ``hf/`` or ``layers/`` judge, loaded."""
+    if hasattr(judge, "reader"):
+        return judge.reader.engine
+    judge.load()
+    return judge.engine
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_one_pair_without_numbers_costs_no_other(model_folder, name):
+    """A token that only one of the pairs holds has no finite embedding."""
+    label, settings = CAUSAL[name]
+    judge = load_judge(label.format(model_folder), settings=settings)
+    requests = asked(3)
+    requests[1] = Request("What is 1?", "\u20ac", "Nobody knows.", item_id="1")
+    calm = {verdict.item_id: verdict for verdict in verdicts_of(judge, asked(3))}
+    engine = engine_of(judge)
+    tokens = judge.reader.tokens if hasattr(judge, "reader") else judge.tokens
+    rare = tokens.plain_ids("\u20ac")[-1]
+    with torch.no_grad():
+        engine.model.get_input_embeddings().weight[rare] = float("nan")
+    if hasattr(judge, "known"):
+        judge.known.clear()
+    found = {verdict.item_id: verdict for verdict in verdicts_of(judge, requests)}
+    assert (found["1"].status, found["1"].verdict) == ("error", None)
+    for item in ("0", "2"):
+        assert (found[item].status, found[item].verdict) == (calm[item].status, calm[item].verdict)
+        assert found[item].status != "error"
+
+
+@pytest.fixture
+def minilm(tmp_path):
+    """A copy of the shipped judge that may be damaged."""
+    return shutil.copytree(PRETRAINED / "minilm", tmp_path / "minilm")
+
+
+@pytest.mark.parametrize("part", ["network", "embeddings of other questions", "preference"])
+def test_an_encoder_without_numbers_gives_no_verdict(minilm, part):
+    judge = EncoderJudge(minilm, bf16=False)
+    if part == "network":
+        with torch.no_grad():
+            next(judge.encoder.model.parameters()).fill_(float("nan"))
+    elif part == "preference":
+        judge.surface.parts["weight"][0] = float("nan")
+    else:
+        judge.others[:] = float("nan")
+    for verdict in verdicts_of(judge, asked(2)):
+        assert (verdict.status, verdict.verdict) == ("error", None) and "no numbers" in verdict.raw
+
+
+def test_a_probe_without_numbers_gives_no_verdict():
+    judge = load_judge("probe/pairs")
+    with torch.no_grad():
+        next(judge.reader.model.parameters()).fill_(float("nan"))
+    for verdict in verdicts_of(judge, asked(2)):
+        assert (verdict.status, verdict.verdict) == ("error", None) and "not finite" in verdict.raw
+
+
+# ---------------------------------------------------------------- damaged weights
+
+
+def flip(path, place=None):
+    """Turn one bit of a file round: in its middle, where tensors are."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if place is None else place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", [ADAPTER, OTHERS, "adapter/adapter_config.json"])
+def test_a_flipped_bit_is_found(minilm, name, capsys, tmp_path):
+    flip(minilm / name)
+    with pytest.raises(Unavailable, match=f"{name}: not the file that sha256.json was written for"):
+        EncoderJudge(minilm)
+    (tmp_path / "pairs.jsonl").write_text(pair_lines(1))
+    command = [
+        "judge",
+        str(tmp_path / "pairs.jsonl"),
+        "--judge",
+        f"encoder/{minilm}",
+        "--out",
+        str(tmp_path / "o.jsonl"),
+    ]
+    assert main(command) == 2
+    assert "damaged or replaced" in capsys.readouterr().err
+
+
+def test_a_judge_that_shares_weights_checks_them_too(minilm):
+    shutil.copytree(PRETRAINED / "minilm_defended", minilm.parent / "minilm_defended")
+    EncoderJudge(minilm.parent / "minilm_defended")
+    flip(minilm / ADAPTER)
+    with pytest.raises(Unavailable, match="damaged or replaced"):
+        EncoderJudge(minilm.parent / "minilm_defended")
+
+
+def test_a_judge_from_before_the_seal_is_the_same_judge(minilm):
+    (minilm / SEAL).unlink()
+    assert EncoderJudge(minilm).fingerprint == load_judge("encoder/minilm").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "not JSON"),
+        ("[]", "each with a SHA-256"),
+        ('{"a": 1}', "each with a SHA-256"),
+        (json.dumps({"../judge.json": "0" * 64}), "is missing"),
+        (json.dumps({"gone.safetensors": "0" * 64}), "is missing"),
+    ],
+)
+def test_a_damaged_seal_is_named(tmp_path, content, words):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "judge.json").write_text("{}")
+    (tmp_path / "folder" / SEAL).write_text(content)
+    with pytest.raises(Unavailable, match=words):
+        check_seal(tmp_path / "folder")
+
+
+def test_a_seal_holds_what_was_sealed(tmp_path):
+    save_file({"a": np.zeros(3)}, tmp_path / "a.safetensors")
+    seal(tmp_path, ["a.safetensors", "absent"])
+    check_seal(tmp_path)
+    assert json.loads((tmp_path / SEAL).read_text()) == digests_of(tmp_path, ["a.safetensors"])
+    save_file({"a": np.ones(3)}, tmp_path / "a.safetensors")
+    with pytest.raises(Unavailable, match=r"a\.safetensors: not the file"):
+        check_seal(tmp_path)
+
+
+def test_what_ships_is_sealed():
+    """Every file of tensors is named by a seal, or by the probe beside it."""
+    files = sorted(PRETRAINED.rglob("*.safetensors"))
+    for path in files:
+        folder = next((parent for parent in path.parents if (parent / SEAL).is_file()), None)
+        if folder is not None:
+            check_seal(folder)
+            assert path.relative_to(folder).as_posix() in json.loads((folder / SEAL).read_text())
+        else:
+            assert len(json.loads((path.parent / "probe.json").read_text())["sha256"]) == 64
+    assert any(path.name == "adapter_model.safetensors" for path in files)
+
+
+def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
+    """As training leaves one: sealed beside its base."""
+    folder = save_tiny(tmp_path / "model")
+    seal(folder, ["model.safetensors"])
+    judge = load_judge(f"hf/{folder}")
+    assert judge.fingerprint
+    flip(folder / "model.safetensors")
+    assert load_file(folder / "model.safetensors")  # safetensors itself sees nothing
+    for provider in ("hf", "layers"):
+        with pytest.raises(Unavailable, match=r"model\.safetensors: not the file that sha256\.json was written for"):
+            load_judge(f"{provider}/{folder}")
+
+
+# ---------------------------------------------------------------- memory
+
+
+def short_of_memory(monkeypatch, engine, too_much):
+    """A network whose memory ends above a size; the sizes it was asked for."""
+    seen, forward = [], engine.model.forward
+
+    def limited_forward(input_ids=None, **more):
+        rows, columns = input_ids.shape
+        seen.append((rows, columns))
+        if too_much(rows, columns):
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return forward(input_ids=input_ids, **more)
+
+    monkeypatch.setattr(engine.model, "forward", limited_forward)
+    return seen
+
+
+LAYERED = {"ratings": {}, "written": {"mode": "reasoning", "max_new_tokens": 8}, "verdicts": {"mode": "verdict"}}
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypatch, name):
+    plain = LayeredJudge(str(model_folder), Settings(**LAYERED[name]))
+    short = LayeredJudge(str(model_folder), Settings(**LAYERED[name]))
+    seen = short_of_memory(monkeypatch, short.reader.engine, lambda rows, columns: rows > 2)
+    for one, other in zip(plain.judge(asked(6)), short.judge(asked(6)), strict=True):
+        assert (one.verdict, one.status) == (other.verdict, other.status)
+        assert one.p_first == pytest.approx(other.p_first, abs=1e-5)
+    assert max(rows for rows, _ in seen) > 2 and min(rows for rows, _ in seen) <= 2
+
+
+def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
+    judge = LayeredJudge(str(model_folder), Settings(mode="verdict"))
+    requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
+    longest = max(judge.reader.tokens.size(list(judge.prompt(r, "pair").messages)) for r in requests[:2])
+    short_of_memory(monkeypatch, judge.reader.engine, lambda rows, columns: columns > longest)
+    replies = judge.judge(requests)
+    assert [reply.status for reply in replies] == ["ok", "ok", "error"]
+    assert "do not fit into the memory" in replies[2].raw
+
+
+def test_other_failures_are_not_taken_for_memory(model_folder, monkeypatch):
+    judge = LayeredJudge(str(model_folder), Settings(mode="verdict"))
+
+    def broken(**_):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(judge.reader.engine.model, "forward", broken)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        judge.judge(asked(2))

@@ -1,0 +1,355 @@
+"""What SECURITY.md promises: hostile texts set off nothing, files execute nothing, no secret is in the repository."""
+
+import ast
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+
+import hostile
+import pandas as pd
+import pytest
+import yaml
+from test_environment import lock_lines, pinned
+from test_floors import dangers
+from test_workflow import give, project  # noqa: F401 - a fixture
+from tiny_causal import CHATML, save_tiny
+
+from judgekit import latex, paths
+from judgekit.cli import main
+from judgekit.escaping import escape_markdown
+from judgekit.judges import Request, load_judge
+from judgekit.judges.structured import unwrapped
+from judgekit.models.errors import Unavailable
+from judgekit.plain_yaml import LONGEST, load_plain
+from judgekit.rating.kept import whole_row
+from judgekit.results import save_data
+from judgekit.store import Reply, VerdictStore
+from judgekit.workflow import WorkflowError, read_parameters
+
+ROOT = paths.project_root()
+COMMANDS = hostile.COMMANDS
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_set_off():
+    """No text of a test may have been executed."""
+    assert not os.path.exists(hostile.OWNED)
+    yield
+    assert not os.path.exists(hostile.OWNED)
+
+
+def tracked(pattern="*"):
+    """Files under version control."""
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", pattern], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("not a checkout: there is no list of tracked files")
+    return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+# ---------------------------------------------------------------- the threat list
+
+
+def threats(text):
+    """Rows of the table of SECURITY.md: threat to the tests named beside it."""
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
+    found = {row[1].strip(): re.findall(r"`(test_[a-z_]+)\.py::(test_[a-z0-9_]+)`", row[-2]) for row in rows[1:]}
+    return {threat: tests for threat, tests in found.items() if set(threat) - set("- ")}
+
+
+def test_every_threat_names_tests_that_exist():
+    found = threats((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(found) >= 10 and all(found.values()), [threat for threat, tests in found.items() if not tests]
+    for module, name in {pair for tests in found.values() for pair in tests}:
+        tree = ast.parse((ROOT / "tests" / f"{module}.py").read_text(encoding="utf-8"))
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{module}.py::{name}"
+
+
+def test_a_threat_without_a_test_is_seen():
+    table = "| threat | what is done | tests |\n|---|---|---|\n| a | b | `test_x.py::test_y` |\n| c | d | none |\n"
+    assert threats(table) == {"a": [("test_x", "test_y")], "c": []}
+
+
+# ---------------------------------------------------------------- secrets in the repository
+
+SECRETS = {
+    "AWS key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "OpenAI key": r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*",
+    "Anthropic key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
+    "Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}",
+    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{50,})",
+    "Google key": r"\bAIza[0-9A-Za-z_-]{35}",
+    "Slack token": r"\bxox[abprs]-[0-9A-Za-z-]{10,}",
+    "private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
+    "assigned key": r"(?i)(?:api_?key|auth_?token|secret_?key|password)[\"']?\s*[:=]\s*[\"'][^\"'\s{}$<>]{12,}[\"']",
+    "home folder": r"/(?:home|Users)/(?!user\b|you\b|me\b)[a-z][a-z0-9_-]+/",
+}
+# Each looks like one and is none: part of a test of this very thing.
+HARMLESS = ("sk-0123456789",)
+
+
+def secrets_in(text):
+    """Names of the patterns that a text holds, with what was found."""
+    for word in HARMLESS:
+        text = text.replace(word, "")
+    return [(name, found.group()) for name, pattern in SECRETS.items() for found in re.finditer(pattern, text)]
+
+
+def readable(path):
+    """A file's text: unpacked where it is gzip; bytes that are no text do no harm."""
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return content.decode("utf-8", "replace")
+
+
+def test_no_secret_is_tracked():
+    found = {
+        str(path.relative_to(ROOT)): secrets
+        for path in tracked()
+        if path.suffix not in (".safetensors", ".png", ".pdf") and (secrets := secrets_in(readable(path)))
+    }
+    assert found == {}
+
+
+# Written in two pieces, or this file would hold them itself.
+PLANTED = {
+    "AWS key": "AKIA" + "ABCDEFGHIJKLMNOP",
+    "OpenAI key": "sk-" + "a1B2c3D4e5F6g7H8i9J0k1",
+    "Anthropic key": "sk-ant-" + "api03-abcdefghijklmnopqrst",
+    "Hugging Face token": "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "GitHub token": "ghp_" + "a" * 36,
+    "Google key": "AIza" + "b" * 35,
+    "Slack token": "xoxb-" + "123456789012-abc",
+    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----",
+    "assigned key": "api_key" + ' = "correct-horse-battery"',
+    "home folder": "/home" + "/alice/project",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_planted_secrets_are_seen(name):
+    assert name in {found for found, _ in secrets_in(f"x = 1\n{PLANTED[name]}\n")}
+
+
+def test_ordinary_texts_are_no_secrets():
+    said = "api_key = os.environ['OPENAI_API_KEY']; sk-learn; password: ${PASSWORD}; hf_judge; /home/user/data; ghp_x"
+    assert secrets_in(said) == []
+
+
+# ---------------------------------------------------------------- code that would execute or trust a file
+
+
+def code_of(path):
+    """The Python of a module, or of a notebook's cells."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
+
+
+OTHER_CODE = [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "tests" / "bench").glob("*.py"))]
+OTHER_CODE += [ROOT / "tests" / "torture.py"]
+
+
+@pytest.mark.parametrize("path", OTHER_CODE, ids=lambda path: path.name)
+def test_notebooks_and_benches_execute_no_file_either(path):
+    assert dangers(code_of(path)) == []
+
+
+def test_there_are_notebooks_and_benches():
+    assert {path.suffix for path in OTHER_CODE} == {".ipynb", ".py"} and len(OTHER_CODE) > 20
+
+
+# ---------------------------------------------------------------- dependencies
+
+
+def test_every_dependency_is_pinned_and_what_is_installed_fits_together():
+    assert all(re.match(r"[A-Za-z0-9_.-]+==[^ ;*]+( ;.*)?$", line) for line in lock_lines())
+    for name in ("torch", "transformers", "safetensors", "pyyaml"):
+        assert version(name).partition("+")[0] in pinned()[name], f"{name} is not the version that is pinned"
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    if "No module named pip" in done.stderr:
+        pytest.skip("there is no pip to ask")
+    assert done.returncode == 0, done.stdout
+
+
+# ---------------------------------------------------------------- hostile texts at every door
+
+
+@pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
+def test_a_text_is_judged_and_not_obeyed(tmp_path, text):
+    """Through the command line, the store and the file it writes: as question, response, reference and id."""
+    row = {"id": text, "question": text, "response_a": text, "response_b": "two", "reference": text, "label": "A"}
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert main(["judge", str(pairs), "--judge", "baseline/features", "--out", str(out), "--quiet"]) == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["id"] == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "pairs.jsonl"]
+
+
+@pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
+def test_the_store_keeps_any_text_as_a_text(text):
+    with VerdictStore(":memory:") as store:
+        store.put(text, text, {text: Reply("first", raw=text)})
+        assert store.get(text, text, [text])[text].raw == text
+        assert store.count() == store.count(text) == 1
+
+
+@pytest.mark.parametrize("text", [*COMMANDS.values(), *hostile.LATEX.values()], ids=[*COMMANDS, *hostile.LATEX])
+def test_markdown_and_html_show_any_text(text):
+    shown = escape_markdown(text)
+    assert "<" not in shown and ">" not in shown and not re.search(r"(?<!\\)[|`\[\]]", shown)
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
+
+
+@pytest.mark.skipif(not shutil.which("lualatex"), reason="LaTeX is not installed: nothing was compiled")
+def test_commands_are_printed_by_latex(tmp_path):
+    """The list for LaTeX itself is compiled in test_latex.py."""
+    shutil.copy(ROOT / "report" / "results.sty", tmp_path)
+    body = "\n\n".join(latex.typeset(text) + latex.escape(text) for text in COMMANDS.values())
+    (tmp_path / "x.tex").write_text(
+        rf"\documentclass{{article}}\usepackage{{results}}\begin{{document}}{body}\end{{document}}", encoding="utf-8"
+    )
+    command = ["lualatex", "--no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:].decode(errors="replace")
+
+
+@pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
+def test_a_parameter_is_a_value_in_the_notebook(text):
+    from papermill.translators import PythonTranslator
+
+    tree = ast.parse(PythonTranslator.codify({"given": text, "several": [text, {"x": text}]}))
+    values = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    assert values == [text, [text, {"x": text}]] and len(tree.body) == 2
+
+
+def formulas(text):
+    """Cells of a CSV that a spreadsheet would compute."""
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    return [cell for cell in cells if re.match(r"[=@\t\r]|[+-](?![\d.])", cell)]
+
+
+def test_no_tracked_table_holds_a_formula():
+    """Tables are keys for programs, written as they are (SECURITY.md); a formula among them must be noticed here."""
+    tables = [path for path in tracked("*.csv*") if path.suffix in (".csv", ".gz")]
+    assert tables and {str(path): formulas(readable(path)) for path in tables if formulas(readable(path))} == {}
+
+
+@pytest.mark.parametrize("name", ["formula", "formula, hidden"])
+def test_formulas_are_seen(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    path = save_data("sample", "keys", pd.DataFrame({"item_id": [COMMANDS[name], "-1.5", "a=b"]}))
+    assert formulas(readable(path)) == [COMMANDS[name]]
+
+
+# ---------------------------------------------------------------- names that are paths
+
+
+@pytest.mark.parametrize("name", ["../x", "x/../../y", "/etc", "a\0b", "", "..", "x;y", "$(x)"])
+def test_a_run_stays_in_its_folder(name):
+    with pytest.raises(ValueError, match="use lower-case letters"):
+        paths.run_folder(name)
+
+
+@pytest.mark.parametrize("judge", ["encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc", "layers/a\0b"])
+def test_a_judge_that_is_no_judge_is_one_sentence(tmp_path, capsys, judge):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"question": "q", "response_a": "a", "response_b": "b"}\n')
+    assert main(["judge", str(pairs), "--judge", judge, "--out", str(tmp_path / "out.jsonl")]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "Traceback" not in err and not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("out", ["/nowhere/../nowhere/x", "a\0b", "x" * 300, "."])
+def test_an_output_that_cannot_be_is_one_sentence(tmp_path, capsys, out):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"question": "q", "response_a": "a", "response_b": "b"}\n')
+    assert main(["judge", str(pairs), "--judge", "baseline/longer", "--out", out]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# ---------------------------------------------------------------- bombs
+
+DEEP = 100_000
+
+
+def test_a_yaml_bomb_is_refused():
+    assert len(yaml.safe_load(BOMB)["i"]) == 9  # what the plain loader would hand on: 9**9 words when written out
+    with pytest.raises(yaml.YAMLError, match="more than 100,000 values"):
+        load_plain(BOMB)
+    with pytest.raises(yaml.YAMLError, match="line 1: holds an alias of itself"):
+        load_plain("a: &a [1, *a]")
+    assert load_plain("a: &a [1, 2]\nb: *a") == {"a": [1, 2], "b": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * DEEP, "x" * (LONGEST + 1), "when: 2020-99-99", COMMANDS["yaml"], "a: [", "a: !!python/name:os.system x"],
+)
+def test_other_yaml_is_refused_by_an_error_of_its_own(text):
+    with pytest.raises(yaml.YAMLError):
+        load_plain(text)
+
+
+@pytest.mark.parametrize(
+    "text", [f"run: sample\n{BOMB}", "[" * DEEP, "run: sample\nn: \x00\n"], ids=["bomb", "deep", "NUL"]
+)
+def test_a_hostile_parameter_file_is_named(project, text):  # noqa: F811
+    give(project, text)
+    with pytest.raises(WorkflowError, match=r"params/sample/10_count\.yaml is not YAML"):
+        read_parameters("sample", "10_count")
+
+
+@pytest.mark.parametrize("text", ["[" * DEEP, '{"a":' * DEEP, "9" * 10_000], ids=["list", "object", "number"])
+def test_json_bombs_are_no_json(text):
+    assert unwrapped(text) == text and whole_row(text) is None
+
+
+@pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.csv.gz"])
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path, capsys, name):
+    path = tmp_path / name
+    with gzip.open(path, "wb", compresslevel=9) as stream:
+        for _ in range(80):
+            stream.write(b"x" * 2**20)
+    assert path.stat().st_size < 200_000
+    assert main(["judge", str(path), "--judge", "baseline/longer", "--out", str(tmp_path / "out.jsonl")]) == 2
+    assert "line 1: is longer than 64 MiB" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- models from elsewhere
+
+
+def test_a_chat_template_runs_no_code(tmp_path):
+    """A model's own template is Jinja from a stranger: it renders in a sandbox."""
+    template = "{{ ''.__class__.__mro__[1].__subclasses__() }}" + CHATML
+    judge = load_judge(f"hf/{save_tiny(tmp_path / 'model', template=template)}")
+    (reply,) = judge.judge([Request("q", "a", "b")])
+    assert reply.status == "error" and reply.verdict is None and "unsafe" in reply.raw
+
+
+def test_a_model_brings_no_code(tmp_path):
+    folder = save_tiny(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "owned", "auto_map": {"AutoConfig": "owned.Config", "AutoModelForCausalLM": "owned.Model"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "owned.py").write_text(f"open({hostile.OWNED!r}, 'w')\n")
+    with pytest.raises(Unavailable):
+        load_judge(f"hf/{folder}")
+
+
+def test_weights_as_a_pickle_are_not_read(tmp_path):
+    folder = save_tiny(tmp_path / "model")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    judge = load_judge(f"hf/{folder}")
+    with pytest.raises(OSError, match="safetensors"):
+        judge.load()

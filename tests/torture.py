@@ -1,0 +1,379 @@
+"""Kill real processes at random moments and start them again: nothing may be lost, doubled, or left for a human.
+
+``make torture`` kills twenty times, two of them in the middle of the whole sample chain, and writes ``fault.*`` to
+``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of the
+tracked files, so that no output of the checkout is touched.
+
+A kind of fault is a `Case`. To add one (the labelling page, say), add it to `cases`.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CLI = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
+NEAR = 5e-3  # probabilities: other batches are padded otherwise, and bfloat16 keeps three digits
+PATIENCE = 3600  # seconds for one process
+ORPHANS = 900  # seconds that a restart waits for what a killed process left running
+BUSY = "another process"
+RESULTS = "scale-faults"
+
+TRAIN = """
+import sys, warnings
+warnings.simplefilter("ignore", FutureWarning)
+from judgekit.models.encoder import TextEncoder
+from judgekit.sample import load_sample
+from judgekit.training.encoder import train_encoder
+from judgekit.training.material import make_material
+from judgekit.training.recipe import RelevanceRecipe
+
+recipe = RelevanceRecipe(steps=24, questions_per_step=8, eval_every=2, max_response_tokens=64, bf16=False)
+validation = {"sample_validation": load_sample("sample_validation")[:12]}
+material = make_material(load_sample("sample_train")[:120], {"sample_train": 1.0}, validation, TextEncoder())
+train_encoder(recipe, material, sys.argv[1], progress=False)
+"""
+
+
+def nothing(folder):
+    """Keeps no pieces."""
+    return 0
+
+
+class Broken(AssertionError):
+    """A process that did not come back, or came back with something else."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something that is killed.
+
+    Attributes
+    ----------
+    kind : str
+        Part of the result's key.
+    tries : int
+        Kills in the long form.
+    command : list of str
+        ``{}`` stands for the folder it works in.
+    prepare : callable
+        Fills the folder.
+    outcome : callable
+        What came of it, as a dictionary from a key to a list of values (several where something is doubled).
+    kept : callable
+        How many finished pieces a killed run has stored; what the next run says it goes on from must not be less.
+    """
+
+    kind: str
+    tries: int
+    command: list
+    prepare: Callable
+    outcome: Callable
+    kept: Callable = nothing
+
+
+# ---------------------------------------------------------------- what goes in and comes out
+
+
+def write_pairs(n):
+    """A preparation: so many authored pairs in ``in.jsonl``, responses with their question for `judgekit rate`."""
+
+    def prepare(folder):
+        from judgekit.sample import load_sample
+
+        pairs = [pair for name in ("sample_train", "sample_natural", "sample_validation") for pair in load_sample(name)]
+        rows = []
+        for k in range(n):
+            pair, again = pairs[k % len(pairs)], k // len(pairs)
+            row = {"id": k, "question": pair.question, "label": pair.label}
+            row |= {"response_a": pair.response_a + " " * again, "response_b": pair.response_b}
+            rows.append(row | {"response": f"{pair.response_a} ({k})"})
+        names = {"id", "question", "response_a", "response_b", "label"}
+        (folder / "in.jsonl").write_text(text_of(rows, names), encoding="utf-8")
+        (folder / "responses.jsonl").write_text(text_of(rows, {"id", "question", "response"}), encoding="utf-8")
+
+    return prepare
+
+
+def text_of(rows, names):
+    """Rows as JSON lines, some of their fields."""
+    kept = ({name: value for name, value in row.items() if name in names} for row in rows)
+    return "".join(json.dumps(row) + "\n" for row in kept)
+
+
+def rows_of(folder):
+    """Rows of ``out.jsonl`` by id, and the names of all files."""
+    found = files_of(folder)
+    for place, line in enumerate((folder / "out.jsonl").read_text(encoding="utf-8").splitlines()):
+        row = json.loads(line)
+        found.setdefault(f"row {row.get('id', row.get('attack', place))}", []).append(row)
+    return found
+
+
+def files_of(folder):
+    """Names of all files of a folder: what is half-written and left shows here."""
+    return {f"file {path.relative_to(folder)}": [None] for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def weights_of(folder):
+    """The files of a trained judge, by content; training.json also says how long it took."""
+    found = files_of(folder)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "training.json":
+            found[f"content {path.relative_to(folder)}"] = [hashlib.sha256(path.read_bytes()).hexdigest()]
+    return found
+
+
+def numbers_of(folder):
+    """Every number of the sample run by key, and the files of its results, tables and data."""
+    found = {}
+    for part in ("results", "tables", "figures", "data"):
+        found |= {f"{part} {key}": value for key, value in files_of(folder / "outputs" / "sample" / part).items()}
+    for path in sorted((folder / "outputs" / "sample" / "results").glob("*.json")):
+        for key, row in json.loads(path.read_text(encoding="utf-8"))["numbers"].items():
+            # Seconds and what is made of them differ from run to run.
+            timed = re.search(r"seconds|_ms|per_second|peak_mb|ratio|cost|speed", key)
+            found.setdefault(f"number {key}", []).append(None if timed else row["value"])
+    return found
+
+
+def stored(folder):
+    """Verdicts in the store beside ``out.jsonl``."""
+    path = folder / "out.jsonl.store.sqlite"
+    if not path.is_file():
+        return 0
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            return connection.execute("SELECT count(*) FROM replies WHERE status != 'error'").fetchone()[0]
+    except sqlite3.OperationalError:  # killed before there was a table
+        return 0
+
+
+def rated(folder):
+    """Whole lines of the ratings beside ``out.jsonl``."""
+    path = folder / "out.jsonl.ratings.jsonl"
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
+    """The kinds of faults, chain excepted."""
+    judge = [*CLI, "judge", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge"]
+    rate = [*CLI, "rate", "{}/responses.jsonl", "--out", "{}/out.jsonl", "--probe", "gsm8k-binary"]
+    attack = [*CLI, "attack", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge", "baseline/features", "--queries", "0"]
+    workflow = [sys.executable, "-m", "judgekit.workflow", "run", notebook, "sample"]
+    return [
+        Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
+        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(n_slow), rows_of, stored),
+        Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
+        Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
+        Case("training", 3, [sys.executable, "-c", TRAIN, "{}/judge"], lambda folder: None, weights_of),
+        Case("notebook", 3, workflow, copy_of_checkout, numbers_of),
+    ]
+
+
+def chain(tries=2):
+    """The whole sample chain, through Snakemake."""
+    command = [sys.executable, "-m", "judgekit.workflow", "make", "sample", "--cores", "2"]
+    return Case("chain", tries, command, copy_of_checkout, numbers_of)
+
+
+def copy_of_checkout(folder, notebooks=None):
+    """Copy the tracked files; with ``notebooks``, a chain of those alone."""
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True)
+    for name in filter(None, done.stdout.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    if notebooks:
+        for path in (folder / "params" / "sample").glob("*.yaml"):
+            if path.stem not in notebooks:
+                path.unlink()
+
+
+# ---------------------------------------------------------------- killing
+
+
+def start(case, folder):
+    """The case's process, the first of a group of its own."""
+    checkout = folder if (folder / "judgekit").is_dir() else ROOT
+    command = [word.replace("{}", str(folder)) if "\n" not in word else word for word in case.command]
+    log = open(folder.with_suffix(".log"), "a+b")  # noqa: SIM115 - the process writes it
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": str(checkout), "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+
+
+def finished(case, folder):
+    """Run a case to its end; what it said.
+
+    Raises
+    ------
+    Broken
+        If it fails, or needs more than a wait for what an earlier, killed process left running.
+    """
+    log, deadline = folder.with_suffix(".log"), time.monotonic() + ORPHANS
+    while True:
+        place = log.stat().st_size if log.exists() else 0
+        code = start(case, folder).wait(PATIENCE)
+        said = log.read_bytes()[place:].decode(errors="replace")
+        if code == 0:
+            return said
+        if BUSY not in said or time.monotonic() > deadline:
+            raise Broken(f"{case.kind} ended with {code}:\n{said[-3000:]}")
+        time.sleep(2)
+
+
+def killed(case, folder, moment, whole_group, at_work):
+    """Start a case and kill it after so many seconds; whether it was still running then.
+
+    With ``at_work`` the seconds are counted from the first piece that it keeps: most of a short run is its start.
+    """
+    process = start(case, folder)
+    while at_work and process.poll() is None and not case.kept(folder):
+        time.sleep(0.01)
+    try:
+        process.wait(moment)
+        return False
+    except subprocess.TimeoutExpired:
+        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+
+
+def lost_and_doubled(expected, found):
+    """What of an undisturbed outcome is missing (or another), and what is there more often than it was.
+
+    Examples
+    --------
+    >>> lost_and_doubled({"a": [1], "b": [2]}, {"a": [1, 1], "b": [3]})
+    (['b'], ['a'])
+    """
+    lost = [key for key, values in expected.items() if not alike(values[:1], found.get(key, [])[:1])]
+    doubled = [key for key, values in found.items() if len(values) > len(expected.get(key, []))]
+    return lost, doubled
+
+
+def alike(one, other):
+    """Whether two values are equal, numbers up to rounding."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=NEAR, abs_tol=NEAR)
+    return one == other
+
+
+def tortured(case, folder, rng, tries):
+    """Kill a case so often, and compare what came of each with an undisturbed run.
+
+    Returns
+    -------
+    dict
+        ``tries``, ``lost``, ``doubled``: counts; ``seconds`` of the undisturbed run.
+
+    Raises
+    ------
+    Broken
+        If a restart does not end well by itself.
+    """
+    undisturbed = made(folder / "undisturbed")
+    case.prepare(undisturbed)
+    started = time.monotonic()
+    finished(case, undisturbed)
+    seconds, expected = time.monotonic() - started, case.outcome(undisturbed)
+    report = {"tries": 0, "lost": 0, "doubled": 0, "seconds": seconds}
+    latest = seconds
+    while report["tries"] < tries:
+        place = made(folder / f"try{report['tries']}")
+        case.prepare(place)
+        started = time.monotonic()
+        at_work = case.kept is not nothing and report["tries"] % 3 > 0
+        moment = latest * (rng.uniform(0, 0.2) if at_work else rng.uniform(0.25, 1))
+        if not killed(case, place, moment, rng.random() < 0.5, at_work):
+            latest = time.monotonic() - started  # it was faster this time, and came to its end: no try
+            shutil.rmtree(place)
+            continue
+        kept = case.kept(place)
+        said = finished(case, place)
+        went_on = max((int(n) for n in re.findall(r"going on from (\d+)", said)), default=0)
+        lost, doubled = lost_and_doubled(expected, case.outcome(place))
+        report["tries"] += 1
+        report["lost"] += len(lost) + max(0, kept - went_on)
+        report["doubled"] += len(doubled)
+        print(
+            f"  {case.kind}: killed with {kept} kept, went on from {went_on}; {len(lost)} lost, {len(doubled)} doubled"
+        )
+        for name, keys in (("lost", lost), ("doubled", doubled)):
+            if keys:
+                print(f"    {name}: {', '.join(keys[:5])}")
+    return report
+
+
+def made(folder):
+    """A new folder."""
+    folder.mkdir(parents=True)
+    return folder
+
+
+def main():
+    """Torture, and save what came of it."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
+    arguments.add_argument("--tries", type=int, help="kills of each kind; three, and two of the chain, by default")
+    arguments.add_argument("--chain", nargs="+", help="notebooks of the chain that is killed; all by default")
+    chosen = arguments.parse_args()
+    from judgekit.results import Number, load_results, save_results
+
+    # Some kinds alone leave what was found out about the others.
+    numbers = {
+        key: Number(row["value"], n=row["n"], spec="d")
+        for key, row in (load_results(chosen.run).items() if chosen.only else ())
+        if row["notebook"] == RESULTS
+    }
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        whole = chain()
+        if chosen.chain:
+            whole = Case(**vars(whole) | {"prepare": lambda place: copy_of_checkout(place, chosen.chain)})
+        for case in [*cases(), whole]:
+            if chosen.only and case.kind not in chosen.only:
+                continue
+            rng, tries = random.Random(f"{chosen.seed} {case.kind}"), chosen.tries or case.tries
+            print(f"{case.kind}: {tries} kills", flush=True)
+            report = tortured(case, Path(folder) / case.kind, rng, tries)
+            failed |= bool(report["lost"] or report["doubled"])
+            for name in ("tries", "lost", "doubled"):
+                numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["tries"], spec="d")
+            if case.kind == "chain":
+                n = len(chosen.chain) if chosen.chain else len(list((ROOT / "params" / "sample").glob("*.yaml")))
+                numbers["fault.chain.notebooks"] = Number(n, spec="d")
+            save_results(chosen.run, "scale", numbers, variant="faults")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
