@@ -1,10 +1,10 @@
 """Kill real processes at random moments and start them again: nothing may be lost, doubled, or left for a human.
 
-``make torture`` kills twenty times, two of them in the middle of the whole sample chain, and writes ``fault.*`` to
-``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of the
-tracked files, so that no output of the checkout is touched.
+``make torture`` kills twenty-three times, two of them in the middle of the whole sample chain, and writes ``fault.*``
+to ``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of
+the tracked files, so that no output of the checkout is touched.
 
-A kind of fault is a `Case`. To add one (the labelling page, say), add it to `cases`.
+A kind of fault is a `Case`. To add one, add it to `cases`.
 """
 
 import argparse
@@ -47,6 +47,22 @@ recipe = RelevanceRecipe(steps=24, questions_per_step=8, eval_every=2, max_respo
 validation = {"sample_validation": load_sample("sample_validation")[:12]}
 material = make_material(load_sample("sample_train")[:120], {"sample_train": 1.0}, validation, TextEncoder())
 train_encoder(recipe, material, sys.argv[1], progress=False)
+"""
+
+
+LABEL = """
+import sys
+from pathlib import Path
+
+from judgekit.labelling import label_all, start
+from judgekit.sample import load_sample
+from judgekit.votefile import read_lines
+
+pairs, path = load_sample("sample_natural")[:60], Path(sys.argv[1]) / "votes.jsonl"
+print("going on from", len(read_lines(path)) if path.exists() else 0, "votes", flush=True)
+with start(pairs, path, ["ann", "bob"]) as page:
+    for name in ("ann", "bob"):
+        label_all(page.link(name), lambda shown: min("first", "second", key=lambda side: len(shown[side]["raw"])))
 """
 
 
@@ -164,6 +180,28 @@ def stored(folder):
         return 0
 
 
+def judged(folder):
+    """What ``out.jsonl`` can be gone on from: verdicts of the store, or whole rows of the file of finished ones."""
+    if (folder / "out.jsonl.store.sqlite").is_file():
+        return stored(folder)
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("out.jsonl.*.part"))
+
+
+def cast(folder):
+    """Whole lines of ``votes.jsonl``."""
+    path = folder / "votes.jsonl"
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def votes_of(folder):
+    """Labels by annotator and item, and the names of all files."""
+    found = files_of(folder)
+    for line in (folder / "votes.jsonl").read_text(encoding="utf-8").splitlines():
+        vote = json.loads(line)
+        found.setdefault(f"vote {vote['annotator']} {vote['item_id']}", []).append(vote["label"])
+    return found
+
+
 def rated(folder):
     """Whole lines of the ratings beside ``out.jsonl``."""
     path = folder / "out.jsonl.ratings.jsonl"
@@ -177,10 +215,11 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     attack = [*CLI, "attack", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge", "baseline/features", "--queries", "0"]
     workflow = [sys.executable, "-m", "judgekit.workflow", "run", notebook, "sample"]
     return [
-        Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
-        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(n_slow), rows_of, stored),
+        Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, judged),
+        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(n_slow), rows_of, judged),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
+        Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),
         Case("training", 3, [sys.executable, "-c", TRAIN, "{}/judge"], lambda folder: None, weights_of),
         Case("notebook", 3, workflow, copy_of_checkout, numbers_of),
     ]
