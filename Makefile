@@ -55,6 +55,8 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/one_pass_speed.py
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/cluster.py
+	@$(BIN)/python tests/bench/startup.py
+	@$(BIN)/python tests/bench/scale.py
 
 torture: $(READY) ## kill twenty running processes, start them again, and write what was lost (about an hour)
 	@$(BIN)/python tests/torture.py
