@@ -68,7 +68,9 @@ def write_pairs(path, number=20):
 def command(path, votes, *more):
     """``judgekit label`` in a process of its own; yields the process (``said``: its lines so far) and the links."""
     arguments = ["label", path, "--votes", votes, *more]
-    program = "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
+    # Whoever runs the tests may ignore Ctrl-C, as nohup's shells do.
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program += "from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)], stderr=subprocess.PIPE, text=True
     ) as process:
