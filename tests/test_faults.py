@@ -18,6 +18,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
 from tiny_causal import save_tiny
+from torture import judged
 
 from judgekit import paths
 from judgekit.cli import main
@@ -281,32 +282,21 @@ INTERRUPTED = {
 }
 
 
-@pytest.mark.parametrize(("name", "n"), [("judge", 2000), ("attack", 40)])
+@pytest.mark.parametrize(("name", "n"), [("judge", 4000), ("attack", 40)])
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
     pairs.write_text(pair_lines(n))
     command = [*JUDGEKIT, *(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name])]
     command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    store = tmp_path / "out.jsonl.store.sqlite"
-    while process.poll() is None and not (store.exists() and kept(store)):
+    while process.poll() is None and not judged(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=600)[1]
     assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
-    before = kept(store)
-    assert before and not out.exists() and not list(tmp_path.glob("*.lock"))
+    assert judged(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
     assert main([*(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name]), "--quiet"]) == 0
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
-
-
-def kept(store):
-    """Verdicts in a store that another process writes; 0 where it has not got that far."""
-    try:
-        with closing(sqlite3.connect(store, timeout=5)) as connection:
-            return connection.execute("SELECT count(*) FROM replies").fetchone()[0]
-    except sqlite3.OperationalError:
-        return 0
 
 
 # ---------------------------------------------------------------- clocks and schemas
