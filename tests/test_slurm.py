@@ -120,4 +120,4 @@ def test_a_job_that_fails_on_the_cluster_fails_the_run_and_keeps_the_rest(folder
         )
     assert done.returncode != 0
     executed = project / "outputs" / "sample" / "executed"
-    assert sorted(path.name for path in executed.iterdir()) == ["10_first.ipynb", "20_on_gpu.failed.ipynb"]
+    assert sorted(path.name for path in executed.glob("[!.]*")) == ["10_first.ipynb", "20_on_gpu.failed.ipynb"]
