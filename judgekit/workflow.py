@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import cache
 
 import yaml
 
@@ -206,6 +207,12 @@ def imported_modules(source):
     return {name for name in found if name.split(".")[0] == PACKAGE.name}
 
 
+@cache
+def modules_of_file(path):
+    """`imported_modules` of one of this package's files, read once: most notebooks import most of them."""
+    return sorted(imported_modules(path.read_text(encoding="utf-8")))
+
+
 def module_files(name):
     """Files that importing a dotted name executes: the module and the packages above it."""
     parts = name.split(".")[1:]
@@ -226,7 +233,7 @@ def code_files(name):
         for path in module_files(waiting.pop()):
             if path not in files:
                 files.add(path)
-                waiting += imported_modules(path.read_text(encoding="utf-8"))
+                waiting += modules_of_file(path)
     return sorted(files)
 
 
