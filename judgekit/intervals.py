@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtr, chdtrc, ndtri  # scipy.stats takes half a second to import
+from scipy.special import bdtr, chdtrc, expit, logit, ndtri, stdtrit  # scipy.stats takes half a second to import
 
 LEVEL = 0.95
 EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
@@ -208,17 +208,87 @@ def mcnemar(only_a, only_b, exact=None):
     return float(chdtrc(1, max(abs(only_a - only_b) - 1, 0) ** 2 / discordant))
 
 
-def proportion_interval(value, n, level=LEVEL):
+def t_quantile(probability, df):
+    """Quantile of Student's t; arrays are taken each for itself."""
+    return stdtrit(df, probability)
+
+
+def widening(n_clusters, level=LEVEL):
+    """By how much an interval made for many clusters must be longer where there are few, as a factor above 1.
+
+    Notes
+    -----
+    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
+    n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
+
+    Examples
+    --------
+    >>> round(widening(90), 3), round(widening(5), 2)
+    (1.019, 1.58)
+    """
+    upper = (1 + level) / 2
+    return float(t_quantile(upper, n_clusters - 1) / ndtri(upper) * np.sqrt(n_clusters / (n_clusters - 1)))
+
+
+def clustered_error(sums):
+    """Standard error of a mean whose items come in clusters.
+
+    Parameters
+    ----------
+    sums : array, shape (n_clusters, 2)
+        By cluster: sum of the items' values, and number of items (or their weights).
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The linearised variance of a ratio: residuals ``d_c - mean * n_c`` summed in squares over clusters, with the
+    factor C / (C - 1). Cameron and Miller (2015), Journal of Human Resources 50, Section II.
+    """
+    sums = np.asarray(sums, float)
+    n_clusters, (total, n_items) = len(sums), sums.sum(0)
+    if n_clusters < 2:
+        raise ValueError("a variance between clusters needs at least two of them")
+    residuals = sums[:, 0] - total / n_items * sums[:, 1]
+    return float(np.sqrt((residuals**2).sum() * n_clusters / (n_clusters - 1)) / n_items)
+
+
+def odds_interval(value, error, df, level=LEVEL):
+    """Student's interval of a rate on the scale of log odds: rates far from a half are skewed.
+
+    Parameters
+    ----------
+    value, error : array
+        In (0, 1), and its standard error.
+    df : int or array
+
+    Returns
+    -------
+    low, high : array
+
+    Examples
+    --------
+    >>> [round(float(end), 3) for end in odds_interval(0.9, 0.03, 20)]
+    [0.818, 0.947]
+    """
+    half = t_quantile((1 + level) / 2, df) * error / (value * (1 - value))
+    return expit(logit(value) - half), expit(logit(value) + half)
+
+
+def proportion_interval(value, n, level=LEVEL, quantile=None):
     """Wilson's interval of a proportion of independent items: low, high.
 
-    For figures of which only the value and the number of items are known; where items share prompts it is too narrow.
+    For figures of which only the value and the number of items are known; where items share prompts it is too narrow,
+    unless ``n`` is what they are worth. A ``quantile`` takes the normal one's place.
 
     Examples
     --------
     >>> [round(float(end), 3) for end in proportion_interval(0.5, 100)]
     [0.404, 0.596]
     """
-    z = float(ndtri((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2)) if quantile is None else quantile
     centre = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
     return centre - half, centre + half

@@ -17,7 +17,6 @@ FLOORS = [
         "metrics",
         "intervals",
         "agreement",
-        "power",
         "plots",
         "results",
         "surface",

@@ -13,6 +13,7 @@ from judgekit.intervals import (
     cluster_bootstrap,
     cluster_draws,
     cluster_sums,
+    clustered_error,
     holm,
     mcnemar,
     mean_of_independent,
@@ -21,7 +22,7 @@ from judgekit.intervals import (
     two_sided_p,
     weighted_bootstrap,
 )
-from judgekit.power import detectable_difference, paired_standard_error
+from judgekit.power import detectable_difference
 
 STEADY = settings(deadline=None)
 TRUTH, PROMPTS, ITEMS, CONCENTRATION = 0.6, 100, 6, 2.0
@@ -312,14 +313,14 @@ def test_the_detectable_difference_is_found_four_times_in_five():
     found = 0
     for _ in range(800):
         sums = clustered_gaps(rng, gap)
-        found += abs(share(sums.sum(0))) > 1.96 * paired_standard_error(sums)
+        found += abs(share(sums.sum(0))) > 1.96 * clustered_error(sums)
     assert found / 800 == pytest.approx(0.8, abs=0.04)
 
 
 def test_the_standard_error_is_that_of_the_bootstrap():
     sums = clustered_gaps(np.random.default_rng(3), 0.05)
     _, low, high = cluster_bootstrap(sums, share, 4000)
-    assert paired_standard_error(sums) == pytest.approx((high - low) / 3.92, rel=0.06)
+    assert clustered_error(sums) == pytest.approx((high - low) / 3.92, rel=0.06)
 
 
 def test_items_of_one_prompt_count_for_less():
@@ -332,9 +333,9 @@ def test_items_of_one_prompt_count_for_less():
 
 def test_power_by_hand():
     sums = [[1, 1], [-1, 1]] * 50
-    assert paired_standard_error(sums) == pytest.approx(np.sqrt(100 * 100 / 99) / 100)
+    assert clustered_error(sums) == pytest.approx(np.sqrt(100 * 100 / 99) / 100)
     assert detectable_difference(sums) == pytest.approx((1.959964 + 0.841621) * np.sqrt(100 * 100 / 99) / 100)
     assert detectable_difference(sums * 4) == pytest.approx(detectable_difference(sums) / 2, rel=0.01)
     assert detectable_difference([[0, 2], [0, 3]]) == 0
     with pytest.raises(ValueError, match="at least two"):
-        paired_standard_error([[1, 1]])
+        clustered_error([[1, 1]])

@@ -5,9 +5,9 @@ the intervals hold planted truths.
 """
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
-from judgekit.intervals import cluster_sums, weighted_bootstrap
+from judgekit.intervals import cluster_sums, weighted_bootstrap, widening
 from judgekit.metrics import ratio
 from judgekit.results import Number
 from judgekit.scoring.humans import bounded
@@ -18,11 +18,7 @@ LOOKS = 100  # cues times sets, about
 
 
 def over_prompts(sums, statistic, n, n_boot=N_BOOT, seed=0, spec=".1%", least=-1):
-    """A statistic of sums by prompt as a `Number`, its interval stretched for few prompts.
-
-    A bootstrap over k prompts takes their spread for that of the population, which is wider by the root of k/(k-1),
-    and percentiles of few prompts are those of a normal where Student's would be right. With ninety prompts that is
-    two in a hundred.
+    """A statistic of sums by prompt as a `Number`, its interval stretched for few prompts (`widening`).
 
     Parameters
     ----------
@@ -37,8 +33,7 @@ def over_prompts(sums, statistic, n, n_boot=N_BOOT, seed=0, spec=".1%", least=-1
     found, k = bounded(np.asarray(sums), statistic, n, n_boot, seed, spec), len(sums)
     if k < 3:
         return found
-    stretch = stdtrit(k - 1, 0.975) / ndtri(0.975) * np.sqrt(k / (k - 1))
-    low, high = (found.value + stretch * (end - found.value) for end in (found.low, found.high))
+    low, high = (found.value + widening(k) * (end - found.value) for end in (found.low, found.high))
     return Number(found.value, max(low, least), min(high, 1.0), n=n, spec=spec)
 
 

@@ -8,11 +8,11 @@ clustered by question.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, stdtrit
+from scipy.special import expit
 
 from judgekit.calibration.comparisons import model_pairs
 from judgekit.davidson import outcome_probabilities
-from judgekit.intervals import LEVEL, percentile_interval, resampled_together
+from judgekit.intervals import LEVEL, percentile_interval, resampled_together, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
@@ -44,7 +44,7 @@ class Strengths(NamedTuple):
     def ends(self):
         """Ends of the 95 % intervals, two arrays of shape (..., n_models)."""
         error = np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
-        half = stdtrit(self.freedom, (1 + LEVEL) / 2) * error
+        half = t_quantile((1 + LEVEL) / 2, self.freedom) * error
         return self.value - half, self.value + half
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, ndtri
 
-from judgekit.intervals import LEVEL, proportion_interval
+from judgekit.intervals import LEVEL, proportion_interval, t_quantile
 from judgekit.metrics import ratio
 from judgekit.results import Number
 
@@ -47,18 +47,13 @@ def mean_interval(values, weights, cluster_index, influence=None):
     else:
         value = float(values)
     spread = deviation(np.bincount(cluster_index, influence))
-    half = quantile(int(cluster_index.max()) + 1) * spread if np.isfinite(spread) else np.inf
+    half = t_quantile((1 + LEVEL) / 2, int(cluster_index.max())) * spread if np.isfinite(spread) else np.inf
     return value, value - half, value + half
 
 
 def deviation(sums):
     """Standard error of a sum over prompts, from its centred parts; infinite for one prompt."""
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum())) if len(sums) > 1 else np.inf
-
-
-def quantile(n_clusters):
-    """Of Student's t."""
-    return float(stdtrit(n_clusters - 1, (1 + LEVEL) / 2))
 
 
 def bin_edges(confidence, n_bins, kind="mass"):
@@ -109,7 +104,7 @@ class Cells:
         form = np.sqrt(np.outer(self.weight, self.weight)) * self.noise
         null = 2 * float((form**2).sum())
         spread = np.sqrt(max(deviation(self.by_prompt) ** 2 - null, null))
-        half = quantile(len(self.by_prompt)) * spread
+        half = t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1) * spread
         return value, value - half, value + half
 
     @property
@@ -134,7 +129,11 @@ class Cells:
         levels, axes = np.linalg.eigh(self.noise)
         normal = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(levels)))
         drawn = np.abs(normal * np.sqrt(np.maximum(levels, 0)) @ axes.T) @ self.weight
-        half = float(np.quantile(drawn, LEVEL)) * quantile(len(self.by_prompt)) / float(ndtri((1 + LEVEL) / 2))
+        half = (
+            float(np.quantile(drawn, LEVEL))
+            * t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1)
+            / float(ndtri((1 + LEVEL) / 2))
+        )
         return value, max(0.0, value - half), value + half
 
 

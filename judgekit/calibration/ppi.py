@@ -7,9 +7,9 @@ itself. Comparisons on one question share its prompt, so a question enters as it
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import ndtri
 
-from judgekit.intervals import LEVEL
+from judgekit.intervals import LEVEL, odds_interval, t_quantile
 
 SMALLEST = 10  # labelled questions below which no interval is given: the tuned power then follows the noise
 
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 
 def around(value, error, freedom, power=0.0):
     """Value and t interval."""
-    half = stdtrit(freedom, (1 + LEVEL) / 2) * error
+    half = t_quantile((1 + LEVEL) / 2, freedom) * error
     return Estimate(value, value - half, value + half, np.broadcast_to(power, np.shape(value)))
 
 
@@ -36,13 +36,9 @@ def around_rate(value, error, freedom, power=0.0):
     """As `around`, on the scale of log odds: rates near 0 or 1 are skewed. Plain where the value is no rate."""
     inside = (value > 0) & (value < 1)
     rate = np.where(inside, value, 0.5)
-    odds = around(np.log(rate / (1 - rate)), error / (rate * (1 - rate)), freedom, power)
+    low, high = odds_interval(rate, error, freedom)
     plain = around(value, error, freedom, power)
-    low, high = (
-        np.where(inside, expit(of_odds), of_rate)
-        for of_odds, of_rate in ((odds.low, plain.low), (odds.high, plain.high))
-    )
-    return Estimate(value, low, high, plain.power)
+    return Estimate(value, np.where(inside, low, plain.low), np.where(inside, high, plain.high), plain.power)
 
 
 def checked(*arrays):

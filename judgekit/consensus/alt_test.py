@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgekit.consensus.clustered import cluster_means, share_interval, t_quantile
-from judgekit.intervals import cluster_sums, holm
+from judgekit.consensus.clustered import cluster_means, share_interval
+from judgekit.intervals import cluster_sums, holm, t_quantile
 from judgekit.records import LABELS
 from judgekit.results import Number
 from judgekit.votes import positions

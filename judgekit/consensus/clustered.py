@@ -1,16 +1,8 @@
 """Means of items that come in prompts, and Student's intervals of them: quick enough for a thousand simulations."""
 
-from functools import lru_cache
-
 import numpy as np
-from scipy.special import expit, logit, stdtrit
 
-from judgekit.intervals import cluster_sums, proportion_interval
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(probability, df):
-    return float(stdtrit(df, probability))
+from judgekit.intervals import cluster_sums, odds_interval, proportion_interval, t_quantile
 
 
 def cluster_means(values, held, clusters):
@@ -73,8 +65,8 @@ def share_interval(value, parts):
     error = float(np.sqrt((np.asarray(parts) ** 2).sum()))
     if not error or not 0 < value < 1:
         return proportion_interval(value, len(parts))
-    half = t_quantile(0.975, len(parts) - 1) * error / (value * (1 - value))
-    return float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    low, high = odds_interval(value, error, len(parts) - 1)
+    return float(low), float(high)
 
 
 def clustered_mean(values, clusters, floor=-np.inf, ceiling=np.inf):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgekit.consensus.active import best_first, need
-from judgekit.consensus.clustered import clustered_mean, t_quantile
-from judgekit.intervals import holm
+from judgekit.consensus.clustered import clustered_mean
+from judgekit.intervals import holm, t_quantile
 from judgekit.progress import progress_bar
 from judgekit.results import Number
 from judgekit.votes import aligned

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri
 
-from judgekit.intervals import LEVEL, cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p
+from judgekit.intervals import LEVEL, cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p, widening
 from judgekit.metrics import probability_losses
 from judgekit.progress import progress_over
 from judgekit.results import Number
@@ -130,15 +130,8 @@ def held_out_losses(votes, methods, draws=5, seed=0, leak=False, progress=False)
 
 
 def expanded_level(n_clusters, level=LEVEL):
-    """Level at which a percentile interval of few clusters is as wide as Student's.
-
-    Notes
-    -----
-    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
-    n / (n - 1), and takes normal quantiles where Student's are due.
-    """
-    wide = stdtrit(n_clusters - 1, (1 + level) / 2) * np.sqrt(n_clusters / (n_clusters - 1))
-    return float(2 * ndtr(wide) - 1)
+    """Level at which a percentile interval of few clusters is as wide as Student's (`judgekit.intervals.widening`)."""
+    return float(2 * ndtr(ndtri((1 + level) / 2) * widening(n_clusters, level)) - 1)
 
 
 def held_out_table(losses, clusters, methods, baseline="majority", n_boot=N_BOOT, seed=0):

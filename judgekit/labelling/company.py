@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from judgekit.intervals import clustered_error, proportion_interval, t_quantile
 from judgekit.results import Number
 
 LEAST_PROMPTS = 20  # with fewer, an interval says nothing
@@ -98,14 +99,10 @@ def share_interval(hits, counts):
     low, high : float
         In [0, 1].
     """
-    from scipy.special import stdtrit
-
-    n_clusters, n = len(counts), counts.sum()
+    n = counts.sum()
     share = hits.sum() / n
-    variance = n_clusters / (n_clusters - 1) * ((hits - share * counts) ** 2).sum() / n**2
+    variance = clustered_error(np.column_stack([hits, counts])) ** 2
     independent = share * (1 - share) / n
     effect = max(1.0, variance / independent) if independent else max(1.0, (counts**2).sum() / n)
-    worth, quantile = n / effect, float(stdtrit(n_clusters - 1, 0.975))
-    centre = (share + quantile**2 / (2 * worth)) / (1 + quantile**2 / worth)
-    half = quantile / (1 + quantile**2 / worth) * np.sqrt(share * (1 - share) / worth + quantile**2 / (4 * worth**2))
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    low, high = proportion_interval(share, n / effect, quantile=float(t_quantile(0.975, len(counts) - 1)))
+    return max(0.0, float(low)), min(1.0, float(high))
