@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from judgekit.locks import try_lock
 from judgekit.pairfile.places import Place, kind_of, names_of
 from judgekit.records import LABELS, ORDERS
 from judgekit.votes import votes_from_long
@@ -356,20 +357,10 @@ def torn_words(path, n_votes, torn, done):
 
 def lock(descriptor, path):
     """Take the file for this process; a kill gives it free."""
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(descriptor, 2**30, os.SEEK_SET)  # a lock there is keeps others from reading the bytes it covers
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not try_lock(descriptor):
         raise VoteFileBusy(
             f"{path}: votes are being written to this file already; stop the other page, or name another file"
-        ) from None
+        )
 
 
 def sync_folder(folder):

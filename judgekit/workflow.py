@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import fcntl
 import json
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from functools import cache
 
 import yaml
 
+from judgekit.locks import try_lock
 from judgekit.paths import PACKAGE, project_root, run_folder
 from judgekit.plain_yaml import load_plain
 
@@ -305,10 +305,8 @@ def locked(path, said):
         ``said``, if another process holds it.
     """
     with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkflowError(said) from None
+        if not try_lock(lock.fileno()):
+            raise WorkflowError(said)
         yield lock
 
 

@@ -9,7 +9,7 @@ import pytest
 from judgekit.paths import PACKAGE
 
 FLOORS = [
-    {"paths", "records", "progress", "escaping", "fingerprints", "plain_yaml"},
+    {"paths", "records", "progress", "escaping", "fingerprints", "plain_yaml", "locks"},
     {
         "sources",
         "prompts",
@@ -25,7 +25,7 @@ FLOORS = [
         "pairfile",
         "votes",
     },
-    {"aspects", "tampering", "tamper_gate", "votefile"},
+    {"aspects", "tampering", "tamper_gate", "votefile", "power"},
     {"benchmarks", "corpora", "sample", "cleaning", "store", "probes", "models"},
     {"representations", "layers"},
     {"judges", "catalogue"},

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.consensus.agreement import judge_with_people, people_with_people
+from judgekit.consensus.agreement import judge_with_people, people_with_people, share_number
 from judgekit.consensus.found import Consensus
 from judgekit.consensus.held_out import held_out_losses, held_out_table
 from judgekit.consensus.judges import inflation, judged_against, with_voter
@@ -203,3 +203,22 @@ def share_as_quality(planted):
     shares = counts / counts.sum(1, keepdims=True)
     plain = Consensus("shares", found.items, found.classes, shares, found.labels)
     return against_truth(plain, planted.truth, planted.votes.clusters, 100)["auroc"]
+
+
+@pytest.mark.parametrize("spread", [50, 3])
+def test_consistency_of_three_preferences_is_held_however_alike_those_of_one_question_are(spread):
+    """As many questions and triples as MT-bench has, nearly all of which fit; a question's triples are alike."""
+    truth, clusters = 0.986, np.repeat(np.arange(500), 4)
+
+    def found(seed, clusters):
+        rng = np.random.default_rng(seed)
+        rate = rng.beta(truth * spread, (1 - truth) * spread, size=500)
+        fits = (rng.random((500, 4)) < rate[:, None]).ravel().astype(float)
+        return share_number(fits, np.ones(2000), clusters, N_BOOT, seed)
+
+    def held_by(clusters, simulations):
+        return sum(bool(n.low <= truth <= n.high) for n in (found(seed, clusters) for seed in range(simulations)))
+
+    assert held_by(clusters, SIMULATIONS) >= ENOUGH
+    if spread == 3:
+        assert held_by(np.arange(2000), 400) < 0.93 * 400

@@ -1,10 +1,11 @@
 """The rows that are finished, in a file that only grows."""
 
-import fcntl
 import json
 import os
 from itertools import islice
 from pathlib import Path
+
+from judgekit.locks import try_lock
 
 WRITTEN_TOGETHER = 1024  # rows read back at a time
 
@@ -100,13 +101,11 @@ class Partial:
 def locked(path):
     """The file open for reading and appending, and nobody else's; made if absent."""
     stream = open(path, "a+b")  # noqa: SIM115 - stays open as long as the `Partial`
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not path.exists() or not os.path.samestat(os.fstat(stream.fileno()), path.stat()):
-            raise BlockingIOError  # finished by another process between our two calls
-    except BlockingIOError:
+    # A file that is no longer there was finished by another process between our two calls.
+    held = try_lock(stream.fileno()) and path.exists()
+    if not held or not os.path.samestat(os.fstat(stream.fileno()), path.stat()):
         stream.close()
-        raise Busy(f"{path} is being written by another process") from None
+        raise Busy(f"{path} is being written by another process")
     return stream
 
 

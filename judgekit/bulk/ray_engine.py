@@ -17,7 +17,7 @@ from pathlib import Path
 
 from judgekit.bulk.local import LocalRun
 from judgekit.bulk.tally import LISTED, Tally
-from judgekit.bulk.writing import write_batches
+from judgekit.bulk.writing import replacing, write_batches
 from judgekit.judges import ASKED, load_judge
 from judgekit.pairfile import PairRow
 from judgekit.pairfile.places import Place
@@ -113,12 +113,10 @@ def read_json_lines(path):
 
 def write_json_lines(path, values):
     """Values into a file, one a line; it is there whole and durable, or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with open(part, "w", encoding="utf-8") as stream:
+    with replacing(path) as part, open(part, "x", encoding="utf-8") as stream:
         stream.writelines(json.dumps(value) + "\n" for value in values)
         stream.flush()
         os.fsync(stream.fileno())
-    os.replace(part, path)
 
 
 def need_ray():

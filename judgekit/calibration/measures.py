@@ -129,11 +129,8 @@ class Cells:
         levels, axes = np.linalg.eigh(self.noise)
         normal = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(levels)))
         drawn = np.abs(normal * np.sqrt(np.maximum(levels, 0)) @ axes.T) @ self.weight
-        half = (
-            float(np.quantile(drawn, LEVEL))
-            * t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1)
-            / float(ndtri((1 + LEVEL) / 2))
-        )
+        few = t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1) / ndtri((1 + LEVEL) / 2)
+        half = float(np.quantile(drawn, LEVEL) * few)
         return value, max(0.0, value - half), value + half
 
 

@@ -106,9 +106,10 @@ def active_order(rows, judge_name, settings, store, quiet, seed=0):
     probabilities = judged(rows, judge_name, settings, store, quiet)
     if failed := len(rows) - len(probabilities.items):
         tell(f"{failed} of {len(rows)} pairs have no probabilities of {judge_name}: they come last")
+    stating = set(probabilities.items)
 
     def order(votes):
-        known = votes.at([item in set(probabilities.items) for item in votes.items])
+        known = votes.at([item in stating for item in votes.items])
         return label_next(known, probabilities.at(known.items), seed=seed)
 
     return failed, order

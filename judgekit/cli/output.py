@@ -1,15 +1,14 @@
 """The file that a command writes, whole or not at all, and the store beside it."""
 
-import fcntl
 import json
 import os
-import secrets
-import shutil
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from judgekit.bulk.writing import replacing
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
+from judgekit.locks import try_lock
 
 
 def store_path(out):
@@ -54,9 +53,7 @@ def taken(out):
             lock = open(path, "w")  # noqa: SIM115 - held until the command ends
         except (OSError, ValueError):  # `check_out` says what is wrong
             return None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(lock.fileno()):
             lock.close()
             return False
         with suppress(FileNotFoundError):
@@ -99,19 +96,10 @@ def write_lines(out, lines):
         sys.stdout.writelines(lines)
         sys.stdout.flush()
         return
-    target = Path(os.path.realpath(out))
-    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "x", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, part)
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with replacing(out) as part, open(part, "x", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(lines)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def write_rows(out, rows, kept=""):

@@ -17,7 +17,6 @@ from judgekit.consensus.judges import (
     keys_sorted,
     original_table,
     own_vote_table,
-    rows_shifted,
     score_table,
     with_voter,
 )
@@ -25,7 +24,7 @@ from judgekit.consensus.majority import majority
 from judgekit.consensus.models import dawid_skene, glad, mace
 from judgekit.consensus.own import own_numbers, votes_of_page
 from judgekit.consensus.planted import Panel, Planted, planted_votes
-from judgekit.consensus.quality import annotator_quality, confusion_with_others, group_quality, quality_table
+from judgekit.consensus.quality import annotator_quality, group_quality, quality_table
 from judgekit.consensus.sets import VotedSet, joined, joined_probabilities, label_table, voted_set
 from judgekit.consensus.study import METHOD_TITLES, REGIMES, methods_with, simulated, simulated_numbers
 from judgekit.consensus.truth import against_truth, rank_agreement, sample_rates
@@ -40,7 +39,6 @@ __all__ = [
     "VotedSet",
     "against_truth",
     "annotator_quality",
-    "confusion_with_others",
     "consistent_triples",
     "crowdlab",
     "dawid_skene",
@@ -66,7 +64,6 @@ __all__ = [
     "planted_votes",
     "quality_table",
     "rank_agreement",
-    "rows_shifted",
     "sample_rates",
     "score_table",
     "simulated",

@@ -138,14 +138,6 @@ def lead_p(lead, clusters, n_boot, seed):
     return two_sided_p(resampled_sums(cluster_sums(lead, clusters), n_boot, seed))
 
 
-def rows_shifted(probabilities, by=1):
-    """Probabilities under the keys of other rows: the mistake that `judgekit.votes.aligned` is there to catch.
-
-    The keys lie, so no check can see it; for showing what misaligned probabilities do.
-    """
-    return ClassProbabilities(probabilities.items, np.roll(probabilities.values, by, 0), probabilities.classes)
-
-
 def keys_sorted(probabilities):
     """Probabilities whose keys were sorted while the rows stayed: the misalignment of the original notebook.
 

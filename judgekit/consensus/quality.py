@@ -43,21 +43,6 @@ def credits_of(votes):
     return np.where(votes.given & (others.sum(2) > 0), earned, np.nan)
 
 
-def confusion_with_others(votes):
-    """What each annotator says by what most others say.
-
-    Returns
-    -------
-    array of float, shape (n_annotators, n_classes, n_classes)
-        Rows are the others' class, columns the annotator's; a split among the others counts in parts.
-    """
-    own = votes.codes[:, :, None] == np.arange(len(votes.classes))
-    others = votes.counts[:, None, :] - own
-    front = (others == others.max(2, keepdims=True)) & (others.sum(2) > 0)[:, :, None]
-    parts = front / np.maximum(front.sum(2, keepdims=True), 1)
-    return np.einsum("ijk,ijl->jkl", parts, own.astype(float))
-
-
 @dataclass(frozen=True, eq=False)
 class Skills:
     """Rates of annotators with intervals, in the order of `names`.
