@@ -1,4 +1,5 @@
-"""The parts of the README and of the model card that are made from results: nobody types a number there."""
+"""The parts of the README, of the model card and of pages of the docs that are made from results: nobody types a
+number there."""
 
 import sys
 
@@ -7,7 +8,27 @@ from judgekit.paths import PRETRAINED, project_root
 from judgekit.results import load_results
 
 RUN = "laptop"
-BLOCKS = ("scores", "training")
+FORMS = {
+    "bf16": "bfloat16 where the processor has it: the judge's own choice",
+    "fp32": "single precision: the judge's choice elsewhere",
+    "int8": "matrices in 8-bit integers, PyTorch",
+    "onnx": "ONNX Runtime",
+    "onnx_int8": "ONNX Runtime, 8-bit integers",
+    "openvino": "OpenVINO",
+    "openvino_bf16": "OpenVINO, bfloat16",
+}
+EQUAL = 0.995  # of the verdicts: less, and a form is another judge
+GROWTH = {"longer": "`baseline/longer`", "encoder": "`encoder/minilm`"}
+FAULTS = {
+    "judge_features": "`judgekit judge`, surface features",
+    "judge_encoder": "`judgekit judge`, encoder",
+    "rate": "`judgekit rate`",
+    "attack": "`judgekit attack`",
+    "labelling": "`judgekit label`, votes over HTTP",
+    "training": "training of an encoder judge",
+    "notebook": "one notebook",
+    "chain": "the whole sample chain",
+}
 JUDGES = {
     "longer": "longer response",
     "features": "surface features (no reading)",
@@ -34,6 +55,13 @@ def cell(results, key):
     return f"{row['text']} <sub>{row['interval']}</sub>" if row["interval"] else row["text"]
 
 
+def required(results, key):
+    """A result that must be there."""
+    if key not in results:
+        raise MissingResult(f"no result {key!r} in outputs/{RUN}: run 'make report RUN={RUN}' first")
+    return results[key]
+
+
 def scores_block(results):
     """The table of judges and sets."""
     lines = ["| judge | " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
@@ -52,49 +80,140 @@ def training_block(results):
     )
 
 
-def required(results, key):
-    """A result that must be there."""
-    if key not in results:
-        raise MissingResult(f"no result {key!r} in outputs/{RUN}: run 'make report RUN={RUN}' first")
-    return results[key]
+def lines_of(header, rows):
+    """A table whose first column is text and whose others are numbers."""
+    rule = "|---|" + "---:|" * (len(header) - 1)
+    return "\n".join(["| " + " | ".join(header) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def filled(text, results):
+def speed_block(results):
+    """The encoder judge beside what else one would use, on the same pairs."""
+    wanted = {
+        "times as fast as `CrossEncoder.predict`": "encoder_vs_sentence_transformers{}.ratio",
+        "the same, both in single precision": "encoder_fp32_vs_sentence_transformers{}.ratio",
+        "times as fast as a plain loop": "encoder_vs_plain_loop{}.ratio",
+        "pairs a second": "encoder_vs_sentence_transformers{}.pairs_per_second",
+    }
+    parts = ("", ".llmbar_adversarial")
+    for name in wanted.values():
+        for part in parts:
+            required(results, f"bench.{name.format(part)}")
+    rows = [[title, *(cell(results, f"bench.{name.format(part)}") for part in parts)] for title, name in wanted.items()]
+    return lines_of(("", "PandaLM", "LLMBar adversarial"), rows)
+
+
+def forms_block(results):
+    """The forms of the encoder judge that were measured; one that changes too many verdicts is marked."""
+    rows = []
+    for form, title in FORMS.items():
+        if f"bench.format.{form}.ratio" in results:
+            equal = required(results, f"bench.format.{form}.equal_verdicts")
+            mark = "" if equal["value"] >= EQUAL else f" (below {100 * EQUAL:g} %: another judge)"
+            rows.append([title, cell(results, f"bench.format.{form}.ratio"), f"{equal['text']} %{mark}"])
+    required(results, "bench.format.fp32.ratio")
+    text = {
+        name: required(results, f"bench.{name}")["text"]
+        for name in ("gemm.tflops", "gemm.share_used", "cost.core_hours_per_million", "cost.dollars_per_core_hour")
+    }
+    dollars = required(results, "bench.cost.dollars_per_million")["text"]
+    return lines_of(("form", "times as fast as single precision", "verdicts equal to it"), rows) + (
+        f"\n\nThe machine reaches {text['gemm.tflops']} TFLOP/s on the network's matrices; judging uses "
+        f"{text['gemm.share_used']} % of that for what the texts need, padding left out. A million such pairs take "
+        f"{text['cost.core_hours_per_million']} core hours, {dollars} dollars at "
+        f"{text['cost.dollars_per_core_hour']} an hour of one core."
+    )
+
+
+def growth_block(results):
+    """How time and memory grow with the rows, and what Ray, a second writer and starting up cost."""
+    names = ("rows", "time_exponent", "memory_exponent", "beyond_model_mb", "us_per_row")
+    rows = [
+        [title, *(required(results, f"scale.{part}.{name}")["text"] for name in names)]
+        for part, title in GROWTH.items()
+    ]
+    header = ("judge", "pairs, at most", "time grows with power", "memory grows with power", "MiB beyond the model")
+    text = {
+        name: required(results, name)["text"]
+        for name in (
+            *(f"scale.ray.{part}" for part in ("rows", "lost", "doubled", "overhead_us_per_row", "peak_mb")),
+            *(f"bench.store.{part}.verdicts_per_second" for part in ("one_writer", "two_writers")),
+            *(f"bench.startup.{part}_seconds" for part in ("help", "report")),
+        )
+    }
+    return lines_of((*header, "µs a pair"), rows) + (
+        f"\n\nWith Ray, a worker killed on the way: {text['scale.ray.rows']} pairs, {text['scale.ray.lost']} lost, "
+        f"{text['scale.ray.doubled']} doubled, {text['scale.ray.overhead_us_per_row']} µs a pair on top of judging, "
+        f"{text['scale.ray.peak_mb']} MiB in the process that hands out the work. A verdict store takes "
+        f"{text['bench.store.one_writer.verdicts_per_second']} verdicts a second from one process and "
+        f"{text['bench.store.two_writers.verdicts_per_second']} from two at once. `judgekit --help` takes "
+        f"{text['bench.startup.help_seconds']} s, a `make report` with nothing to do "
+        f"{text['bench.startup.report_seconds']} s."
+    )
+
+
+def faults_block(results):
+    """What was killed, and what that cost."""
+    rows = [
+        [title, *(required(results, f"fault.{kind}.{name}")["text"] for name in ("tries", "lost", "doubled"))]
+        for kind, title in FAULTS.items()
+    ]
+    return lines_of(("killed at random moments", "times", "lost", "doubled"), rows)
+
+
+BLOCKS = {
+    "scores": scores_block,
+    "training": training_block,
+    "speed": speed_block,
+    "forms": forms_block,
+    "growth": growth_block,
+    "faults": faults_block,
+}
+FRONT = ("scores", "training")
+
+
+def filled(text, results, blocks=FRONT):
     """The text with every block made anew.
 
     Parameters
     ----------
     text : str
-        Holds ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` for each of `BLOCKS`.
+        Holds ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` for each of ``blocks``.
     results : dict
         As `judgekit.results.load_results` gives it.
+    blocks : sequence of str
+        Of `BLOCKS`.
 
     Raises
     ------
     ValueError
         If a marker is missing.
     """
-    made = {"scores": scores_block, "training": training_block}
-    for name in BLOCKS:
+    for name in blocks:
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         if text.count(begin) != 1 or text.count(end) != 1:
             raise ValueError(f"needs {begin} and {end} once each")
         before, rest = text.split(begin)
-        text = f"{before}{begin}\n{made[name](results)}\n{end}{rest.split(end)[1]}"
+        text = f"{before}{begin}\n{BLOCKS[name](results)}\n{end}{rest.split(end)[1]}"
     return text
 
 
 def documents():
-    """The files that hold blocks."""
-    return [project_root() / "README.md", PRETRAINED / "minilm" / "README.md"]
+    """The files that hold blocks, with the names of these."""
+    docs = project_root() / "docs"
+    return {
+        project_root() / "README.md": FRONT,
+        PRETRAINED / "minilm" / "README.md": FRONT,
+        docs / "scaling.md": ("speed", "forms", "growth"),
+        docs / "faults.md": ("faults",),
+    }
 
 
 def main():
-    """``python -m judgekit.readme``: write the blocks into the README and the model card."""
+    """``python -m judgekit.readme``: write the blocks into the README, the model card and the docs."""
     results = load_results(RUN)
-    for path in documents():
+    for path, blocks in documents().items():
         try:
-            path.write_text(filled(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+            path.write_text(filled(path.read_text(encoding="utf-8"), results, blocks), encoding="utf-8")
         except (MissingResult, ValueError) as error:
             print(f"error: {path.name}: {error}", file=sys.stderr)
             return 2

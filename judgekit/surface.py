@@ -156,8 +156,9 @@ def response_features(response):
         in_words["second"],
         share(sum(map(str.isdigit, response)), chars),
         share(sum(map(str.isupper, response)), chars),
-        share(sum(not (c.isalnum() or c.isspace()) for c in response), chars),
-        share(sum(ord(c) > 127 for c in response), chars),
+        # No character is both a letter or digit and white space, so the two may be counted apart.
+        share(chars - sum(map(str.isalnum, response)) - sum(map(str.isspace, response)), chars),
+        share(chars - sum(map(str.isascii, response)), chars),
         log_count(len(NUMBERED.findall(response))),
         log_count(len(BULLET.findall(response))),
         log_count(len(HEADING.findall(response))),

@@ -386,6 +386,18 @@ def test_a_faster_format_gives_the_same_verdicts(folders):
     assert fast.fingerprint != slow.fingerprint and EncoderJudge(folders["encoder"]).bf16
 
 
+def test_matrices_kept_in_bfloat16_are_what_autocast_makes_of_them():
+    ids = [[101, 2054, 2003, 102], [101, 102], [101, *range(2000, 2040), 102]]
+    encoder = TextEncoder()
+    before = encoder.unit_vectors(ids, bf16=True)
+    encoder.keep_bf16()
+    assert np.array_equal(encoder.unit_vectors(ids, bf16=True), before)
+
+
+def test_a_processor_reads_few_tokens_at_a_time(folders):
+    assert exact(folders["encoder"]).batch_tokens < EncoderJudge(folders["encoder"], batch_tokens=9000).batch_tokens
+
+
 def test_tokens_are_counted_up_to_the_limits(folders):
     judge = exact(folders["encoder"])
     short, long = judge.judge([Request("Hi?", "Hello.", "Hello."), Request(LONG, LONG, "Hello.")])

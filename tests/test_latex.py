@@ -172,6 +172,36 @@ def test_latex_error_is_one_line_with_its_place(project):
 
 
 @needs_lualatex
+def test_a_document_is_compiled_again_only_if_something_changed(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\result{a.b}")
+    built = project / "report" / "build" / "laptop"
+    pdf = latex.build("laptop", "report")
+    first = (built / "report.log").stat().st_mtime_ns
+    pdf.unlink()
+    assert latex.build("laptop", "report").is_file() and (built / "report.log").stat().st_mtime_ns == first
+    save_results("laptop", "10_x", {"a.b": Number(0.75)})
+    latex.build("laptop", "report")
+    second = (built / "report.log").stat().st_mtime_ns
+    assert second > first
+    auxiliary = built / "report.aux"
+    auxiliary.write_bytes(auxiliary.read_bytes()[:-30] + b"\\broken{")  # killed while it was written
+    latex.build("laptop", "report")
+    assert (built / "report.log").stat().st_mtime_ns > second
+
+
+@needs_lualatex
+def test_what_failed_is_compiled_again(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\input{lost}")
+    for _ in range(2):
+        with pytest.raises(latex.BuildError, match=r"lost\.tex' not found"):
+            latex.build("laptop", "report")
+    (project / "report" / "lost.tex").write_text("found")
+    assert latex.build("laptop", "report").is_file()
+
+
+@needs_lualatex
 def test_key_that_slips_past_the_check_stops_latex(project, monkeypatch):
     save_results("laptop", "10_x", {"a.b": Number(0.5)})
     write_document(project, r"\result{a.lost}")

@@ -1,4 +1,4 @@
-"""README and model card: their numbers are the results', their tables the repository's."""
+"""README, model card and docs: their numbers are the results', their tables the repository's."""
 
 import re
 
@@ -6,17 +6,43 @@ import pytest
 
 from judgekit.latex import MissingResult
 from judgekit.paths import PRETRAINED, project_root
-from judgekit.readme import documents, filled
+from judgekit.readme import BLOCKS, FORMS, documents, filled
 from judgekit.results import load_results
 from judgekit.workflow import notebook_list
 
 ROOT = project_root()
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", documents(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_blocks_are_what_the_results_say(path):
     text = path.read_text(encoding="utf-8")
-    assert filled(text, load_results("laptop")) == text, "run 'make readme'"
+    assert filled(text, load_results("laptop"), documents()[path]) == text, "run 'make readme'"
+
+
+def test_every_block_stands_somewhere():
+    assert {name for blocks in documents().values() for name in blocks} == set(BLOCKS)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_without_its_results_is_an_error(block):
+    if block == "scores":  # judges may lack a set, and then have a dash
+        assert "–" in BLOCKS[block]({})
+    else:
+        with pytest.raises(MissingResult):
+            BLOCKS[block]({})
+
+
+def test_a_form_that_changes_verdicts_is_called_another_judge():
+    results = load_results("laptop")
+    assert "another judge" not in BLOCKS["forms"](keeping(results, 0.995))
+    assert BLOCKS["forms"](keeping(results, 0.9949)).count("another judge") == len(FORMS)
+
+
+def keeping(results, share):
+    """Results in which every form keeps this share of the verdicts."""
+    equal = {f"bench.format.{form}.equal_verdicts" for form in FORMS}
+    forms = {f"bench.format.{form}.ratio": results["bench.format.fp32.ratio"] for form in FORMS}
+    return results | forms | {key: {"text": f"{share:.2%}", "value": share, "interval": None} for key in equal}
 
 
 def test_a_missing_result_is_an_error():

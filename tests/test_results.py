@@ -88,6 +88,8 @@ def test_results_file(project):
     assert provenance["data"] == {"set": "00ff"} and provenance["seconds"] == 3.1
     assert provenance["git"] is None and provenance["dirty"] is None
     assert {"python", "numpy"} <= set(provenance["versions"])
+    assert provenance["machine"]["processor"] and provenance["machine"]["cores"] >= 1
+    assert provenance["machine"]["memory_mb"] > 100
     assert path.read_text().endswith("}\n") and [p.name for p in path.parent.iterdir()] == ["40_x.json"]
 
 

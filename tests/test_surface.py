@@ -40,6 +40,15 @@ def test_features_are_finite_for_any_text(question, response):
     assert np.isfinite(values).all()
 
 
+def test_characters_are_counted_by_their_kind():
+    """The counts hold for every text only if no character is of two kinds."""
+    every = [chr(code) for code in range(0x110000)]
+    assert not [c for c in every if c.isspace() and c.isalnum()]
+    counted = features_of("".join(every[:0x3000]))
+    assert counted["punctuation_share"] == sum(not (c.isalnum() or c.isspace()) for c in every[:0x3000]) / 0x3000
+    assert counted["non_ascii_share"] == (0x3000 - 128) / 0x3000
+
+
 @STEADY
 @given(TEXT, TEXT)
 def test_shares_stay_between_zero_and_one(question, response):

@@ -13,6 +13,7 @@ from judgekit.progress import progress_bar, skip
 from judgekit.scoring import run_judge
 from judgekit.store import VerdictStore
 
+REMEMBERED = 4 * ROWS  # texts: those of a chunk and somewhat more
 CHEAP = ("baseline", "encoder")  # providers for whom a chunk is seconds, and a store of each verdict a large share
 
 
@@ -58,6 +59,8 @@ class LocalRun:
     def work(self):
         """Judge every row that is not finished; the `Tally` of all."""
         total, tally = self.source.n_rows * len(self.orders), Tally()
+        if hasattr(self.judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
+            self.judge.cache_size = min(self.judge.cache_size, REMEMBERED)
         shown = self.progress and total > self.judge.batch_size
         with progress_bar(total, self.judge.name, "verdict", shown=shown, delay=DELAY) as bar:
             if self.partial.n_failed:

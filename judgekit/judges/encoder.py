@@ -24,13 +24,14 @@ from judgekit.fingerprints import fingerprint_of
 from judgekit.gate import gated, relevance_inputs, relevance_of
 from judgekit.judges.features import SurfaceModel, reply_of
 from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, native_bf16
+from judgekit.models.encoder import TextEncoder, native_bf16, padded_length
 from judgekit.models.seal import check_seal, digests_of
 from judgekit.tamper_gate import END, against_tampering, tamper_odds
 
 FORMAT = 3
 DEFENDED = 4  # format of a judge with the gate against tampering
 OTHERS = "others.safetensors"
+CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 2_048, 65_536
 CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
 
@@ -72,11 +73,17 @@ class EncoderJudge:
         Holds what `judgekit.training.encoder` writes. Nothing in it is executed.
     name : str, optional
         ``encoder/<folder name>`` by default.
-    batch_tokens : int
-        Tokens per forward pass, padding included. Results do not depend on it beyond float rounding.
+    batch_tokens : int, optional
+        Tokens per forward pass, padding included: by default few on a processor, where what a layer hands to the next
+        then stays in the cache, and many on a GPU. Results do not depend on it beyond float rounding.
     bf16 : bool, optional
         Whether the encoder computes in bfloat16; by default where the processor does so natively, which halves the
         time at least (``make bench`` measures how many verdicts differ).
+
+    Attributes
+    ----------
+    cache_size : int
+        Embeddings that are kept in memory, the last used ones; may be changed at any time.
 
     Raises
     ------
@@ -87,10 +94,10 @@ class EncoderJudge:
     """
 
     decoding = "{}"
-    batch_size = 64
+    batch_size = 256  # so that texts of like lengths meet
     sees_item = False
 
-    def __init__(self, folder, name=None, batch_tokens=8192, device="cpu", bf16=None):
+    def __init__(self, folder, name=None, batch_tokens=None, device="cpu", bf16=None):
         folder = Path(folder)
         if not (folder / "judge.json").is_file():
             raise FileNotFoundError(f"{folder}: no judge here (judge.json is missing)")
@@ -106,7 +113,7 @@ class EncoderJudge:
         digests |= digests_of(folder, (*WEIGHTS, OTHERS))
         self.fingerprint = folder_fingerprint(digests, self.bf16)
         self.encoder_key = encoder_key(digests, self.config, self.bf16)
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device == "cpu" else GPU_BATCH_TOKENS)
         trained = self.config["trained"]
         adapter = folder / "adapter" if trained == "adapter" else None
         needed = [OTHERS] if adapter is None else ["adapter/adapter_model.safetensors", OTHERS]
@@ -115,8 +122,10 @@ class EncoderJudge:
         check_seal(folder, {name: digest for name, digest in digests.items() if name != "judge.json"})
         base = str(folder / "model") if trained == "model" else self.config["base"]
         self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
+        if self.bf16:
+            self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
-        self.cache = OrderedDict()
+        self.cache, self.cache_size = OrderedDict(), CACHE_SIZE
 
     @property
     def defended(self):
@@ -155,7 +164,7 @@ class EncoderJudge:
         """
         missing = [key for key in texts if key not in self.cache]
         ids = {key: self.ids_of(*key) for key in missing}
-        lengths = {key: len(ids[key]) for key in missing}
+        lengths = {key: padded_length(len(ids[key])) for key in missing}
         for batch in token_batches(sorted(missing, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
             for key, vector in zip(batch, vectors, strict=True):
@@ -163,7 +172,7 @@ class EncoderJudge:
         for key in texts:
             self.cache.move_to_end(key)
         encoded = {key: self.cache[key] for key in texts}
-        while len(self.cache) > CACHE_SIZE:
+        while len(self.cache) > self.cache_size:
             self.cache.popitem(last=False)
         return encoded
 

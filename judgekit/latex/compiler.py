@@ -15,6 +15,7 @@ from judgekit.results import load_results
 DOCUMENTS = ("report", "slides")
 ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
 BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
+LAST_LINE = rb"\gdef \@abspage@last{"  # of the .aux that LaTeX writes to its end
 UNDEFINED = re.compile(r"(?:Reference|Citation) [`'‘]([^'’]+)['’].{0,60}undefined")
 
 
@@ -22,7 +23,7 @@ class BuildError(RuntimeError):
     """LaTeX failed; the message is its first error, with file and line."""
 
 
-def build(run="laptop", document="report", timeout=600):
+def build(run="laptop", document="report", timeout=600, generated=None):
     """Compile ``report/<document>.tex`` with the results of ``run``.
 
     Parameters
@@ -32,6 +33,8 @@ def build(run="laptop", document="report", timeout=600):
     document : {"report", "slides"}
     timeout : float, default 600
         Seconds after which LaTeX is stopped.
+    generated : path, optional
+        What `write_generated` returned for this run, if it was called just before.
 
     Returns
     -------
@@ -52,12 +55,13 @@ def build(run="laptop", document="report", timeout=600):
     if not results:
         raise MissingResult(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
     check_keys(document_files(document), results, run)
-    folder = write_generated(run)
-    command = ["latexmk", "-norc", "-g", "-lualatex", "-interaction=nonstopmode", "-file-line-error"]
+    folder = generated or write_generated(run)
+    command = ["latexmk", "-norc", "-lualatex", "-interaction=nonstopmode", "-file-line-error"]
     command += ["-latexoption=-halt-on-error", "-latexoption=-no-shell-escape", "-silent"]
     command += [f"-outdir=build/{run}", rf"-usepretex=\def\run{{{run}}}", f"{document}.tex"]
     log = folder / f"{document}.log"
-    log.unlink(missing_ok=True)
+    if not whole(folder, document):
+        forget(folder, document)
     try:
         done = subprocess.run(
             command,
@@ -68,15 +72,30 @@ def build(run="laptop", document="report", timeout=600):
             timeout=timeout,
         )
     except subprocess.TimeoutExpired:
+        forget(folder, document, keep=(".log", ".blg"))
         raise BuildError(f"{document}.tex: LaTeX was stopped after {timeout:g} seconds") from None
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if done.returncode != 0:
+        forget(folder, document, keep=(".log", ".blg"))
         raise BuildError(f"{document}.tex: {first_error(text, folder / f'{document}.blg', done)}")
     if undefined := sorted(set(UNDEFINED.findall(text))):
         raise BuildError(f"{document}.tex: undefined reference or citation: {', '.join(undefined)}")
     pdf = report / f"{document}.pdf"
     shutil.copyfile(folder / pdf.name, pdf)
     return pdf
+
+
+def whole(folder, document):
+    """Whether the last build came to its end: then latexmk compiles only if a file that it read has changed since."""
+    left = [folder / f"{document}.{kind}" for kind in ("log", "pdf", "fdb_latexmk", "aux")]
+    return all(path.exists() for path in left) and LAST_LINE in left[-1].read_bytes()[-200:]
+
+
+def forget(folder, document, keep=()):
+    """Remove what a build left: half a file must not stop the next one."""
+    for path in folder.glob(f"{document}.*"):
+        if path.suffix not in keep:
+            path.unlink()
 
 
 def first_error(log, biber_log, done):
@@ -100,8 +119,9 @@ def main(arguments=None):
     parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: both)")
     options = parser.parse_args(arguments)
     try:
+        generated = write_generated(options.run)
         for document in options.document or DOCUMENTS:
-            print(build(options.run, document).relative_to(paths.project_root()))
+            print(build(options.run, document, generated=generated).relative_to(paths.project_root()))
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

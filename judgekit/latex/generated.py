@@ -137,7 +137,7 @@ def _sample_lines():
     scores = {tuple(key.split(".")[1:3]): row for key, row in results.items() if _is_score(key)}
     sets = sorted({name for name, _ in scores})
     judges = sorted(
-        {judge for _, judge in scores}, key=lambda j: -max(scores[s, j]["value"] for s in sets if (s, j) in scores)
+        {judge for _, judge in scores}, key=lambda j: (-max(scores[s, j]["value"] for s in sets if (s, j) in scores), j)
     )
     for start in range(0, len(sets), 2):  # two sets with intervals fill a column
         part = sets[start : start + 2]

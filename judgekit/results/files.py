@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from judgekit import paths
 from judgekit.results.numbers import Number, checked_name
-from judgekit.results.provenance import git_state, process_age, versions
+from judgekit.results.provenance import git_state, machine, process_age, versions
 
 SCHEMA = 1
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
@@ -70,7 +70,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
         if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):
             raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
     seconds = round(float(process_age() if seconds is None else seconds), 1)
-    provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), **git_state()}
+    provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), "machine": machine()}
+    provenance |= git_state()
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
     if not (path.exists() and _same(_read(path), document)):
         text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
@@ -80,8 +81,8 @@ def save_results(run, notebook, numbers, data=None, seconds=None, variant=None):
 
 
 def _same(old, new):
-    """Whether a file may stay: equal but for the seconds and the commit, and made from committed code."""
-    volatile = {"seconds", "git", "dirty"}
+    """Whether a file may stay: equal but for the seconds, the machine and the commit, and made from committed code."""
+    volatile = {"seconds", "machine", "git", "dirty"}
     keep = [{k: v for k, v in d["provenance"].items() if k not in volatile} for d in (old, new)]
     settled = old["provenance"].get("dirty") is False or new["provenance"]["dirty"] is not False
     return settled and keep[0] == keep[1] and all(old.get(k) == new[k] for k in ("schema", "run", "numbers"))

@@ -1,5 +1,6 @@
-"""What results were made with: versions and the commit."""
+"""What results were made with: versions, the machine and the commit."""
 
+import os
 import platform
 import subprocess
 import time
@@ -36,6 +37,22 @@ def versions():
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def machine():
+    """Processor, its cores that this process may use, MiB of memory, and system: what timings depend on."""
+    import psutil
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": cores,
+        "memory_mb": psutil.virtual_memory().total // 2**20,
+        "system": platform.system(),
+    }
 
 
 def process_age():

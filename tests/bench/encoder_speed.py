@@ -1,9 +1,10 @@
 """How fast the shipped encoder judge is beside a cross-encoder of the same size, on the same pairs, in one run.
 
 The cross-encoder is `sentence_transformers.CrossEncoder` on the same MiniLM weights, reading each response with its
-question. The judge computes in the format it chooses on this processor, and again in single precision. All take turns,
-so that whatever else the machine does falls on all; a ratio is that of the medians. Writes ``bench.*`` to the run's
-results.
+question. The plain loop is what one writes with transformers alone: 32 pairs at a time in the order of the file, every
+text of them padded to the longest, in single precision; it ends in the judge's own comparison. The judge computes in
+the format it chooses on this processor, and again in single precision. All take turns, so that whatever else the
+machine does falls on all; a ratio is that of the medians. Writes ``bench.*`` to the run's results.
 """
 
 import argparse
@@ -46,10 +47,35 @@ def judged(judge, requests):
     return [reply.verdict for batch in batches for reply in judge.judge(batch)]
 
 
+@torch.inference_mode()
+def plain_loop(judge, requests, limit, batch=32):
+    """Verdicts by a plain loop over the judge's network in single precision."""
+    tokenizer, model = judge.encoder.tokenizer, judge.encoder.model
+    verdicts = []
+    for start in range(0, len(requests), batch):
+        rows = requests[start : start + batch]
+        keys = [("question", row.asked) for row in rows]
+        keys += [("response", text) for row in rows for text in (row.first, row.second)]
+        inputs = tokenizer(
+            [text for _, text in keys], padding=True, truncation=True, max_length=limit, return_tensors="pt"
+        )
+        weights = inputs["attention_mask"].unsqueeze(-1)
+        vectors = (model(**inputs).last_hidden_state * weights).sum(1) / weights.sum(1)
+        vectors = torch.nn.functional.normalize(vectors, dim=-1).numpy()
+        counts = inputs["attention_mask"].sum(1).tolist()
+        replies = judge.compare(rows, dict(zip(keys, zip(vectors, counts, strict=True), strict=True)))
+        verdicts += [reply.verdict for reply in replies]
+    return verdicts
+
+
 def measure(requests, judges, cross):
-    """Seconds of each in turn, ``ROUNDS`` times, after one turn that does not count; the cross-encoder last."""
+    """Seconds of each in turn, ``ROUNDS`` times, after one turn that does not count.
+
+    First the judges, then the plain loop over the last one's network, then the cross-encoder.
+    """
     texts = [(request.asked, text) for request in requests for text in (request.first, request.second)]
     turns = [lambda judge=judge: judged(judge, requests) for judge in judges]
+    turns.append(lambda: plain_loop(judges[-1], requests, judges[-1].config["max_response_tokens"]))
     turns.append(lambda: cross.predict(texts, batch_size=32, show_progress_bar=False))
     for turn in turns:
         turn()
@@ -76,14 +102,18 @@ def main():
         pairs = load_set(name)
         requests = [request_of(pair, "ab") for pair in pairs]
         equal += [a == b for a, b in zip(judged(judge, requests), judged(exact, requests), strict=True)]
-        ours, single, theirs = zip(*measure(requests[: chosen.pairs], [judge, exact], cross), strict=True)
+        ours, single, plain, theirs = zip(*measure(requests[: chosen.pairs], [judge, exact], cross), strict=True)
         part = "" if name == SETS[0] else f".{name}"
         numbers[f"bench.encoder_vs_sentence_transformers{part}.ratio"] = ratio_of(ours, theirs)
         numbers[f"bench.encoder_fp32_vs_sentence_transformers{part}.ratio"] = ratio_of(single, theirs)
+        numbers[f"bench.encoder_vs_plain_loop{part}.ratio"] = ratio_of(ours, plain)
         count = len(requests[: chosen.pairs])
         speed = Number(count / statistics.median(ours), n=count, spec=".0f")
         numbers[f"bench.encoder_vs_sentence_transformers{part}.pairs_per_second"] = speed
-        print(f"{name}: {ratio_of(ours, theirs)} times as fast, {ratio_of(single, theirs)} in fp32; {speed} pairs/s")
+        print(
+            f"{name}: {ratio_of(ours, theirs)} times as fast, {ratio_of(single, theirs)} in fp32; "
+            f"{ratio_of(ours, plain)} times a plain loop; {speed} pairs/s"
+        )
     numbers["bench.encoder_bf16.equal_verdicts"] = Number(float(np.mean(equal)), n=len(equal), spec=".2%")
     print(f"verdicts equal to those in fp32: {numbers['bench.encoder_bf16.equal_verdicts']} of {len(equal)}")
     save_results(chosen.run, "bench", numbers, data=set_hashes(SETS))

@@ -30,7 +30,7 @@ from judgekit.paths import run_folder
 from judgekit.results import Number, save_data, save_figure, save_results
 
 JUDGES = {"longer": "baseline/longer", "encoder": "encoder/minilm"}
-SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (300, 1_000, 3_000, 10_000)}
+SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000, 10_000, 30_000)}
 
 
 # ---------------------------------------------------------------- in a process of its own

@@ -1,0 +1,216 @@
+"""The shipped encoder judge in other numeric formats and runtimes, in turns in one run: how fast, and how many verdicts
+stay as they are in single precision.
+
+``bf16`` and ``fp32`` are the judge's own; ``int8`` has its matrices quantised by PyTorch as it runs; ``onnx`` and
+``openvino`` are the same network exported, in single precision, in 8-bit integers (ONNX Runtime) and in bfloat16
+(OpenVINO). Only how texts become vectors differs; all else is the judge's own code, and every form gets the judge's
+own batches. What a library would be needed for and is not there is left out aloud (``pip install onnx onnxscript
+onnxruntime openvino``).
+
+How much of the machine is used: multiplications and additions that the texts need, padding left out, per second of
+judging, as a share of what this machine reaches on the network's own matrix shapes in the same format.
+Writes ``bench.format.*``, ``bench.gemm.*`` and ``bench.cost.*`` to the run's results.
+"""
+
+import argparse
+import importlib.util
+import itertools
+import statistics
+import tempfile
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from encoder_speed import ROUNDS, judged, ratio_of, seconds_of
+
+from judgekit.catalogue import load_set, set_hashes
+from judgekit.judges import request_of
+from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
+from judgekit.models.encoder import native_bf16
+from judgekit.paths import PRETRAINED
+from judgekit.results import Number, save_results
+
+SETS = ("pandalm", "llmbar_adversarial")
+
+
+def unit(states, mask):
+    """Mean over tokens, of unit length."""
+    weights = mask[:, :, None].astype(np.float32)
+    vectors = (states.astype(np.float32) * weights).sum(1) / weights.sum(1)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def padded(id_lists):
+    """Token ids and mask of texts, as 64-bit integers."""
+    longest = max(map(len, id_lists))
+    ids, mask = (np.zeros((len(id_lists), longest), np.int64) for _ in range(2))
+    for row, values in enumerate(id_lists):
+        ids[row, : len(values)], mask[row, : len(values)] = values, 1
+    return ids, mask
+
+
+class States(torch.nn.Module):
+    """The network with the two inputs and the one output that runtimes are given."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask):
+        return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+
+def int8_form(judge, folder):
+    """PyTorch's dynamic quantisation of the matrices."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch moves it to another package
+        judge.encoder.model = torch.ao.quantization.quantize_dynamic(judge.encoder.model, {torch.nn.Linear})
+
+
+def exported(judge, folder):
+    """The network as an ONNX file."""
+    path = folder / "network.onnx"
+    if not path.exists():
+        ids, mask = (torch.from_numpy(part) for part in padded([[101, 2054, 102], [101, 102]]))
+        free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+        torch.onnx.export(
+            States(judge.encoder.model),
+            (ids, mask),
+            path,
+            input_names=["input_ids", "attention_mask"],
+            output_names=["states"],
+            dynamic_shapes={"input_ids": free, "attention_mask": free},
+            dynamo=True,
+            verbose=False,
+        )
+    return path
+
+
+def onnx_form(judge, folder, int8=False):
+    """ONNX Runtime on the processor."""
+    import onnxruntime
+
+    path = exported(judge, folder)
+    if int8:
+        from onnxruntime.quantization import quantize_dynamic
+
+        path, whole = folder / "int8.onnx", path
+        quantize_dynamic(whole, path)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def vectors(id_lists, bf16=False):
+        ids, mask = padded(id_lists)
+        return unit(session.run(None, {"input_ids": ids, "attention_mask": mask})[0], mask)
+
+    judge.encoder.unit_vectors = vectors
+
+
+def openvino_form(judge, folder, precision="f32"):
+    """OpenVINO on the processor."""
+    import openvino
+
+    network = openvino.Core().read_model(exported(judge, folder))
+    settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+    compiled = openvino.compile_model(network, "CPU", settings)
+
+    def vectors(id_lists, bf16=False):
+        ids, mask = padded(id_lists)
+        return unit(compiled({"input_ids": ids, "attention_mask": mask})[0], mask)
+
+    judge.encoder.unit_vectors = vectors
+
+
+FORMS = {
+    "int8": (int8_form, ()),
+    "onnx": (onnx_form, ("onnx", "onnxscript", "onnxruntime")),
+    "onnx_int8": (partial(onnx_form, int8=True), ("onnx", "onnxscript", "onnxruntime")),
+    "openvino": (openvino_form, ("onnx", "onnxscript", "openvino")),
+    "openvino_bf16": (partial(openvino_form, precision="bf16"), ("onnx", "onnxscript", "openvino")),
+}
+
+
+def judges_of(folder):
+    """The shipped judge in every form that this machine can run."""
+    found = {"fp32": EncoderJudge(PRETRAINED / "minilm", bf16=False)}
+    if native_bf16():
+        found["bf16"] = EncoderJudge(PRETRAINED / "minilm", bf16=True)
+    for name, (change, needed) in FORMS.items():
+        if missing := [library for library in needed if not importlib.util.find_spec(library)]:
+            print(f"{name} is not measured: {', '.join(missing)} is not installed")
+            continue
+        judge = EncoderJudge(PRETRAINED / "minilm", bf16=False)
+        change(judge, folder)
+        found[name] = judge
+    return found
+
+
+def operations(judge, requests):
+    """Multiplications and additions that the texts of some requests need, each text once, padding left out."""
+    config = judge.encoder.model.config
+    texts = {("question", request.asked) for request in requests}
+    texts |= {("response", text) for request in requests for text in (request.first, request.second)}
+    lengths = np.array([len(judge.ids_of(*text)) for text in texts], float)
+    width, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    return layers * (2 * lengths.sum() * (4 * width**2 + 2 * width * inner) + 4 * width * (lengths**2).sum())
+
+
+def gemm_rate(config, dtype, rounds=41):
+    """Multiplications and additions per second on the network's matrices: medians of calls, weighed as it uses them."""
+    width, inner = config.hidden_size, config.intermediate_size
+    work, seconds = 0, 0.0
+    with torch.inference_mode():
+        for out, of, times in ((width, width, 4), (inner, width, 1), (width, inner, 1)):
+            rows, matrix = torch.randn(CPU_BATCH_TOKENS, of, dtype=dtype), torch.randn(out, of, dtype=dtype)
+            calls = [seconds_of(lambda r=rows, m=matrix: torch.nn.functional.linear(r, m)) for _ in range(rounds)]
+            work += times * 2 * rows.numel() * out
+            seconds += times * statistics.median(calls)
+    return work / seconds
+
+
+def main():
+    """Measure and save."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--pairs", type=int, default=400, help="pairs per set that are timed, at most")
+    arguments.add_argument("--price", type=float, default=0.04, help="dollars for an hour of one core")
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        judges = judges_of(Path(folder))
+    requests = {name: [request_of(pair, "ab") for pair in load_set(name)] for name in SETS}
+    verdicts = {
+        form: list(itertools.chain(*(judged(judge, each) for each in requests.values())))
+        for form, judge in judges.items()
+    }
+    timed = [request for each in requests.values() for request in each[: chosen.pairs]]
+    rounds = [[seconds_of(partial(judged, judge, timed)) for judge in judges.values()] for _ in range(ROUNDS)]
+    seconds = dict(zip(judges, zip(*rounds, strict=True), strict=True))
+    numbers = {}
+    for form in judges:
+        equal = np.array([a == b for a, b in zip(verdicts[form], verdicts["fp32"], strict=True)])
+        numbers[f"bench.format.{form}.ratio"] = ratio = ratio_of(seconds[form], seconds["fp32"])
+        numbers[f"bench.format.{form}.equal_verdicts"] = Number(float(equal.mean()), n=len(equal), spec=".2%")
+        print(f"{form}: {ratio} times fp32 ({ratio.interval}), {equal.mean():.2%} of {len(equal)} verdicts equal")
+    own = "bf16" if "bf16" in judges else "fp32"
+    config, dtype = judges["fp32"].encoder.model.config, torch.bfloat16 if own == "bf16" else torch.float32
+    rate = gemm_rate(config, dtype)
+    used = operations(judges["fp32"], timed) / statistics.median(seconds[own])
+    per_pair = statistics.median(seconds[own]) / len(timed)
+    hours = per_pair * 1e6 / 3600 * torch.get_num_threads()
+    numbers |= {
+        "bench.gemm.tflops": Number(rate / 1e12, n=41, spec=".2f"),
+        "bench.gemm.share_used": Number(used / rate, n=len(timed), spec=".0%"),
+        "bench.cost.core_hours_per_million": Number(hours, n=len(timed), spec=".1f"),
+        "bench.cost.dollars_per_core_hour": Number(chosen.price, spec=".2f"),
+        "bench.cost.dollars_per_million": Number(hours * chosen.price, n=len(timed), spec=".2f"),
+    }
+    for key in [key for key in numbers if not key.startswith("bench.format")]:
+        print(f"{key}: {numbers[key]}")
+    save_results(chosen.run, "bench", numbers, data=set_hashes(SETS), variant="formats")
+
+
+if __name__ == "__main__":
+    main()
