@@ -160,7 +160,21 @@ def faults_block(results):
     return lines_of(("killed at random moments", "times", "lost", "doubled"), rows)
 
 
+def cluster_block(results):
+    """What a chain on Slurm and two processes that share a batch differ in from one machine and one process."""
+    names = ("jobs", "on_gpu", "differing", "seconds", "seconds_alone")
+    text = {name: required(results, f"scale.slurm.{name}")["text"] for name in names}
+    ddp = required(results, "scale.ddp.largest_difference")
+    return (
+        f"Measured by `tests/bench/cluster.py`: {text['jobs']} jobs on Slurm, {text['on_gpu']} of them on the pretended "
+        f"GPU, {text['seconds']} s against {text['seconds_alone']} s without (waiting for the queue); jobs whose results "
+        f"differ: {text['differing']}. Two processes that share the batch: the largest difference of the loss in "
+        f"{ddp['n']} steps is {ddp['text']}."
+    )
+
+
 BLOCKS = {
+    "cluster": cluster_block,
     "scores": scores_block,
     "training": training_block,
     "speed": speed_block,
@@ -205,6 +219,7 @@ def documents():
         PRETRAINED / "minilm" / "README.md": FRONT,
         docs / "scaling.md": ("speed", "forms", "growth"),
         docs / "faults.md": ("faults",),
+        docs / "clusters.md": ("cluster",),
     }
 
 

@@ -4,18 +4,17 @@ import json
 import re
 import shlex
 
+from doc_page import run_examples, text_of
+
 from judgekit.cli import main
-from judgekit.paths import project_root
 from judgekit.sample import load_sample
 from judgekit.tampering import EDITS
 
-TEXT = (project_root() / "docs" / "biases_and_attacks.md").read_text(encoding="utf-8")
+TEXT = text_of("biases_and_attacks.md")
 
 
 def test_the_examples_run_one_after_another(capsys):
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", TEXT, re.S):
-        exec(compile(block, "biases_and_attacks.md", "exec"), names)
+    names = run_examples("biases_and_attacks.md")
     said = capsys.readouterr().out.splitlines()
     assert names["report"].mean_success.value > names["screened"].mean_success.value
     assert "'search'" in said[1] and "'delta'" in said[-1] and len(said) == 4
@@ -35,11 +34,3 @@ def test_the_command_runs_as_it_stands_there(tmp_path, monkeypatch):
 def test_every_attack_is_in_the_table():
     rows = TEXT.partition("| attack |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+)`", rows)) - {"SearchBudget"} == set(EDITS)
-
-
-def test_every_notebook_and_module_is_there():
-    for name in re.findall(r"`(\d\d_\w+)`", TEXT):
-        assert (project_root() / "notebooks" / f"{name}.ipynb").is_file(), name
-    for name in re.findall(r"`(judgekit(?:\.\w+)+)`", TEXT):
-        path = project_root() / name.replace(".", "/")
-        assert path.is_dir() or path.with_suffix(".py").is_file(), name

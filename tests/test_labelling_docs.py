@@ -3,27 +3,21 @@
 import json
 import re
 import shlex
-import warnings
-from pathlib import Path
 
 import pytest
+from doc_page import run_examples, text_of
 from labelling_setting import command, write_pairs
 
 from judgekit.labelling import Visitor
 from judgekit.labelling.app import PAGE
-from judgekit.paths import project_root
 from judgekit.votefile import OPTIONAL, Vote, read_lines
 
-TEXT = (project_root() / "docs" / "labelling.md").read_text(encoding="utf-8")
+TEXT = text_of("labelling.md")
 
 
 def test_the_examples_run_one_after_another(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", TEXT, re.S):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # crowd-kit's own
-            exec(compile(block, "labelling.md", "exec"), names)
+    names = run_examples("labelling.md")
     assert names["votes"].given.all() and len(names["consensus"]) == 30
     assert not names["page"].thread.is_alive() and "IFrame" in capsys.readouterr().out
 
@@ -55,11 +49,3 @@ def test_the_keys_are_the_pages(source):
         table = text.partition("const KEYS = {")[2].partition("}")[0]
         found = {key.upper() for key in re.findall(r"(\w): ", table)}
     assert found == keys
-
-
-def test_what_is_named_is_there():
-    for name in re.findall(r"`(\d\d_\w+)`", TEXT):
-        assert (project_root() / "notebooks" / f"{name}.ipynb").is_file(), name
-    for name in re.findall(r"`judgekit\.(\w+)", TEXT):
-        path = Path(project_root(), "judgekit", name)
-        assert path.is_dir() or path.with_suffix(".py").is_file(), name

@@ -1,6 +1,6 @@
 """Kill real processes at random moments and start them again: nothing may be lost, doubled, or left for a human.
 
-``make torture`` kills twenty-three times, two of them in the middle of the whole sample chain, and writes ``fault.*``
+``make torture`` kills twenty-three times, two of them in the middle of one whole sample chain, and writes ``fault.*``
 to ``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of
 the tracked files, so that no output of the checkout is touched.
 
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +91,8 @@ class Case:
         Fills the folder.
     outcome : callable
         What came of it, as a dictionary from a key to a list of values (several where something is doubled).
+    in_a_row : bool
+        Whether one and the same run is killed so often, each time after it went on; else each kill has its own.
     kept : callable
         How many finished pieces a killed run has stored; what the next run says it goes on from must not be less.
     """
@@ -101,6 +103,7 @@ class Case:
     prepare: Callable
     outcome: Callable
     kept: Callable = nothing
+    in_a_row: bool = False
 
 
 # ---------------------------------------------------------------- what goes in and comes out
@@ -216,7 +219,8 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     workflow = [sys.executable, "-m", "judgekit.workflow", "run", notebook, "sample"]
     return [
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, judged),
-        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(n_slow), rows_of, judged),
+        # Some of the encoder's batches of pairs, so that some are finished when it is killed.
+        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, judged),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),
@@ -228,7 +232,7 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
 def chain(tries=2):
     """The whole sample chain, through Snakemake."""
     command = [sys.executable, "-m", "judgekit.workflow", "make", "sample", "--cores", "2"]
-    return Case("chain", tries, command, copy_of_checkout, numbers_of)
+    return Case("chain", tries, command, copy_of_checkout, numbers_of, in_a_row=True)
 
 
 def copy_of_checkout(folder, notebooks=None):
@@ -288,16 +292,21 @@ def killed(case, folder, moment, whole_group, at_work):
 
     With ``at_work`` the seconds are counted from the first piece that it keeps: most of a short run is its start.
     """
-    process = start(case, folder)
-    while at_work and process.poll() is None and not case.kept(folder):
-        time.sleep(0.01)
-    try:
-        process.wait(moment)
-        return False
-    except subprocess.TimeoutExpired:
-        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
+    log, deadline = folder.with_suffix(".log"), time.monotonic() + ORPHANS
+    while True:
+        place = log.stat().st_size if log.exists() else 0
+        process = start(case, folder)
+        while at_work and process.poll() is None and not case.kept(folder):
+            time.sleep(0.01)
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
+            process.wait()
+            return True
+        if BUSY not in log.read_bytes()[place:].decode(errors="replace") or time.monotonic() > deadline:
+            return False
+        time.sleep(2)  # an earlier, killed process has left something running
 
 
 def lost_and_doubled(expected, found):
@@ -350,15 +359,23 @@ def tortured(case, folder, rng, tries):
         started = time.monotonic()
         at_work = case.kept is not nothing and report["tries"] % 3 > 0
         moment = latest * (rng.uniform(0, 0.2) if at_work else rng.uniform(0.25, 1))
-        if not killed(case, place, moment, rng.random() < 0.5, at_work):
+        if case.in_a_row:
+            moment = seconds * rng.uniform(0.1, 0.5)
+        # What a killed process left running would keep the next one waiting, and it could not be killed.
+        if not killed(case, place, moment, case.in_a_row or rng.random() < 0.5, at_work):
             latest = time.monotonic() - started  # it was faster this time, and came to its end: no try
             shutil.rmtree(place)
             continue
+        more = 1
+        while case.in_a_row and more < tries:
+            if not killed(case, place, seconds * rng.uniform(0.1, 0.5), True, False):
+                break  # it came to its end before
+            more += 1
         kept = case.kept(place)
         said = finished(case, place)
         went_on = max((int(n) for n in re.findall(r"going on from (\d+)", said)), default=0)
         lost, doubled = lost_and_doubled(expected, case.outcome(place))
-        report["tries"] += 1
+        report["tries"] += more
         report["lost"] += len(lost) + max(0, kept - went_on)
         report["doubled"] += len(doubled)
         print(
@@ -383,6 +400,7 @@ def main():
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
     arguments.add_argument("--tries", type=int, help="kills of each kind; three, and two of the chain, by default")
+    arguments.add_argument("--folder", help="work here, and leave what was made; a temporary folder by default")
     arguments.add_argument("--chain", nargs="+", help="notebooks of the chain that is killed; all by default")
     chosen = arguments.parse_args()
     from judgekit.results import Number, load_results, save_results
@@ -394,7 +412,7 @@ def main():
         if row["notebook"] == RESULTS
     }
     failed = False
-    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+    with nullcontext(chosen.folder) if chosen.folder else tempfile.TemporaryDirectory(prefix="torture-") as folder:
         whole = chain()
         if chosen.chain:
             whole = Case(**vars(whole) | {"prepare": lambda place: copy_of_checkout(place, chosen.chain)})

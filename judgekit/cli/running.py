@@ -1,5 +1,6 @@
 """One run of a judge over a user's file, from the name of the judge to the report."""
 
+import os
 import sqlite3
 import tempfile
 import warnings
@@ -14,8 +15,6 @@ from judgekit.fingerprints import fingerprint_of
 from judgekit.judges import ASKED, UnknownJudge, load_judge
 from judgekit.records import LABELS, ORDERS
 from judgekit.store import VerdictStore
-
-LISTED = 20  # failed items named one by one
 
 
 def loaded_judge(name, labels, place, settings=None):
@@ -35,6 +34,7 @@ def loaded_judge(name, labels, place, settings=None):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
+            few_kernels()
             return load_judge(name, label=label, settings=given)
     except UnknownJudge as unknown:
         raise Stop(BAD_INPUT, str(unknown)) from None
@@ -45,6 +45,16 @@ def loaded_judge(name, labels, place, settings=None):
         raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
+
+
+def few_kernels():
+    """Let PyTorch keep few kernels on a processor, unless the environment says how many.
+
+    By default it keeps those of a thousand shapes of batches, about a megabyte each; in a long file of texts of all
+    lengths there are as many, and memory would grow with the file. Making one anew costs nothing that shows.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "16")
 
 
 def given_settings(texts):
