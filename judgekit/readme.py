@@ -137,7 +137,6 @@ def growth_block(results):
         for name in (
             *(f"scale.ray.{part}" for part in ("rows", "lost", "doubled", "overhead_us_per_row", "peak_mb")),
             *(f"bench.store.{part}.verdicts_per_second" for part in ("one_writer", "two_writers")),
-            *(f"bench.startup.{part}_seconds" for part in ("help", "report")),
         )
     }
     return lines_of((*header, "µs a pair"), rows) + (
@@ -145,16 +144,24 @@ def growth_block(results):
         f"{text['scale.ray.doubled']} doubled, {text['scale.ray.overhead_us_per_row']} µs a pair on top of judging, "
         f"{text['scale.ray.peak_mb']} MiB in the process that hands out the work. A verdict store takes "
         f"{text['bench.store.one_writer.verdicts_per_second']} verdicts a second from one process and "
-        f"{text['bench.store.two_writers.verdicts_per_second']} from two at once. `judgekit --help` takes "
-        f"{text['bench.startup.help_seconds']} s, a `make report` with nothing to do "
-        f"{text['bench.startup.report_seconds']} s."
+        f"{text['bench.store.two_writers.verdicts_per_second']} from two at once." + startup_words(results)
     )
+
+
+def startup_words(results):
+    """What starting up takes; nothing where it was not measured, which needs a complete sample run."""
+    if "bench.startup.report_seconds" not in results:
+        return ""
+    text = {part: required(results, f"bench.startup.{part}_seconds")["text"] for part in ("help", "report")}
+    return f" `judgekit --help` takes {text['help']} s, a `make report` with nothing to do {text['report']} s."
 
 
 def faults_block(results):
     """What was killed, and what that cost."""
+    if not any(f"fault.{kind}.tries" in results for kind in FAULTS):
+        raise MissingResult(f"no result 'fault.*' in outputs/{RUN}: make torture")
     rows = [
-        [title, *(required(results, f"fault.{kind}.{name}")["text"] for name in ("tries", "lost", "doubled"))]
+        [title, *(cell(results, f"fault.{kind}.{name}") for name in ("tries", "lost", "doubled"))]
         for kind, title in FAULTS.items()
     ]
     return lines_of(("killed at random moments", "times", "lost", "doubled"), rows)
@@ -166,10 +173,10 @@ def cluster_block(results):
     text = {name: required(results, f"scale.slurm.{name}")["text"] for name in names}
     ddp = required(results, "scale.ddp.largest_difference")
     return (
-        f"Measured by `tests/bench/cluster.py`: {text['jobs']} jobs on Slurm, {text['on_gpu']} of them on the pretended "
-        f"GPU, {text['seconds']} s against {text['seconds_alone']} s without (waiting for the queue); jobs whose results "
-        f"differ: {text['differing']}. Two processes that share the batch: the largest difference of the loss in "
-        f"{ddp['n']} steps is {ddp['text']}."
+        f"By `tests/bench/cluster.py`: {text['jobs']} jobs on Slurm, {text['on_gpu']} of them on the pretended GPU, "
+        f"in {text['seconds']} s with the waiting of the queue against {text['seconds_alone']} s without Slurm; "
+        f"{text['differing']} of the jobs give other results. Two processes that share the batch: the largest "
+        f"relative difference of the loss in {ddp['n']} steps is {ddp['text']}."
     )
 
 
