@@ -18,10 +18,12 @@ from test_cli import CountingJudge, interrupt, read_lines, store_of, use_judge  
 from test_pairfile import PAIR, pair_line, write
 
 from judgekit.bulk import source as sources
+from judgekit.bulk.local import REMEMBERED
 from judgekit.bulk.partial import Busy, Partial
 from judgekit.bulk.source import ROWS, PairSource, check_source
 from judgekit.bulk.tally import Tally
 from judgekit.cli import main
+from judgekit.cli.running import few_kernels
 from judgekit.intervals import cluster_bootstrap, cluster_sums
 from judgekit.pairfile import PairFileError, read_pair_rows
 
@@ -256,6 +258,22 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
 
     peak(10)  # what is loaded once
     assert peak(1280) < 1.3 * peak(128)
+
+
+def test_a_judge_with_a_memory_of_texts_keeps_few_of_a_stream(tmp_path, use_judge, long_file):  # noqa: F811
+    judge = use_judge(CountingJudge())
+    judge.cache_size = 50_000
+    assert judged(long_file, tmp_path / "o.jsonl", "--quiet") == 0
+    assert judge.cache_size == REMEMBERED < 50_000
+
+
+def test_pytorch_keeps_few_kernels_unless_told_otherwise(monkeypatch):
+    names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+    monkeypatch.setenv(names[0], "1024")
+    monkeypatch.setenv(names[1], "")  # so that it is as before when the test is over
+    monkeypatch.delenv(names[1])
+    few_kernels()
+    assert [os.environ[name] for name in names] == ["1024", "16"]
 
 
 # ---------------------------------------------------------------- Parquet
