@@ -52,6 +52,7 @@ lint: $(READY)
 
 bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
+	@$(BIN)/python tests/bench/formats.py
 	@$(BIN)/python tests/bench/one_pass_speed.py
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/cluster.py
