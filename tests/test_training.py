@@ -25,6 +25,7 @@ from judgekit.training.bank import AnswerBank, Embedder, draw_questions, make_ba
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS, constructed_pairs, demands_between
 from judgekit.training.encoder import fit_gates, reader_of, save_encoder, train_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
+from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, choose_share, compare_gates, fit_gate, fit_relevance
 from judgekit.training.losses import contrastive_loss, davidson_loss
 from judgekit.training.material import Material, make_material, parts_of
@@ -841,3 +842,22 @@ def test_differences_are_of_hits_on_the_same_pairs(study):
     assert row["difference"].value == pytest.approx(np.mean(other) - np.mean(base))
     assert row["difference"].low <= row["difference"].value <= row["difference"].high
     assert table.loc[BASE, BASE, "misleading"]["difference"].value == 0
+
+
+def test_equal_adapters_leave_equal_configs(tmp_path):
+    written = []
+    for modules in (["query", "dense", "key"], ["key", "query", "dense"]):
+        path = tmp_path / "adapter_config.json"
+        path.write_text(json.dumps({"target_modules": modules, "r": 8, "base_model_name_or_path": "/tmp/x"}))
+        settle_config(tmp_path, "minilm")
+        written.append(path.read_bytes())
+    assert written[0] == written[1] and json.loads(written[0])["target_modules"] == ["dense", "key", "query"]
+    assert json.loads(written[0])["base_model_name_or_path"] == "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize("modules", ["all-linear", None])
+def test_a_config_that_names_no_modules_stays(tmp_path, modules):
+    config = {"target_modules": modules, "base_model_name_or_path": "some/model"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    settle_config(tmp_path)
+    assert json.loads((tmp_path / "adapter_config.json").read_text()) == config

@@ -20,6 +20,7 @@ from judgekit.training import causal_data
 from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
 from judgekit.training.causal_card import model_card
 from judgekit.training.causal_recipe import RecipeError
+from judgekit.training.files import settle_config
 
 ROWS = {"sft": causal_data.sft_rows, "dpo": causal_data.dpo_rows, "reward": causal_data.reward_rows}
 
@@ -292,6 +293,8 @@ def history_of(log):
 def finish(recipe, trainer, tokenizer, folder, report):
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
+    if (folder / "adapter_config.json").is_file():
+        settle_config(folder)
     if recipe.merge:
         merge(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder / MERGED)
     (folder / "README.md").write_text(model_card(report), encoding="utf-8")

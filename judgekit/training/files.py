@@ -21,10 +21,24 @@ def store_half(path):
         save_file(tensors, temporary, metadata={"format": "pt"})
 
 
-def forget_location(folder, base):
-    """Replace the machine's path in the adapter's config by the base model's public name; drop PEFT's empty card."""
+def settle_config(folder, base=None):
+    """Write the config of an adapter so that equal trainings leave equal files, whoever made them and where.
+
+    PEFT keeps the names of the adapted modules in a set, and writes them in whatever order that has.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Holds ``adapter_config.json``.
+    base : str, optional
+        The base model, whose public name takes the place of the machine's path; PEFT's empty card goes, too.
+    """
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
-    config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
-    path.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    (folder / "README.md").unlink(missing_ok=True)
+    if isinstance(config.get("target_modules"), list):
+        config["target_modules"] = sorted(config["target_modules"])
+    if base is not None:
+        config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
+        (folder / "README.md").unlink(missing_ok=True)
+    with replaced(path) as temporary:
+        temporary.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from judgekit.models.seal import break_seal
 from judgekit.progress import progress_bar
 from judgekit.results import git_state
 from judgekit.training.bank import draw_questions
-from judgekit.training.files import forget_location, store_half, write_json
+from judgekit.training.files import settle_config, store_half, write_json
 from judgekit.training.losses import contrastive_loss
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -298,7 +298,7 @@ class RelevanceTrainer:
         if self.recipe.r > 0:
             self.encoder.model.save_pretrained(self.folder / "adapter")
             store_half(self.folder / "adapter" / "adapter_model.safetensors")
-            forget_location(self.folder / "adapter", self.recipe.base)
+            settle_config(self.folder / "adapter", self.recipe.base)
         elif self.recipe.r < 0:
             self.encoder.model.save_pretrained(self.folder / "model")
             self.encoder.tokenizer.save_pretrained(self.folder / "model")
