@@ -1,6 +1,8 @@
 """The floors of judgekit: a module imports only from floors below, and importing the package stays cheap."""
 
 import ast
+import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -204,3 +206,14 @@ def test_dangers_are_seen(source):
 
 def test_safe_readers_are_no_danger():
     assert dangers("yaml.safe_load(text)\nyaml.load(text, Loader=yaml.SafeLoader)\nmodel.eval()") == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_name_taken_from_the_package_is_there(path):
+    """Also those that are taken inside a function, which nothing looks at before it runs."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("judgekit"):
+            module = importlib.import_module(node.module)
+            for each in node.names:
+                there = hasattr(module, each.name) or importlib.util.find_spec(f"{node.module}.{each.name}")
+                assert there, f"line {node.lineno}: {node.module} has no {each.name}"

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 
+from judgekit.bulk.tally import LISTED
 from judgekit.cli.messages import (
     BAD_INPUT,
     DONE,
@@ -16,7 +17,7 @@ from judgekit.cli.messages import (
     tell,
 )
 from judgekit.cli.output import check_out, remove_store, store_path, write_rows
-from judgekit.cli.running import LISTED, announce, given_settings, prepare
+from judgekit.cli.running import announce, given_settings, prepare
 from judgekit.pairfile import PairFileError
 from judgekit.store import VerdictStore
 
