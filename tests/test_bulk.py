@@ -23,8 +23,8 @@ from judgekit.bulk.partial import Busy, Partial
 from judgekit.bulk.source import ROWS, PairSource, check_source
 from judgekit.bulk.tally import Tally
 from judgekit.cli import main
-from judgekit.cli.running import few_kernels
 from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.models.batching import few_kernels
 from judgekit.pairfile import PairFileError, read_pair_rows
 
 LONGER = ["--judge", "baseline/longer"]

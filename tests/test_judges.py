@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 from judgekit.davidson import outcome_probabilities
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
-from judgekit.judges.encoder import EncoderJudge
+from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.judges.features import FeaturesJudge, reply_of
 from judgekit.judges.replay import ReplayJudge
 from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, native_bf16
+from judgekit.models.encoder import STEP, TextEncoder, native_bf16
 from judgekit.records import PreferencePair, Turn, Verdict
 from judgekit.sample import load_sample
 from judgekit.store import Reply
@@ -394,8 +394,18 @@ def test_matrices_kept_in_bfloat16_are_what_autocast_makes_of_them():
     assert np.array_equal(encoder.unit_vectors(ids, bf16=True), before)
 
 
-def test_a_processor_reads_few_tokens_at_a_time(folders):
-    assert exact(folders["encoder"]).batch_tokens < EncoderJudge(folders["encoder"], batch_tokens=9000).batch_tokens
+def test_a_processor_reads_few_tokens_at_a_time_in_few_shapes(folders):
+    judge, sizes = exact(folders["encoder"]), []
+    forward = judge.encoder.model.forward
+
+    def noted(input_ids, **others):
+        sizes.append(tuple(input_ids.shape))
+        return forward(input_ids=input_ids, **others)
+
+    judge.encoder.model.forward = noted
+    judge.judge(requests_of(200))
+    assert len(sizes) > 2 and max(rows * tokens for rows, tokens in sizes) <= CPU_BATCH_TOKENS
+    assert not [tokens for _, tokens in sizes if tokens % STEP]
 
 
 def test_tokens_are_counted_up_to_the_limits(folders):

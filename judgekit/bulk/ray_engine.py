@@ -19,6 +19,7 @@ from judgekit.bulk.local import LocalRun
 from judgekit.bulk.tally import LISTED, Tally
 from judgekit.bulk.writing import replacing, write_batches
 from judgekit.judges import ASKED, load_judge
+from judgekit.models.batching import few_kernels
 from judgekit.pairfile import PairRow
 from judgekit.pairfile.places import Place
 from judgekit.progress import progress_bar, skip
@@ -60,6 +61,7 @@ class Worker:
 
     def __init__(self, task):
         self.folder = Path(task["folder"])
+        few_kernels()
         self.judge = load_judge(task["judge"], label=task["label"], settings=task["settings"] or None)
         if hasattr(self.judge, "load"):
             self.judge.load()
@@ -115,8 +117,6 @@ def write_json_lines(path, values):
     """Values into a file, one a line; it is there whole and durable, or not at all."""
     with replacing(path) as part, open(part, "x", encoding="utf-8") as stream:
         stream.writelines(json.dumps(value) + "\n" for value in values)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def need_ray():

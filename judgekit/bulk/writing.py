@@ -47,17 +47,17 @@ def write_batches(batches, out, whole_ids):
             with open(part, "x", encoding="utf-8", newline="\n") as stream:
                 for batch in batches:
                     stream.writelines(json.dumps(row) + "\n" for row in batch)
-        with open(part, "rb+") as written:
-            os.fsync(written.fileno())
 
 
 @contextmanager
 def replacing(out):
-    """A name to write to, which takes the place of ``out`` (what a link points to) at the end, and its mode."""
+    """A name to write to; once durable it takes the place of ``out`` (what a link points to), and its mode."""
     target = Path(os.path.realpath(out))
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
     try:
         yield part
+        with open(part, "rb+") as written:
+            os.fsync(written.fileno())
         move_over(part, target)
     finally:
         part.unlink(missing_ok=True)

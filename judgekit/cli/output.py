@@ -98,8 +98,6 @@ def write_lines(out, lines):
         return
     with replacing(out) as part, open(part, "x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(lines)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def write_rows(out, rows, kept=""):

@@ -1,6 +1,5 @@
 """One run of a judge over a user's file, from the name of the judge to the report."""
 
-import os
 import sqlite3
 import tempfile
 import warnings
@@ -13,6 +12,7 @@ from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNE
 from judgekit.cli.output import failed_write, remove_store, store_path
 from judgekit.fingerprints import fingerprint_of
 from judgekit.judges import ASKED, UnknownJudge, load_judge
+from judgekit.models.batching import few_kernels
 from judgekit.records import LABELS, ORDERS
 from judgekit.store import VerdictStore
 
@@ -45,16 +45,6 @@ def loaded_judge(name, labels, place, settings=None):
         raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
     except Exception as bad:  # damaged weights fail in many ways
         raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
-
-
-def few_kernels():
-    """Let PyTorch keep few kernels on a processor, unless the environment says how many.
-
-    By default it keeps those of a thousand shapes of batches, about a megabyte each; in a long file of texts of all
-    lengths there are as many, and memory would grow with the file. Making one anew costs nothing that shows.
-    """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, "16")
 
 
 def given_settings(texts):

@@ -1,4 +1,6 @@
-"""Batches under a budget of tokens, and what sequences begin with alike."""
+"""Batches under a budget of tokens, what their shapes leave in memory, and what sequences begin with alike."""
+
+import os
 
 LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
 
@@ -46,3 +48,13 @@ def shared_start(sequences):
     low, high = min(sequences), max(sequences)  # whatever lies between them begins with what these two share
     length = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
     return low[:length]
+
+
+def few_kernels():
+    """Let PyTorch keep few kernels on a processor, unless the environment says how many.
+
+    By default it keeps those of a thousand shapes of batches, about a megabyte each; in a long file of texts of all
+    lengths there are as many, and memory would grow with the file. Making one anew costs nothing that shows.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "16")

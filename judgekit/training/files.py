@@ -40,5 +40,4 @@ def settle_config(folder, base=None):
     if base is not None:
         config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
         (folder / "README.md").unlink(missing_ok=True)
-    with replaced(path) as temporary:
-        temporary.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_json(path, dict(sorted(config.items())))
