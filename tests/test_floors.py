@@ -44,6 +44,7 @@ FLOORS = [
         "rating",
         "labelling",
         "bulk",
+        "cases",
     },
     {"latex", "cli", "workflow"},
     {"readme"},

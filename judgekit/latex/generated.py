@@ -73,7 +73,8 @@ def _all_text(run, folder):
     root = paths.project_root()
     files = [*(root / "report").glob("*.tex"), *(root / "report" / "sections").glob("*.tex")]
     files += [path for path in folder.glob("*.tex") if path.name != "fonts.tex"]
-    files += [path for name in (run, SAMPLE) for path in (root / "outputs" / name / "tables").glob("*.tex")]
+    made = [(root / "outputs" / name / kind).glob("*.tex") for name in (run, SAMPLE) for kind in ("tables", "cases")]
+    files += [path for found in made for path in found]
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 

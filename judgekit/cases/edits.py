@@ -1,0 +1,56 @@
+"""What an attack edited: in words, and only where it turned a verdict."""
+
+from difflib import SequenceMatcher
+
+import pandas as pd
+
+COLUMNS = ["set", "item_id", "cluster", "judge", "attack", "removed", "added"]
+
+
+def changed_words(before, after):
+    """Words that an edit removed and added.
+
+    Returns
+    -------
+    removed, added : int
+
+    Examples
+    --------
+    >>> changed_words("It may rain today.", "It will surely rain today.")
+    (1, 2)
+    """
+    before, after = before.split(), after.split()
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    kept = sum(block.size for block in blocks)
+    return len(before) - kept, len(after) - kept
+
+
+def attack_table(name, outcomes, pairs, suite, judge):
+    """The attacks that turned a judge in both orders, and how much they changed.
+
+    Parameters
+    ----------
+    name : str
+        The set, as in the table of verdicts.
+    outcomes : pandas.DataFrame
+        Of one judge (`judgekit.attacks.AttackReport.outcomes`), of edits of the suite.
+    pairs : list of PreferencePair
+        Those attacked, as they were before.
+    suite : judgekit.attacks.Suite
+        What they were attacked with.
+    judge : str
+        The judge's slug.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns set, item_id, cluster, judge, attack, removed, added (words). Empty where nothing succeeded.
+    """
+    by_id, rows = {pair.item_id: pair for pair in pairs}, []
+    turned = outcomes[["lost_ab", "lost_ba", "won_ab", "won_ba"]].astype(bool).all(axis=1)
+    for row in outcomes[turned].itertuples():
+        pair = by_id[row.item_id]
+        edited = suite.attacked(pair, row.attack)
+        changes = [changed_words(*texts) for texts in zip(pair.responses, edited.responses, strict=True)]
+        rows.append((name, pair.item_id, pair.cluster, judge, row.attack, *map(sum, zip(*changes, strict=True))))
+    return pd.DataFrame(rows, columns=COLUMNS)
