@@ -2,7 +2,8 @@ r"""The pages of cases, in two parts: texts of data sets in files that are not t
 
 ``outputs/<run>/tables/case_studies.tex`` holds ids, votes, verdicts and the analysis, and inputs
 ``outputs/<run>/cases/<name>.tex``, the question and the responses, where that file is there. Where it is not, the page
-says so. Both need ``report/results.sty``.
+says so. A document that loads ``report/results.sty`` takes all of it by
+``\input{../outputs/\run/tables/case_studies}``, between paragraphs.
 """
 
 from judgekit import paths

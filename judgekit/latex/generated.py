@@ -57,7 +57,7 @@ def write_generated(run):
     _write(folder / "owners.tex", _owner_lines(run))
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
-    _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder))])
+    _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder)), *_texts_there(run)])
     return folder
 
 
@@ -66,6 +66,11 @@ def _write(path, lines):
     with replaced(path) as temporary:
         temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
     return path
+
+
+def _texts_there(run):
+    """Comments that name the texts of cases that are there: latexmk would not see that a file has come to be."""
+    return [f"% {path.name}" for path in sorted((paths.project_root() / "outputs" / run / "cases").glob("*.tex"))]
 
 
 def _all_text(run, folder):
