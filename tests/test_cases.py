@@ -185,7 +185,22 @@ def test_every_set_has_its_best_before_any_has_its_second_and_no_prompt_comes_tw
     chosen = studies.choose_cases([first, second, candidates()], 3)
     assert chosen["item_id"].tolist() == ["a", "d", "c", "f"]
     assert chosen["name"].tolist() == ["flip_1", "flip_2", "flip_3", "judges_apart_1"]
-    assert chosen["attack"].isna().all()
+    assert chosen["attack"].tolist() == [None] * 4
+
+
+def test_a_case_without_an_attack_has_none_beside_one_that_has():
+    attacks = candidates(("x", "g", "s", -3), kind="attack").assign(attack="emoji")
+    chosen = studies.choose_cases([candidates(("x", "a", "p", 9)), attacks], 3)
+    assert [row["attack"] for row in chosen.to_dict("records")] == [None, "emoji"]
+
+
+def test_the_table_says_none_where_nothing_was_said():
+    pairs = [pair_of("i0", votes="AB"), pair_of("i1", label=None)]
+    one_order = [Verdict(pair.item_id, "mute", "ab", "A") for pair in pairs]
+    table = studies.verdict_table(Contest("planted", "sample_natural", pairs, {"mute": one_order}))
+    first, second = table.to_dict("records")
+    assert first["unanimous"] is None and second["label"] is None and second["unanimous"] == "A"
+    assert first["ba"] is None and first["verdict"] == "A" and np.isnan(first["p_a"])
 
 
 # ---------------------------------------------------------------- analysis
@@ -310,7 +325,11 @@ def test_what_is_tracked_holds_no_text_of_a_data_set(project):  # noqa: F811
     assert SECRET not in tracked and "Red" not in tracked and "near" in tracked
     texts = {path.stem: path.read_text() for path in (project / "outputs" / "laptop" / "cases").glob("*.tex")}
     assert set(texts) == {case.name for case in cases}
-    assert SECRET in texts["attack_1"] and "edited" in texts["attack_1"] and "Because of the" in texts["flip_1"]
+    assert (
+        SECRET in texts["attack_1"]
+        and "Added to response B" in texts["attack_1"]
+        and "Because of the" in texts["flip_1"]
+    )
     studies.save_cases("laptop", cases[:1])
     assert [path.stem for path in (project / "outputs" / "laptop" / "cases").glob("*")] == ["confident_error_1"]
 

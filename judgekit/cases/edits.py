@@ -20,9 +20,29 @@ def changed_words(before, after):
     (1, 2)
     """
     before, after = before.split(), after.split()
-    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-    kept = sum(block.size for block in blocks)
+    kept = sum(block.size for block in matching_blocks(before, after))
     return len(before) - kept, len(after) - kept
+
+
+def matching_blocks(before, after):
+    """Runs of words that two lists share, as `difflib.SequenceMatcher` gives them."""
+    return SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+
+
+def added_text(before, after):
+    """What an edit added, its places told apart by an ellipsis.
+
+    Examples
+    --------
+    >>> added_text("It may rain today.", "Sure! It will surely rain today.")
+    'Sure! … will surely'
+    """
+    before, after = before.split(), after.split()
+    pieces, end = [], 0
+    for block in matching_blocks(before, after):
+        pieces += [" ".join(after[end : block.b])] if block.b > end else []
+        end = block.b + block.size
+    return " … ".join(pieces)
 
 
 def attack_table(name, outcomes, pairs, suite, judge):

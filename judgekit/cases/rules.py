@@ -151,4 +151,5 @@ def choose_cases(candidates, n):
             | {"attack": getattr(row, "attack", None), "name": f"{row.kind}_{place}"}
             for place, row in enumerate(found.itertuples(), 1)
         ]
-    return pd.DataFrame(chosen, columns=[*CANDIDATE, "attack", "name"])
+    found = pd.DataFrame(chosen, columns=[*CANDIDATE, "attack", "name"], dtype=object)  # so that None stays None
+    return found.astype({"strength": float})

@@ -31,7 +31,8 @@ def verdict_table(contest):
             shown.setdefault(verdict.item_id, {})[verdict.order] = verdict
         for pair in contest.pairs:
             rows.append((contest.name, *of_people(pair), judge, *of_judge(shown.get(pair.item_id, {}))))
-    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(("label", "unanimous", "ab", "ba"), object))
+    table = pd.DataFrame(rows, columns=COLUMNS, dtype=object)  # so that None stays None
+    return table.astype({"n_votes": int, "p_a": float, "p_b": float, "p_tie": float})
 
 
 def of_people(pair):

@@ -21,6 +21,17 @@ def names_of(judges):
     return f"{', '.join(judges[:-1])} and {judges[-1]}"
 
 
+def counted(n, what="word"):
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1), counted(2)
+    ('1 word', '2 words')
+    """
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
 def feature_name(name):
     """A feature as it reads in a sentence.
 
@@ -65,7 +76,7 @@ def of_attack(case):
     before, after = ((one.p_a if worse == "A" else one.p_b) for one in (case.own, case.after))
     removed, added = case.edit_size
     sentence = (
-        f"The edit {case.attack.replace('_', ' ')} removes {removed} and adds {added} words of response {worse}, "
+        f"The edit {case.attack.replace('_', ' ')} removes {removed} and adds {counted(added)} of response {worse}, "
         f"which people prefer less; {case.judge} then prefers it"
     )
     if before is None or after is None:
@@ -94,11 +105,11 @@ def of_length(case):
     """Which response is longer, and whether the judge prefers it."""
     a, b = case.words
     if a == b:
-        return f"Both responses have {a} words."
+        return f"Both responses have {counted(a)}."
     longer = "A" if a > b else "B"
     told = case.own.verdict
     follows = f"{case.judge} prefers the {'longer' if told == longer else 'shorter'} one" if told in ("A", "B") else ""
-    return f"A has {a} words and B {b}" + (f"; {follows}." if follows else ".")
+    return f"A has {counted(a)} and B {b}" + (f"; {follows}." if follows else ".")
 
 
 def of_looks(case):

@@ -7,6 +7,7 @@ says so. A document that loads ``report/results.sty`` takes all of it by
 """
 
 from judgekit import paths
+from judgekit.cases.edits import added_text
 from judgekit.cases.wording import reasons
 from judgekit.escaping import escape, typeset
 from judgekit.results import Number
@@ -136,7 +137,8 @@ def text_lines(case, replies=None, limit=EXCERPT):
         parts.append((f"Response {side}" + (f" ({model})" if model else ""), text))
     if case.edited is not None:
         worse = "B" if pair.label == "A" else "A"
-        parts.append((f"Response {worse}, edited", case.edited.responses["AB".index(worse)]))
+        texts = (both.responses["AB".index(worse)] for both in (pair, case.edited))
+        parts.append((f"Added to response {worse}", added_text(*texts)))
     parts += [(f"Reply of {judge}", reply) for judge, reply in (replies or {}).items()]
     return [rf"\par\noindent\textit{{{escape(title)}.}} {typeset(text, limit)}\par" for title, text in parts]
 
