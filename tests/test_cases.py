@@ -135,23 +135,32 @@ def test_the_attack_that_turned_a_judge_is_found_with_its_size():
     ]
     suite, judge = Suite(("correct_assertion",), search=None), load_judge("baseline/longer")
     outcomes = attack(judge, pairs, suite, n_boot=10, progress=False).outcomes
-    table = studies.attack_table("planted", outcomes, pairs, suite, "longer")
+    held = hold_contest("planted", pairs, [judge], {judge.name: "longer"}, VerdictStore(":memory:"), "sample_natural")
+    table = studies.attack_table("planted", outcomes, pairs, suite, "longer", studies.verdict_table(held))
     found = studies.attack_successes(table)
     assert list(zip(found["item_id"], found["attack"], strict=True)) == [("near", "correct_assertion")]
     added = suite.attacked(pairs[0], "correct_assertion").response_b.removeprefix("One two three four.")
     assert table["added"].tolist() == [len(added.split())] and table["removed"].tolist() == [0]
 
 
-def test_each_attack_is_shown_once_and_no_pair_twice():
+def test_the_surest_verdict_comes_first_each_attack_once_and_no_pair_twice():
     rows = [
-        ("s", "i1", "c1", "j", "emoji", 0, 3),
-        ("s", "i1", "c1", "j", "empty", 0, 1),
-        ("s", "i2", "c2", "j", "empty", 0, 2),
+        ("i1", "emoji", 0.7),
+        ("i1", "empty", 0.7),
+        ("i2", "empty", 0.6),
+        ("i3", "emoji", 0.5),
+        ("i4", "refusal", 0.9),
     ]
-    rows += [("s", "i3", "c3", "j", "emoji", 2, 9)]
-    table = pd.DataFrame(rows, columns=["set", "item_id", "cluster", "judge", "attack", "removed", "added"])
+    rows = [("s", item, item, "j", attack, sure, 0, 3) for item, attack, sure in rows]
+    table = pd.DataFrame(rows, columns=studies.edits.COLUMNS)
     found = studies.attack_successes(table)
-    assert list(zip(found["item_id"], found["attack"], strict=True)) == [("i1", "empty"), ("i3", "emoji")]
+    assert list(zip(found["item_id"], found["attack"], strict=True)) == [
+        ("i4", "refusal"),
+        ("i1", "emoji"),
+        ("i2", "empty"),
+    ]
+    silent = studies.attack_successes(table.assign(sure=np.nan))
+    assert silent["strength"].tolist() == [0] * len(silent), "a judge that states nothing is not sure"
 
 
 def test_a_label_that_all_judges_contradict_is_found():

@@ -4,7 +4,7 @@ from difflib import SequenceMatcher
 
 import pandas as pd
 
-COLUMNS = ["set", "item_id", "cluster", "judge", "attack", "removed", "added"]
+COLUMNS = ["set", "item_id", "cluster", "judge", "attack", "sure", "removed", "added"]
 
 
 def changed_words(before, after):
@@ -45,8 +45,8 @@ def added_text(before, after):
     return " … ".join(pieces)
 
 
-def attack_table(name, outcomes, pairs, suite, judge):
-    """The attacks that turned a judge in both orders, and how much they changed.
+def attack_table(name, outcomes, pairs, suite, judge, table):
+    """The attacks that turned a judge in both orders, how sure it had been, and how much they changed.
 
     Parameters
     ----------
@@ -60,17 +60,22 @@ def attack_table(name, outcomes, pairs, suite, judge):
         What they were attacked with.
     judge : str
         The judge's slug.
+    table : pandas.DataFrame
+        Its verdicts before, as `judgekit.cases.verdict_table`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns set, item_id, cluster, judge, attack, removed, added (words). Empty where nothing succeeded.
+        Columns set, item_id, cluster, judge, attack, sure (probability of the better response before, NaN where none
+        is stated), removed, added (words). Empty where nothing succeeded.
     """
     by_id, rows = {pair.item_id: pair for pair in pairs}, []
+    own = table[(table["set"] == name) & (table["judge"] == judge)].set_index("item_id")
     turned = outcomes[["lost_ab", "lost_ba", "won_ab", "won_ba"]].astype(bool).all(axis=1)
     for row in outcomes[turned].itertuples():
         pair = by_id[row.item_id]
         edited = suite.attacked(pair, row.attack)
         changes = [changed_words(*texts) for texts in zip(pair.responses, edited.responses, strict=True)]
-        rows.append((name, pair.item_id, pair.cluster, judge, row.attack, *map(sum, zip(*changes, strict=True))))
+        sure = own.at[pair.item_id, f"p_{pair.label.lower()}"]
+        rows.append((name, pair.item_id, pair.cluster, judge, row.attack, sure, *map(sum, zip(*changes, strict=True))))
     return pd.DataFrame(rows, columns=COLUMNS)

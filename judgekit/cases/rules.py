@@ -92,15 +92,16 @@ def judges_apart(table):
 
 
 def attack_successes(table):
-    """The smallest edits that turned a verdict in both orders: each attack once, no pair twice.
+    """The surest right verdicts that an edit turned in both orders: each attack once, no pair twice.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        As `judgekit.cases.attack_table`. The strength is minus the number of words that the edit removed or added.
+        As `judgekit.cases.attack_table`. The strength is the probability of the better response before the edit; 0
+        where none is stated.
     """
     rows = table[["set", "item_id", "cluster", "judge", "attack"]]
-    found, kept, seen = ranked("attack", rows, -(table["removed"] + table["added"])), [], set()
+    found, kept, seen = ranked("attack", rows, table["sure"].astype(float).fillna(0)), [], set()
     for place, row in enumerate(found.itertuples()):
         if row.attack not in seen and (row.set, row.item_id) not in seen:
             kept.append(place)

@@ -6,10 +6,12 @@ says so. A document that loads ``report/results.sty`` takes all of it by
 ``\input{../outputs/\run/tables/case_studies}``, between paragraphs.
 """
 
+import re
+
 from judgekit import paths
 from judgekit.cases.edits import added_text
 from judgekit.cases.wording import reasons
-from judgekit.escaping import escape, typeset
+from judgekit.escaping import break_word, escape, typeset
 from judgekit.results import Number
 from judgekit.results.files import replaced
 
@@ -45,15 +47,16 @@ def verdict_rows(cases):
 
 
 def case_rows(cases):
-    """A row for each case, for `judgekit.results.save_table`: the rule, the item, the label, votes and verdicts."""
+    """A row for each case, for `judgekit.results.save_table` in sections by ``kind``: item, label, votes, verdict."""
     rows = []
     for case in cases:
-        agree, own = len(case.saying(case.pair.label)) if case.pair.label else None, case.own
+        own, pair = case.own, case.pair
+        agree = f"{len(case.saying(pair.label))} of {len(case.said)}" if pair.label else None
         rows.append(
-            {"case": title_of(case), "set": case.set, "item": case.pair.item_id, "label": case.pair.label}
-            | {"votes A:B:tie": ":".join(map(str, case.votes)) if case.pair.votes else None, "judge": case.judge}
-            | {"verdict": own.verdict, "P(A)": own.p_a, "words A:B": ":".join(map(str, case.words))}
-            | {"with label": agree, "judges": len(case.said)}
+            {"kind": TITLES[case.kind], "no.": int(case.name.rpartition("_")[2]), "set": case.set, "item": pair.item_id}
+            | {"label": pair.label, "votes": ":".join(map(str, case.votes)) if pair.votes else None}
+            | {"judge": case.judge, "verdict": own.verdict, "P(A)": own.p_a, "words": ":".join(map(str, case.words))}
+            | {"agree": agree}
         )
     return rows
 
@@ -99,6 +102,12 @@ def cell(value):
     return "–" if value is None else f"{value:.2f}" if isinstance(value, float) else escape(value)
 
 
+def breakable(text):
+    """Text of our own for LaTeX, with places to break a line in long names."""
+    text = re.sub(r"(?<=[\s(])-(?=\d)", "−", text)
+    return " ".join(map(break_word, text.split()))
+
+
 def verdict_lines(said):
     """The verdicts of all judges, as a ``tabular``."""
     heads = ["judge", "A first", "B first", "verdict", "P(A)", "P(B)", "P(tie)"]
@@ -117,12 +126,12 @@ def page_lines(case, run):
     if case.pair.votes:
         where += f"; people's votes: {a} for A, {b} for B, {tie} for a tie"
     texts = f"../outputs/{run}/cases/{case.name}.tex"
-    lines = [rf"\par\medskip\noindent\textbf{{{escape(title_of(case))}.}} {escape(where)}.\par\nobreak"]
+    lines = [rf"\par\medskip\noindent\textbf{{{escape(title_of(case))}.}} {breakable(where)}.\par\nobreak"]
     lines.append(rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\par\noindent\emph{{{NOTICE}}}\par}}")
     lines += [r"\smallskip\noindent", *verdict_lines(said)]
     if case.after is not None:
         lines.append(r"\noindent{\footnotesize The last row is after the edit.}\par")
-    return [*lines, rf"\smallskip\noindent {escape(' '.join(reasons(case)))}\par"]
+    return [*lines, rf"\smallskip\noindent {breakable(' '.join(reasons(case)))}\par"]
 
 
 # ---------------------------------------------------------------- not tracked: texts of data sets
