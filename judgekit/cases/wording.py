@@ -154,13 +154,17 @@ def of_agreement(case):
 
 
 def of_edit(case):
-    """Which features the edit moved most in favour of the response that was edited."""
+    """Which features the edit moved most in favour of the edited response, and what it did to the gate."""
     worse = SWAPPED[case.pair.label]
     sign = 1 if worse == "A" else -1
     now, before = case.edited_dissection.pushes, case.dissection.pushes
     moved = sorted(((sign * (now[name] - before[name]), name) for name in now), key=lambda one: (-one[0], one[1]))
     named = [f"{feature_name(name)} ({size:+.2f})" for size, name in moved[:3] if size > 0]
-    return f"What it moved most in favour of {worse}: {names_of(named) if named else 'nothing in its looks'}."
+    sentence = f"What it moved most in favour of {worse}: {names_of(named) if named else 'nothing in its looks'}."
+    then, first = case.edited_dissection.beside, case.dissection.beside
+    if then is None:
+        return sentence
+    return f"{sentence} The gate takes a response to be beside the question with {then:.2f} then, {first:.2f} before."
 
 
 def reasons(case):
