@@ -46,6 +46,7 @@ FLOORS = [
         "rating",
         "labelling",
         "bulk",
+        "cases",
     },
     {"latex", "cli", "workflow"},
     {"readme"},

@@ -57,7 +57,7 @@ def write_generated(run):
     _write(folder / "owners.tex", _owner_lines(run))
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
-    _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder))])
+    _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder)), *_texts_there(run)])
     return folder
 
 
@@ -68,12 +68,18 @@ def _write(path, lines):
     return path
 
 
+def _texts_there(run):
+    """Comments that name the texts of cases that are there: latexmk would not see that a file has come to be."""
+    return [f"% {path.name}" for path in sorted((paths.project_root() / "outputs" / run / "cases").glob("*.tex"))]
+
+
 def _all_text(run, folder):
     """All that may be printed: the fonts are chosen for its characters."""
     root = paths.project_root()
     files = [*(root / "report").glob("*.tex"), *(root / "report" / "sections").glob("*.tex")]
     files += [path for path in folder.glob("*.tex") if path.name != "fonts.tex"]
-    files += [path for name in (run, SAMPLE) for path in (root / "outputs" / name / "tables").glob("*.tex")]
+    made = [(root / "outputs" / name / kind).glob("*.tex") for name in (run, SAMPLE) for kind in ("tables", "cases")]
+    files += [path for found in made for path in found]
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
