@@ -12,7 +12,7 @@ from judgekit.latex.generated import write_generated
 from judgekit.latex.quotes import MissingResult, check_keys, document_files
 from judgekit.results import load_results
 
-DOCUMENTS = ("report", "slides")
+DOCUMENTS = ("supplement", "report", "slides")  # the report points into the supplement
 ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
 BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
 LAST_LINE = rb"\gdef \@abspage@last{"  # of the .aux that LaTeX writes to its end
@@ -30,7 +30,7 @@ def build(run="laptop", document="report", timeout=600, generated=None):
     ----------
     run : str, default "laptop"
         The run whose results the text quotes.
-    document : {"report", "slides"}
+    document : {"supplement", "report", "slides"}
     timeout : float, default 600
         Seconds after which LaTeX is stopped.
     generated : path, optional
@@ -113,10 +113,10 @@ def first_error(log, biber_log, done):
 
 
 def main(arguments=None):
-    """Command line: compile the report and the slides; 0 done, 1 LaTeX failed, 2 something quoted is missing."""
+    """Command line: compile the report, its supplement and the slides; 0 done, 1 LaTeX failed, 2 something quoted is missing."""
     parser = argparse.ArgumentParser(prog="python -m judgekit.latex", description=main.__doc__)
     parser.add_argument("--run", default="laptop", help="the run whose results the text quotes")
-    parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: both)")
+    parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: all)")
     options = parser.parse_args(arguments)
     try:
         generated = write_generated(options.run)

@@ -14,6 +14,7 @@ from judgekit.results.tables import latex_number
 
 HEAD = "% written by judgekit.latex; do not edit"
 SAMPLE = "sample"
+WITH_OWNERS = ("report", "supplement")  # documents that end with a list of where their numbers come from
 LISTED = ("cleaning.all.", "training.")  # studies of the sample run that the appendix prints in a list
 
 
@@ -54,7 +55,8 @@ def write_generated(run):
     folder = paths.project_root() / "report" / "build" / run
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "provenance.tex", _provenance_lines(run))
-    _write(folder / "owners.tex", _owner_lines(run))
+    for document in WITH_OWNERS:
+        _write(folder / f"{document}_owners.tex", _owner_lines(run, document))
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
     _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder)), *_texts_there(run)])
@@ -109,12 +111,12 @@ def breakable(key):
     return rf"\texttt{{{text}}}"
 
 
-def _owner_lines(run):
-    """Each key, table and figure that the report quotes, under the results file that owns it."""
-    if not (paths.project_root() / "report" / "report.tex").exists():
+def _owner_lines(run, document):
+    """Each number that a document quotes, under the results file that owns it."""
+    if not (paths.project_root() / "report" / f"{document}.tex").exists():
         return [HEAD]
     results = load_results(run)
-    keys = sorted({q.name for q in find_quotes(document_files("report")) if q.kind == "number" and not q.run})
+    keys = sorted({q.name for q in find_quotes(document_files(document)) if q.kind == "number" and not q.run})
     owners = {}
     for key in keys:
         if key in results:
