@@ -1,6 +1,7 @@
 """judgekit.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from judgekit import latex, paths
 from judgekit.latex import compiler
+from judgekit.latex.log import log_faults
 from judgekit.results import Number, save_results, save_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -113,6 +115,12 @@ def test_run_without_results_is_one_sentence(project, capsys):
     assert "make report RUN=sample" in capsys.readouterr().err
 
 
+def test_a_document_that_is_not_there_is_an_error(project, capsys):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    assert latex.main(["--document", "slides"]) == 1
+    assert capsys.readouterr().err.startswith("report/slides.tex is not there")
+
+
 def test_two_owners_of_a_key_is_an_error(project):
     path = save_results("laptop", "10_x", {"a.b": Number(0.5)})
     shutil.copy(path, path.with_name("11_y.json"))
@@ -188,6 +196,68 @@ def test_a_document_is_compiled_again_only_if_something_changed(project):
     auxiliary.write_bytes(auxiliary.read_bytes()[:-30] + b"\\broken{")  # killed while it was written
     latex.build("laptop", "report")
     assert (built / "report.log").stat().st_mtime_ns > second
+
+
+FAULTY = {
+    r"\noindent\rule{20cm}{1pt}": r"report\.tex:2-3: \\hbox 224\.\d pt too wide \(page 1\)",
+    r"\newpage x\newpage\noindent\rule{1cm}{50cm}": r"\\vbox 8\d\d\.\d pt too high \(page [23]\)",
+    r"\ref{lost}": r"report\.tex:2: Reference `lost' undefined",
+    r"\cite{lost}": r"report\.tex:2: Citation ['`]lost' undefined",
+    r"\section{a}\label{a}\section{b}\label{a}": "Label `a' multiply defined",
+    "中": "Missing character: There is no 中",
+    r"\textbf{\textsc{both}}": r"Font shape .TU/lmr/bx/sc. undefined",
+    r"{\fontfamily{lost}\selectfont x}": "Font shape .TU/lost/m/n. undefined",
+    r"\hyperlink{lost}{x}": "unreferenced destination with name 'lost'",
+    r"(an open parenthesis \input{sections/inner}": r"sections/inner\.tex:1: \\hbox",
+}
+
+
+@needs_lualatex
+@pytest.mark.parametrize("body", FAULTY)
+def test_what_latex_warns_of_fails_the_build_each_time(project, body):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    (project / "report" / "sections").mkdir()
+    (project / "report" / "sections" / "inner.tex").write_text("\\noindent\\rule{20cm}{1pt}\\par\n\n")
+    write_document(project, body, r"\usepackage{results}\usepackage{hyperref}")
+    messages = []
+    for _ in range(2):  # the second time there is nothing to compile
+        with pytest.raises(latex.BuildError, match=rf"^report\.tex: .*{FAULTY[body]}") as caught:
+            latex.build("laptop", "report")
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and not (project / "report" / "report.pdf").exists()
+    assert (project / "report" / "build" / "laptop" / "report.pdf").is_file()
+
+
+@needs_lualatex
+def test_a_box_that_stands_out_a_little_passes(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\noindent\rule{\dimexpr\textwidth+4.9pt}{1pt}")
+    assert latex.build("laptop", "report").is_file()
+    assert "Overfull" in (project / "report/build/laptop/report.log").read_text(errors="replace")
+
+
+@needs_lualatex
+def test_wrapped_lines_of_a_log_are_read_whole(project):
+    name = "a_name_so_long_that_the_line_of_a_log_which_holds_it_is_broken_where_latex_likes"
+    body = rf"\input{{{name}}} {'中文' * 9} \ref{{{name}}}"
+    (project / "report" / f"{name}.tex").write_text("\\noindent\\rule{20cm}{1pt}\\par\n")
+    write_document(project, body, "")
+    report = project / "report"
+    logs = []
+    for width in ("2000", "79"):
+        command = ["lualatex", "-interaction=nonstopmode", "report.tex"]
+        subprocess.run(command, cwd=report, env=os.environ | {"max_print_line": width}, capture_output=True)
+        logs.append((report / "report.log").read_text(encoding="utf-8", errors="replace"))
+    whole, wrapped = (set(log_faults(log)) for log in logs)
+    assert f"{name}.tex:1: \\hbox 224.1 pt too wide (page 1)" in whole and len(whole) == 4
+    assert name in logs[0] and name not in logs[1] and f"report.tex:2: Reference `{name}' undefined (page 1)" in whole
+    assert whole == wrapped
+
+
+def test_words_in_a_box_are_not_taken_for_files():
+    box = "Overfull \\hbox (9.0pt too wide) in paragraph at lines 3--4\n[]\\TU/lmr/m/n/10 see (b.tex and [7]\n []\n\n"
+    log = f"(./a.tex [1] [2]\n{box}{box.replace('3--4', '8--9')})"
+    assert log_faults(log) == [rf"a.tex:{lines}: \hbox 9.0 pt too wide (page 3)" for lines in ("3-4", "8-9")]
 
 
 @needs_lualatex
