@@ -88,11 +88,12 @@ def case_numbers(cases, candidates):
     dict of str to Number
         ``cases.all.chosen``, and of these, each with how many it could be: ``.longer`` (the judge it was chosen for
         prefers the longer response), ``.few_words`` (one response has five words at most), ``.gate_beside`` (the gate
-        takes one to be beside the question), ``.gate_turned`` (and turns the verdict of looks), ``.nobody`` (no judge
+        takes one to be beside the question), ``.gate_beside_few_words`` (of those with so few words),
+        ``.gate_turned`` (and turns the verdict of looks), ``.nobody`` (no judge
         says what the label says); ``cases.<kind>.candidates``; for each case ``cases.<name>.words_a``, ``.words_b``,
-        ``.judges``, ``.with_label``, ``.beside`` (chance that a response is beside the question, by the gate) and, of
+        ``.judges``, ``.with_label``, ``.flipped`` (judges), ``.beside`` (chance that a response is beside the question, by the gate) and, of
         the judge it was chosen for, ``.p_a``, ``.p_b``; of an attack ``.p_before`` and ``.p_after`` (of the response
-        that was edited), ``.removed`` and ``.added`` (words).
+        that was edited), ``.beside_after``, ``.removed`` and ``.added`` (words).
     """
     numbers = {"cases.all.chosen": Number(len(cases)), **numbers_of_all(cases)}
     for found in candidates:
@@ -101,11 +102,13 @@ def case_numbers(cases, candidates):
     for case in cases:
         own, key = case.own, f"cases.{case.name}"
         values = dict(zip(("words_a", "words_b"), case.words, strict=True)) | {"judges": len(case.said)}
+        values |= {"flipped": len(case.flipped)}
         values |= {"with_label": len(case.saying(case.pair.label)) if case.pair.label else None}
         values |= {"p_a": own.p_a, "p_b": own.p_b, "beside": case.dissection.beside}
         if case.edited is not None:
             edited = "p_b" if case.pair.label == "A" else "p_a"
             values |= {"p_before": getattr(own, edited), "p_after": getattr(case.after, edited)}
+            values |= {"beside_after": case.edited_dissection.beside}
             values |= dict(zip(("removed", "added"), case.edit_size, strict=True))
         for name, value in values.items():
             if value is not None:
@@ -116,13 +119,14 @@ def case_numbers(cases, candidates):
 def numbers_of_all(cases):
     """What cases have in common: counts, each with the number of cases that it could be."""
     sides = [case for case in cases if case.own.verdict in ("A", "B") and case.words[0] != case.words[1]]
-    gated = [case.dissection for case in cases if case.dissection.behind_gate is not None]
+    gated = [case for case in cases if case.dissection.behind_gate is not None]
     labelled = [case for case in cases if case.pair.label]
     held = {
         "longer": [(case.own.verdict == "A") == (case.words[0] > case.words[1]) for case in sides],
         "few_words": [min(case.words) <= FEW_WORDS for case in cases],
-        "gate_beside": [found.beside > 0.5 for found in gated],
-        "gate_turned": [np.argmax(found.looks) != np.argmax(found.behind_gate) for found in gated],
+        "gate_beside": [case.dissection.beside > 0.5 for case in gated],
+        "gate_beside_few_words": [case.dissection.beside > 0.5 for case in gated if min(case.words) <= FEW_WORDS],
+        "gate_turned": [np.argmax(case.dissection.looks) != np.argmax(case.dissection.behind_gate) for case in gated],
         "nobody": [not case.saying(case.pair.label) for case in labelled],
     }
     return {f"cases.all.{name}": Number(sum(map(bool, each)), n=len(each)) for name, each in held.items()}
