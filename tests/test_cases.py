@@ -316,8 +316,13 @@ def test_an_attack_is_told_by_what_it_added_and_moved():
 
 
 def test_what_cases_have_in_common_is_counted():
+    texts = {
+        "response_a": "Some eight words are enough to be counted.",
+        "response_b": "So are more than the five here.",
+    }
     brief = pair_of("few", response_a="Five.", response_b="Three words more, or four, or perhaps seven.")
-    cases = [case_of(LISTED), case_of(brief), case_of(pair_of("i0"), "flip", {"minilm": ("A", "B", None)})]
+    cases = [case_of(pair_of("long", **texts)), case_of(brief)]
+    cases.append(case_of(pair_of("i0", **texts), "flip", {"minilm": ("A", "B", None)}))
     numbers = studies.case_numbers(cases, [])
     assert (numbers["cases.all.few_words"].value, numbers["cases.all.few_words"].n) == (1, 3)
     longer = [c.own.verdict == "AB"[c.words[1] > c.words[0]] for c in cases[:2]]

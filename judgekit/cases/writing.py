@@ -89,11 +89,11 @@ def case_numbers(cases, candidates):
         ``cases.all.chosen``, and of these, each with how many it could be: ``.longer`` (the judge it was chosen for
         prefers the longer response), ``.few_words`` (one response has five words at most), ``.gate_beside`` (the gate
         takes one to be beside the question), ``.gate_beside_few_words`` (of those with so few words),
-        ``.gate_turned`` (and turns the verdict of looks), ``.nobody`` (no judge
-        says what the label says); ``cases.<kind>.candidates``; for each case ``cases.<name>.words_a``, ``.words_b``,
-        ``.judges``, ``.with_label``, ``.flipped`` (judges), ``.beside`` (chance that a response is beside the question, by the gate) and, of
-        the judge it was chosen for, ``.p_a``, ``.p_b``; of an attack ``.p_before`` and ``.p_after`` (of the response
-        that was edited), ``.beside_after``, ``.removed`` and ``.added`` (words).
+        ``.gate_turned`` (and turns the verdict of looks), ``.nobody`` (no judge says what the label says);
+        ``cases.<kind>.candidates``; for each case ``cases.<name>.words_a``, ``.words_b``, ``.judges``,
+        ``.with_label``, ``.flipped`` (judges), ``.beside`` (chance that a response is beside the question, by the
+        gate) and, of the judge it was chosen for, ``.p_a``, ``.p_b``; of an attack ``.p_before`` and ``.p_after`` (of
+        the response that was edited), ``.beside_after``, ``.removed`` and ``.added`` (words).
     """
     numbers = {"cases.all.chosen": Number(len(cases)), **numbers_of_all(cases)}
     for found in candidates:
