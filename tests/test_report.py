@@ -82,11 +82,16 @@ def test_references_exist():
     assert known <= cited, f"in refs.bib but not cited: {sorted(known - cited)}"
 
 
-def test_captions_end_with_their_notebook():
+FLOAT = re.compile(r"\\begin\{(figure|table)(\*?)\}(.*?)\\end\{\1\2\}", re.DOTALL)
+
+
+def test_captions_of_results_end_with_their_notebook():
     for path in TEX:
-        text = COMMENT.sub("", path.read_text(encoding="utf-8"))
-        for caption in re.findall(r"\\caption\{(.*?)\}\s*\\label", text, re.DOTALL):
-            assert re.search(r"\\owner\{\d\d_[a-z_]+\}?$", caption.strip()), f"{path.name}: {caption[:60]}"
+        for _, _, body in FLOAT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
+            caption = re.search(r"\\caption\{(.*?)\}\s*\\label", body, re.DOTALL)
+            assert caption, f"{path.name}: a float without caption and label: {body.strip()[:60]}"
+            if r"\result" in body:
+                assert re.search(r"\\owner\{\d\d_[a-z_]+\}?$", caption[1].strip()), f"{path.name}: {caption[1][:60]}"
 
 
 PARTS = ["aim", "principle", "content", "results", "limits", "process", "division"]

@@ -9,11 +9,12 @@ import re
 
 LIMIT = 5.0  # points that a box may be too wide or too high
 WIDTHS = (79, 2000)  # where LaTeX breaks the lines of a log: by itself, and as `judgekit.latex` asks it to
+BEGINS = re.compile(r"Missing character|(?:Over|Under)full|LaTeX |Package |[(\[{]|$")
 BOX = re.compile(r"Overfull \\([hv]box) \(([\d.]+)pt too (wide|high)\) ?(.*)")
 LINES = re.compile(r"(?:at lines? |input line )(\d+)(?:--(\d+))?")
 PLACED = (
     re.compile(r"Warning: (?P<what>(?:Reference|Citation|Hyper reference) .*?)(?: on page \d+)? undefined"),
-    re.compile(r"(?P<what>Missing character: There is no .*? in font .*)"),
+    re.compile(r"(?P<what>Missing character: There is no .*? in font [^:;!]+)"),
     re.compile(r"Font Warning: (?P<what>Font shape .*) undefined"),
 )
 OF_THE_WHOLE = (
@@ -93,15 +94,15 @@ def _unwrapped(text):
     """Lines of a log; where LaTeX broke them because they were long, whole again."""
     lines = text.splitlines()
     longest = max((len(line.encode()) for line in lines[1:]), default=0)  # the first, which names LaTeX, is not broken
-    if longest not in WIDTHS:
+    if not (width := next((width for width in WIDTHS if width <= longest <= width + 1), None)):
         return lines
     whole, joined = [], False
     for line in lines:
-        if joined:
+        if joined and not BEGINS.match(line):  # a line may be that long by itself
             whole[-1] += line
         else:
             whole.append(line)
-        joined = len(line.encode()) == longest
+        joined = len(line.encode()) in (width, width + 1)  # Lua's lines hold one more
     return whole
 
 
