@@ -142,6 +142,29 @@ def test_numbers_are_written_with_signs_and_dashes(project):
     assert r"{2\ensuremath{\times10^{-5}}}" in tex
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "spec", "tex", "markdown"),
+    [
+        (0.124, 0.188, "+.1%", "+12.4 to +18.8", "+12.4 to +18.8"),
+        (-0.057, -0.023, "+.1%", r"\ensuremath{-}5.7 to \ensuremath{-}2.3", "−5.7 to −2.3"),
+        (-0.057, 0.188, "+.1%", r"\ensuremath{-}5.7 to +18.8", "−5.7 to +18.8"),
+        (-0.057, -0.0001, "+.1%", r"\ensuremath{-}5.7 to 0.0", "−5.7 to 0.0"),
+        (-0.0001, 0.188, "+.1%", "0.0 to +18.8", "0.0 to +18.8"),
+        (0.0, 0.188, "+.2f", "+0.00 to +0.19", "+0.00 to +0.19"),
+        (0.124, 0.188, ".1%", "12.4–18.8", "12.4–18.8"),
+        (-0.124, 0.188, ".1%", r"\ensuremath{-}12.4 to 18.8", "−12.4 to 18.8"),
+        (1e5, 2e5, ".0e", r"1\ensuremath{\times10^{5}}–2\ensuremath{\times10^{5}}", None),
+    ],
+)
+def test_bounds_with_signs_stand_apart(project, low, high, spec, tex, markdown):
+    number = Number(high, low, high, spec=spec)
+    save_results("laptop", "10_x", {"a.b": number})
+    assert f"{{{tex}}}{{--}}%" in latex.write_numbers("laptop").read_text()
+    table = save_table("laptop", "t", [{"gain": number}])
+    assert f"({tex})" in table.read_text()
+    assert markdown is None or f"({markdown})" in table.with_suffix(".md").read_text()
+
+
 def test_team_without_a_field_is_an_error(project):
     (project / "report" / "team.yaml").write_text("members: [{name: X, share: 1, work: [a]}]")
     write_document(project, "x")
