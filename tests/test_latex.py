@@ -1,10 +1,12 @@
 """judgekit.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from hypothesis import strategies as st
 from judgekit import latex, paths
 from judgekit.latex import compiler
 from judgekit.latex.log import log_faults
-from judgekit.results import Number, save_results, save_table
+from judgekit.latex.owners import data_rows
+from judgekit.results import Number, load_provenance, save_results, save_table
+from judgekit.sources import source_names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -165,6 +169,37 @@ def test_bounds_with_signs_stand_apart(project, low, high, spec, tex, markdown):
     assert markdown is None or f"({markdown})" in table.with_suffix(".md").read_text()
 
 
+def test_a_number_leads_to_its_file_and_command(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5), "a.c": Number(0.25)}, seconds=1234)
+    save_results("laptop", "bench", {"bench.b": Number(0.5)})
+    write_document(project, r"\result{a.b}\resultci{bench.b}")
+    owners = (latex.write_generated("laptop") / "report_owners.tex").read_text().replace(r"\wordbreak{}", "")
+    command = r"\texttt{python -m judgekit.workflow run 10\_x laptop}"
+    assert rf"\ownerlist{{\texttt{{10\_x}}}}{{{command}}}{{\hypertarget{{owner:a.b}}{{}}\texttt{{a.b}}}}" in owners
+    assert (
+        r"\ownerlist{\texttt{bench}}{\texttt{python tests/bench/encoder\_speed.py}}" in owners and "a.c" not in owners
+    )
+
+
+def test_data_are_listed_once_with_their_hashes(project):
+    many = {f"pandalm/made_{i}.json": f"{i:064x}" for i in range(9)}
+    save_results("laptop", "10_x", {"a.b": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32} | many, seconds=1234)
+    save_results("laptop", "11_y", {"a.c": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32})
+    provenance = load_provenance("laptop")
+    listing = "".join(f"{digest}  {name}\n" for name, digest in many.items())
+    digest = hashlib.sha256(listing.encode()).hexdigest()[:12]
+    assert data_rows(provenance) == [("autoj/x.jsonl", "–", "ab" * 6), ("pandalm/ (9 files)", "–", digest)]
+    real = {"z": {"data": dict.fromkeys(source_names("pandalm", suffix="testset-v1.json")[-1:], "0" * 64)}}
+    assert data_rows(real)[0][1].endswith(" kB")
+    lines = (latex.write_generated("laptop") / "hashes.tex").read_text()
+    assert (
+        r"\resultsfile{\texttt{10\_\wordbreak{}x}}{no repository}{1,234}{A}" in lines and r"\resultsmachine{A}" in lines
+    )
+    provenance["11_y"]["data"]["autoj/x.jsonl"] = "cd" * 32
+    with pytest.raises(ValueError, match=r"autoj/x\.jsonl: 10_x and 11_y were made from different contents"):
+        data_rows(provenance)
+
+
 def test_team_without_a_field_is_an_error(project):
     (project / "report" / "team.yaml").write_text("members: [{name: X, share: 1, work: [a]}]")
     write_document(project, "x")
@@ -281,6 +316,18 @@ def test_words_in_a_box_are_not_taken_for_files():
     box = "Overfull \\hbox (9.0pt too wide) in paragraph at lines 3--4\n[]\\TU/lmr/m/n/10 see (b.tex and [7]\n []\n\n"
     log = f"(./a.tex [1] [2]\n{box}{box.replace('3--4', '8--9')})"
     assert log_faults(log) == [rf"a.tex:{lines}: \hbox 9.0 pt too wide (page 3)" for lines in ("3-4", "8-9")]
+
+
+@needs_lualatex
+def test_two_builds_of_one_state_are_equal_byte_by_byte(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(
+        project, r"\result{a.b} \today\section{a}\ref{s}\label{s}", r"\usepackage{results}\usepackage{hyperref}"
+    )
+    first = latex.build("laptop", "report").read_bytes()
+    shutil.rmtree(project / "report" / "build")
+    time.sleep(1.1)  # a date in the file would have another second
+    assert latex.build("laptop", "report").read_bytes() == first
 
 
 @needs_lualatex
