@@ -137,7 +137,7 @@ LITERAL = {
     "2.0": "a licence",
     "2508.03550": "the number of a preprint",
 }
-TYPED_ON_PAGE = re.compile(r"(?<![\w.])\d+\.\d+(?![\w]|\.\d)|\d+(?:\.\d+)?\s?[%％]|\d+ per ?cent|百分之", re.ASCII)
+TYPED_ON_PAGE = re.compile(r"\d+(?:\.\d+)?\s?[%％]|(?<![\w.])\d+\.\d+(?![\w]|\.\d)|\d+ per ?cent|百分之", re.ASCII)
 
 
 def page_text(path):
@@ -162,7 +162,14 @@ def test_typed_numbers_on_a_page_are_noticed(tmp_path):
 # Not placed yet: tables and figures that a notebook saves and no page shows. This list only ever gets shorter.
 UNPLACED = set(
     """
-    PENDING
+    compare_forest_autoj compare_forest_judgebench_gpt4o compare_forest_llmbar_adversarial
+    compare_forest_llmbar_natural compare_forest_mtbench_gpt4 compare_forest_pandalm jury_correlations
+    prompt_effects_mean active_lead active_sampling alt_test audit_detectors audit_repairs calibration_maps
+    calibration_selective calibration_stated cascade_costs cascades cleaning_answers compare_ours consensus_judges
+    consensus_own_vote consensus_sample data_sets defence_kinds defences domains_planted jury_contributions
+    jury_scores labelling_annotators position_measures position_planted prompt_agreement prompt_best prompt_costs
+    protocols published_others published_spread ranking_agreement selection_check verbosity_baselines
+    verbosity_edits verbosity_forms verbosity_leaderboard verbosity_length verbosity_planted
     """.split()
 )
 
