@@ -1,9 +1,12 @@
 """The report says nothing that a results file does not: keys, tables, figures, references, no typed numbers."""
 
 import ast
+import os
+import random
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -13,6 +16,7 @@ from judgekit import latex, paths
 from judgekit.latex.owners import SCRIPTS
 from judgekit.paths import PRETRAINED
 from judgekit.results import Number, load_results, save_figure, save_results, save_table
+from judgekit.results.tables import latex_number
 from judgekit.workflow import jobs_of
 
 matplotlib.use("Agg")
@@ -195,7 +199,8 @@ def shown():
 def test_every_kept_figure_and_table_is_shown(folder, shown):
     kept = {path.stem for path in tracked(folder)}
     unused = {name for name in kept if (folder, name) not in shown}
-    assert kept and not unused - UNPLACED, "show it in a document or link it in the docs, or do not save it"
+    assert kept
+    assert sorted(unused - UNPLACED) == [], "show it in a document or link it in the docs, or do not save it"
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
@@ -271,6 +276,45 @@ def test_documents_compile_with_and_without_a_sample_run(invented):
     save_results("sample", "30_score_benchmarks", dict.fromkeys(keys, number), seconds=60)
     latex.build("laptop", "report")
     assert "nosamplerun" not in sample.read_text()
+
+
+NEEDED = ("judgekit", "report", "notebooks", "params", "pyproject.toml", f"outputs/{RUN}")  # to compile
+DRAWN = 10
+
+
+def drawn_intervals():
+    """Ten quoted numbers of ten studies, drawn by a fixed seed: key and interval, as it is printed."""
+    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in latex.document_files("report"))
+    quoted = sorted(set(re.findall(r"\\result(?:pc|ci)\{([^}]*)\}", text)))
+    results = load_results(RUN)
+    studies = {}
+    for key in quoted:
+        if results[key]["interval"]:
+            studies.setdefault(key.split(".")[0], []).append(key)
+    draw = random.Random(0)
+    keys = [draw.choice(studies[study]) for study in draw.sample(sorted(studies), DRAWN)]
+    return {key: latex_number(results[key]["interval"]).replace(r"\ensuremath{-}", "−") for key in keys}
+
+
+@needs_lualatex
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files a clone holds is not known")
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
+def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", *NEEDED]
+    for name in filter(None, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")):
+        if (ROOT / name).is_file():  # one that was removed and not yet committed is no part of the next clone
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "judgekit.latex", "--run", RUN, "--document", "supplement", "--document", "report"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    pdf = tmp_path / "report" / "report.pdf"
+    printed = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    printed = "".join(printed.split())
+    intervals = drawn_intervals()
+    assert len(intervals) == DRAWN
+    assert not {key: text for key, text in intervals.items() if "".join(text.split()) not in printed}
+    assert "Thetextsbelongtothedatasetandarenotshipped" in printed  # the cases' texts, which no clone holds
 
 
 def test_quoting_the_sample_run_is_refused_in_one_sentence(invented, capsys):
