@@ -38,6 +38,7 @@ JUDGES = {
     "gpt_3_5": "GPT-3.5, shipped verdicts",
     "auto_j_13b": "Auto-J-13B, shipped verdicts",
 }
+MEASURED = "bench-formats"  # the results that name the machine and the cost of judging
 STAGES = {
     "1": "clean the data, audit the benchmarks",
     "2": "train judges",
@@ -112,12 +113,11 @@ def hours_block(results):
 
 
 def machine():
-    """The machine that the latest results name, in words."""
-    known = [row["machine"] for row in load_provenance(RUN).values() if row.get("machine")]
+    """The machine that speed was measured on, in words."""
+    known = load_provenance(RUN).get(MEASURED, {}).get("machine")
     if not known:
-        raise MissingResult(f"no result in outputs/{RUN} names its machine: make bench")
-    cores, memory = known[-1]["cores"], round(known[-1]["memory_mb"] / 1024)
-    return f"{cores} cores, {memory} GB of memory and no GPU"
+        raise MissingResult(f"outputs/{RUN}/results/{MEASURED}.json names no machine: make bench")
+    return f"{known['cores']} cores with {known['memory_mb'] / 1024:.0f} GB of memory"
 
 
 def rounded(minutes):

@@ -181,5 +181,5 @@ def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
     assert [json.loads(row)["verdict"] for row in verdicts["by_own"]] == ["B", "B", "A", "tie"]
     asked = desk.bodies[0]["messages"]
     assert "among right ones, the shorter" in asked[0]["content"] and '"[[C]]" if neither' in asked[0]["content"]
-    assert made[0][0] == "62_replace_annotators" and "own/shorter" in str(made[0][1])
-    assert load_judge("own/shorter").name == "own/shorter"
+    assert made[0][0] == "33_measure_agreement" and "own/shorter" in made[0][1]["raters"]
+    assert all(load_judge(name).name == name for name in made[0][1]["raters"])

@@ -8,10 +8,11 @@ import pytest
 import yaml
 from doc_page import run_python
 
+from judgekit import readme
 from judgekit.latex import MissingResult
 from judgekit.paths import PRETRAINED, project_root
-from judgekit.readme import BLOCKS, FORMS, documents, filled
-from judgekit.results import load_results
+from judgekit.readme import BLOCKS, FORMS, STAGES, documents, filled
+from judgekit.results import load_provenance, load_results
 from judgekit.workflow import notebook_list
 
 ROOT = project_root()
@@ -54,6 +55,25 @@ def test_a_missing_result_is_an_error():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     with pytest.raises(MissingResult, match=r"training\.minilm\.pairs"):
         filled(text, {})
+
+
+def test_every_notebook_is_in_a_stage_and_its_minutes_in_the_sum():
+    assert {name[0] for name in notebook_list()} == set(STAGES)
+    rows = BLOCKS["time"](load_results("laptop")).splitlines()[2:]
+    minutes = [0.5 if "under" in row.split("|")[2] else float(row.split("|")[2]) for row in rows]
+    assert abs(sum(minutes[:-1]) - minutes[-1]) <= 0.5 * len(rows)
+    assert 60 * float(re.search(r"([\d.]+) hours", BLOCKS["hours"](load_results("laptop")))[1]) == pytest.approx(
+        minutes[-1], abs=4
+    )
+
+
+def test_a_notebook_without_results_has_no_minutes(monkeypatch):
+    held = load_provenance("laptop")
+    monkeypatch.setattr(
+        readme, "load_provenance", lambda run: {k: v for k, v in held.items() if k != "10_clean_preferences"}
+    )
+    with pytest.raises(MissingResult, match="no results of 10_clean_preferences"):
+        BLOCKS["time"](load_results("laptop"))
 
 
 def test_a_missing_marker_is_an_error():
