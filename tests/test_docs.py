@@ -81,6 +81,7 @@ def lines_of(text):
 
 def wrong_commands(line):
     """What a line asks of make or judgekit that is not there."""
+    line = line.removeprefix(".venv/bin/")
     words = words_of(line) if line.startswith(("make ", "judgekit ", "python -m judgekit")) else []
     if words[:1] == ["make"]:
         return [word for word in words[1:] if "=" not in word and word not in make_targets()]
@@ -102,7 +103,7 @@ def anchor_of(heading):
 def test_a_command_that_is_not_there_is_seen():
     assert wrong_commands("make paper") == ["paper"] and not wrong_commands("make report RUN=laptop  # hours")
     assert wrong_commands("judgekit weigh x") == ["weigh"] and wrong_commands("judgekit judge x --into y") == ["--into"]
-    assert wrong_commands("python -m judgekit.frontpage") == ["judgekit.frontpage"]
+    assert wrong_commands(".venv/bin/python -m judgekit.frontpage") == ["judgekit.frontpage"]
     assert not wrong_commands("judgekit judge x --out y --judge hf/M#letter --no-resume")
 
 
@@ -110,6 +111,17 @@ def test_a_command_that_is_not_there_is_seen():
 def test_every_command_is_there(path):
     for line in lines_of(path.read_text(encoding="utf-8")):
         assert not wrong_commands(line), f"{line}: there is no {wrong_commands(line)}"
+
+
+@each(ALL)
+def test_every_notebook_and_test_of_a_command_is_there(path):
+    for line in lines_of(path.read_text(encoding="utf-8")):
+        for name in re.findall(r"(?<![\w/.-])\d\d_[a-z]\w+", line):
+            assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), name
+        for name in re.findall(
+            r"(?<![\w/.-])(?:tests|setup|judgekit|report|params)/(?!mine|\w+/NN_)[\w./]+\.(?!pdf)\w+", line
+        ):
+            assert (ROOT / name).is_file(), name
 
 
 @each(ALL)

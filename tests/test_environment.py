@@ -1,6 +1,7 @@
 """The environment: one set of pins, told three times and equal."""
 
 import re
+import subprocess
 import tomllib
 
 import pytest

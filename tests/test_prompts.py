@@ -174,7 +174,7 @@ def test_a_file_of_ones_own_is_a_strategy(tmp_path):
         ("needs: reference", "demonstrations: yes", r"mine.txt' needs demonstrations"),
         ("@@ call verdict pair\n", "", r"mine.txt: '@@ system' is no call"),
         ("@@ call verdict pair", "@@ call verdict trio", r"mine.txt: '@@ call verdict trio' is no call"),
-        ("@@ system", "@@ sytem", r"mine.txt: after '@@ call verdict pair' come '@@ system' and '@@ user'"),
+        ("@@ system", "@@ sys", r"mine.txt: after '@@ call verdict pair' come '@@ system' and '@@ user'"),
         (OWN, "kind: pair\nformat: letter\n", r"mine.txt: there is no '@@ call verdict pair'"),
         ("{answer_b}", "b", r"mine.txt: '@@ user' of the verdict does not show {answer_b}"),
         ("{answer_ref}", "{answer_c}", r"nothing fills answer_c"),

@@ -20,7 +20,9 @@ FAULTS = (
     re.compile(r"LaTeX Font Warning: (Some font shapes were not available.*)"),
     re.compile(r"(?:LaTeX|Package \w+) Warning: (.*(?:[Rr]erun|\(re\)run).*)"),
 )
-SOURCE = re.compile(r"[^\s()]+\.(?:tex|sty|cls|bbl|aux|toc|out|nav|snm|cfg|def|fd|lbx|bbx|cbx|ini|ldf|clo|dict|lua|mkii)\b")
+SOURCE = re.compile(
+    r"[^\s()]+\.(?:tex|sty|cls|bbl|aux|toc|out|nav|snm|cfg|def|fd|lbx|bbx|cbx|ini|ldf|clo|dict|lua|mkii)\b"
+)
 TOKEN = re.compile(rf"\((?P<file>{SOURCE.pattern})|(?P<open>\()|(?P<close>\))|\[(?P<page>\d+)(?=[\]\s{{<]|$)")
 
 
