@@ -29,7 +29,7 @@ PYTHON ?=
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-report: latex notebooks ## execute every notebook of RUN (default: sample), then compile the report and the slides
+report: latex notebooks ## execute every notebook of RUN (default: sample), then compile every document
 	@$(MAKE) --no-print-directory pdf RUN=$(RUN)
 	@echo "  notebooks   outputs/$(RUN)/executed/"
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
@@ -37,10 +37,8 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 notebooks: $(READY)
 	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 
-pdf: latex $(READY) ## compile the report and the slides from the results that are there
+pdf: latex $(READY) ## compile report, supplement and slides from the results that are there
 	@$(BIN)/python -m judgekit.latex --run $(QUOTED)
-	@echo "  report      report/report.pdf"
-	@echo "  slides      report/slides.pdf"
 
 test: lint ## lint, then every test
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile

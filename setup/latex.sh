@@ -8,6 +8,10 @@ complete() {
   for file in biblatex.sty beamerthememetropolis.sty luaotfload.sty microtype.sty; do
     [ -n "$(kpsewhich "$file")" ] || return 1
   done
+  # The Chinese edition is set in these; a font that is not there is found out only after minutes of searching.
+  for font in "Noto Serif CJK SC" "Noto Sans CJK SC"; do
+    fc-list "$font" 2>/dev/null | grep -q . || return 1
+  done
 }
 
 ensure "LaTeX with its fonts" "two minutes" latexmk biber \

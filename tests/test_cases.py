@@ -315,6 +315,27 @@ def test_an_attack_is_told_by_what_it_added_and_moved():
     assert numbers["cases.attack_1.added"].value == added > 0
 
 
+def test_what_cases_have_in_common_is_counted():
+    texts = {
+        "response_a": "Some eight words are enough to be counted.",
+        "response_b": "So are more than the five here.",
+    }
+    brief = pair_of("few", response_a="Five.", response_b="Three words more, or four, or perhaps seven.")
+    cases = [case_of(pair_of("long", **texts)), case_of(brief)]
+    cases.append(case_of(pair_of("i0", **texts), "flip", {"minilm": ("A", "B", None)}))
+    numbers = studies.case_numbers(cases, [])
+    assert (numbers["cases.all.few_words"].value, numbers["cases.all.few_words"].n) == (1, 3)
+    longer = [c.own.verdict == "AB"[c.words[1] > c.words[0]] for c in cases[:2]]
+    assert (numbers["cases.all.longer"].value, numbers["cases.all.longer"].n) == (sum(longer), 2)
+    assert numbers["cases.all.gate_turned"].n == 0, "the features have no gate"
+    assert numbers["cases.flip_1.flipped"].value == 1
+    candidates = [pd.DataFrame({"kind": ["flip"] * 1200})]
+    assert [row["kind"] for row in studies.case_rows(cases, candidates)][1:] == [
+        "Confident error",
+        "Flip under swap: 1,200 qualify",
+    ]
+
+
 def test_another_pair_or_an_unknown_judge_is_refused():
     choice = {"name": "flip_1", "kind": "flip", "set": "planted", "item_id": "i1", "judge": "one", "strength": 1.0}
     table = studies.verdict_table(contest_of({"two": {}}))

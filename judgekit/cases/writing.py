@@ -7,11 +7,14 @@ says so. A document that loads ``report/results.sty`` takes all of it by
 """
 
 import re
+from dataclasses import replace
+
+import numpy as np
 
 from judgekit import paths
 from judgekit.cases.edits import added_text
 from judgekit.cases.wording import reasons
-from judgekit.escaping import break_word, escape, typeset
+from judgekit.escaping import LONGEST_WORD, break_word, escape, typeset
 from judgekit.results import Number
 from judgekit.results.files import replaced
 
@@ -24,7 +27,8 @@ TITLES = {
     "attack": "Attack that succeeded",
     "label_error": "Probable label error",
 }
-EXCERPT = 420  # characters of a text that are shown
+EXCERPT = 300  # characters of a text that are shown: nine lines of half a column
+FEW_WORDS = 5  # a response of so many says next to nothing
 NOTICE = "The texts belong to the data set and are not shipped; the notebook prints them where the data is."
 
 
@@ -46,14 +50,23 @@ def verdict_rows(cases):
     ]
 
 
-def case_rows(cases):
-    """A row for each case, for `judgekit.results.save_table` in sections by ``kind``: item, label, votes, verdict."""
+def case_rows(cases, candidates=()):
+    """A row for each case, for `judgekit.results.save_table` in sections by ``kind``: item, label, votes, verdict.
+
+    The rule's name says how many of ``candidates`` (what the rules found) qualified, where these are given.
+    """
+    found = {rows["kind"].iloc[0]: f": {len(rows):,} qualify" for rows in candidates if len(rows)}
     rows = []
     for case in cases:
         own, pair = case.own, case.pair
         agree = f"{len(case.saying(pair.label))} of {len(case.said)}" if pair.label else None
         rows.append(
-            {"kind": TITLES[case.kind], "no.": int(case.name.rpartition("_")[2]), "set": case.set, "item": pair.item_id}
+            {
+                "kind": TITLES[case.kind] + found.get(case.kind, ""),
+                "no.": int(case.name.rpartition("_")[2]),
+                "set": case.set,
+                "item": pair.item_id,
+            }
             | {"label": pair.label, "votes": ":".join(map(str, case.votes)) if pair.votes else None}
             | {"judge": case.judge, "verdict": own.verdict, "P(A)": own.p_a, "words": ":".join(map(str, case.words))}
             | {"agree": agree}
@@ -73,28 +86,50 @@ def case_numbers(cases, candidates):
     Returns
     -------
     dict of str to Number
-        ``cases.all.chosen``; ``cases.<kind>.candidates``; for each case ``cases.<name>.words_a``, ``.words_b``,
-        ``.judges``, ``.with_label``, ``.beside`` (chance that a response is beside the question, by the gate) and, of
-        the judge it was chosen for, ``.p_a``, ``.p_b``; of an attack ``.p_before`` and ``.p_after`` (of the response
-        that was edited), ``.removed`` and ``.added`` (words).
+        ``cases.all.chosen``, and of these, each with how many it could be: ``.longer`` (the judge it was chosen for
+        prefers the longer response), ``.few_words`` (one response has five words at most), ``.gate_beside`` (the gate
+        takes one to be beside the question), ``.gate_beside_few_words`` (of those with so few words),
+        ``.gate_turned`` (and turns the verdict of looks), ``.nobody`` (no judge says what the label says);
+        ``cases.<kind>.candidates``; for each case ``cases.<name>.words_a``, ``.words_b``, ``.judges``,
+        ``.with_label``, ``.flipped`` (judges), ``.beside`` (chance that a response is beside the question, by the
+        gate) and, of the judge it was chosen for, ``.p_a``, ``.p_b``; of an attack ``.p_before`` and ``.p_after`` (of
+        the response that was edited), ``.beside_after``, ``.removed`` and ``.added`` (words).
     """
-    numbers = {"cases.all.chosen": Number(len(cases))}
+    numbers = {"cases.all.chosen": Number(len(cases)), **numbers_of_all(cases)}
     for found in candidates:
         if len(found):
             numbers[f"cases.{found['kind'].iloc[0]}.candidates"] = Number(len(found))
     for case in cases:
         own, key = case.own, f"cases.{case.name}"
         values = dict(zip(("words_a", "words_b"), case.words, strict=True)) | {"judges": len(case.said)}
+        values |= {"flipped": len(case.flipped)}
         values |= {"with_label": len(case.saying(case.pair.label)) if case.pair.label else None}
         values |= {"p_a": own.p_a, "p_b": own.p_b, "beside": case.dissection.beside}
         if case.edited is not None:
             edited = "p_b" if case.pair.label == "A" else "p_a"
             values |= {"p_before": getattr(own, edited), "p_after": getattr(case.after, edited)}
+            values |= {"beside_after": case.edited_dissection.beside}
             values |= dict(zip(("removed", "added"), case.edit_size, strict=True))
         for name, value in values.items():
             if value is not None:
                 numbers[f"{key}.{name}"] = Number(value, spec=".2f" if isinstance(value, float) else None)
     return numbers
+
+
+def numbers_of_all(cases):
+    """What cases have in common: counts, each with the number of cases that it could be."""
+    sides = [case for case in cases if case.own.verdict in ("A", "B") and case.words[0] != case.words[1]]
+    gated = [case for case in cases if case.dissection.behind_gate is not None]
+    labelled = [case for case in cases if case.pair.label]
+    held = {
+        "longer": [(case.own.verdict == "A") == (case.words[0] > case.words[1]) for case in sides],
+        "few_words": [min(case.words) <= FEW_WORDS for case in cases],
+        "gate_beside": [case.dissection.beside > 0.5 for case in gated],
+        "gate_beside_few_words": [case.dissection.beside > 0.5 for case in gated if min(case.words) <= FEW_WORDS],
+        "gate_turned": [np.argmax(case.dissection.looks) != np.argmax(case.dissection.behind_gate) for case in gated],
+        "nobody": [not case.saying(case.pair.label) for case in labelled],
+    }
+    return {f"cases.all.{name}": Number(sum(map(bool, each)), n=len(each)) for name, each in held.items()}
 
 
 def cell(value):
@@ -103,35 +138,42 @@ def cell(value):
 
 
 def breakable(text):
-    """Text of our own for LaTeX, with places to break a line in long names."""
+    """Text of our own for LaTeX, with places to break a line in long names: after a mark, where there is one."""
     text = re.sub(r"(?<=[\s(])-(?=\d)", "−", text)
-    return " ".join(map(break_word, text.split()))
+    pieces = re.split(r"(?<=[_:-])(?=\w)", text)
+    return r"\wordbreak{}".join(
+        " ".join(break_word(word) if len(word) > LONGEST_WORD else escape(word) for word in piece.split(" "))
+        for piece in pieces
+    )
 
 
 def verdict_lines(said):
     """The verdicts of all judges, as a ``tabular``."""
     heads = ["judge", "A first", "B first", "verdict", "P(A)", "P(B)", "P(tie)"]
-    lines = [r"{\footnotesize\begin{tabular}{@{}lcccrrr@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
+    lines = [r"\begin{tabular}{@{}lcccrrr@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for one in said:
         cells = (one.judge, one.ab, one.ba, one.verdict, one.p_a, one.p_b, one.p_tie)
         lines.append(r"\relax " + " & ".join(map(cell, cells)) + r" \\")
-    return [*lines, r"\bottomrule", r"\end{tabular}\par}"]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 def page_lines(case, run):
     """A case without any text of a data set; these stand in a file of their own, which it inputs."""
-    said = (*case.said, *([] if case.after is None else [case.after]))
+    said = (*case.said, *([] if case.after is None else [replace(case.after, judge=f"{case.after.judge}, edited")]))
     where = f"Item {case.pair.item_id} of {case.set}; label {case.pair.label or 'none'}"
     a, b, tie = case.votes
     if case.pair.votes:
         where += f"; people's votes: {a} for A, {b} for B, {tie} for a tie"
     texts = f"../outputs/{run}/cases/{case.name}.tex"
-    lines = [rf"\par\medskip\noindent\textbf{{{escape(title_of(case))}.}} {breakable(where)}.\par\nobreak"]
-    lines.append(rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\par\noindent\emph{{{NOTICE}}}\par}}")
-    lines += [r"\smallskip\noindent", *verdict_lines(said)]
-    if case.after is not None:
-        lines.append(r"\noindent{\footnotesize The last row is after the edit.}\par")
-    return [*lines, rf"\smallskip\noindent {breakable(' '.join(reasons(case)))}\par"]
+    return [
+        rf"\begin{{casestudy}}{{{escape(title_of(case))}}}{{{breakable(where)}}}",
+        rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\casetext{{Texts}}{{{NOTICE}}}}}",
+        r"\begin{caseverdicts}",
+        *verdict_lines(said),
+        r"\end{caseverdicts}",
+        rf"\casetext{{Why}}{{{breakable(' '.join(reasons(case)))}}}",
+        r"\end{casestudy}",
+    ]
 
 
 # ---------------------------------------------------------------- not tracked: texts of data sets
@@ -140,16 +182,19 @@ def page_lines(case, run):
 def text_lines(case, replies=None, limit=EXCERPT):
     """The question, the responses and the replies, safe to typeset whatever is in them."""
     pair = case.pair
-    parts = [("Question", pair.asked)]
+    lines = [rf"\casetext{{Question}}{{{typeset(pair.asked, limit)}}}"]
     models = (pair.model_a, pair.model_b)
-    for side, text, model in zip("AB", pair.responses, models, strict=True):
-        parts.append((f"Response {side}" + (f" ({model})" if model else ""), text))
+    heads = [f"Response {side}" + (f" ({model})" if model else "") for side, model in zip("AB", models, strict=True)]
+    sides = [
+        f"{{{breakable(head)}}}{{{typeset(text, limit)}}}" for head, text in zip(heads, pair.responses, strict=True)
+    ]
+    lines.append(r"\caseresponses" + "%\n".join(sides))
+    parts = [(f"Reply of {judge}", reply) for judge, reply in (replies or {}).items()]
     if case.edited is not None:
         worse = "B" if pair.label == "A" else "A"
         texts = (both.responses["AB".index(worse)] for both in (pair, case.edited))
-        parts.append((f"Added to response {worse}", added_text(*texts)))
-    parts += [(f"Reply of {judge}", reply) for judge, reply in (replies or {}).items()]
-    return [rf"\par\noindent\textit{{{escape(title)}.}} {typeset(text, limit)}\par" for title, text in parts]
+        parts.insert(0, (f"Added to response {worse}", added_text(*texts)))
+    return lines + [rf"\casetext{{{breakable(title)}}}{{{typeset(text, limit)}}}" for title, text in parts]
 
 
 def save_cases(run, cases, replies=None, limit=EXCERPT):

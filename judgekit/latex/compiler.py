@@ -12,7 +12,8 @@ from judgekit.latex.generated import write_generated
 from judgekit.latex.quotes import MissingResult, check_keys, document_files
 from judgekit.results import load_results
 
-DOCUMENTS = ("supplement", "report", "slides")  # the report points into the supplement
+# The one list of what is compiled, in order: the report points into the supplement.
+DOCUMENTS = ("supplement", "report", "slides")
 ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
 BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
 LAST_LINE = rb"\gdef \@abspage@last{"  # of the .aux that LaTeX writes to its end
@@ -30,7 +31,8 @@ def build(run="laptop", document="report", timeout=600, generated=None):
     ----------
     run : str, default "laptop"
         The run whose results the text quotes.
-    document : {"supplement", "report", "slides"}
+    document : str, default "report"
+        One of `DOCUMENTS`.
     timeout : float, default 600
         Seconds after which LaTeX is stopped.
     generated : path, optional
@@ -46,11 +48,13 @@ def build(run="laptop", document="report", timeout=600, generated=None):
     MissingResult
         If the run lacks a key, a table or a figure that the text quotes (before LaTeX is started).
     BuildError
-        If a program is missing or LaTeX fails.
+        If there is no ``report/<document>.tex``, a program is missing or LaTeX fails.
     """
     if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
         raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
     report = paths.project_root() / "report"
+    if not (report / f"{document}.tex").is_file():
+        raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
     results = load_results(run)
     if not results:
         raise MissingResult(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
@@ -113,7 +117,7 @@ def first_error(log, biber_log, done):
 
 
 def main(arguments=None):
-    """Command line: compile the report, its supplement and the slides; 0 done, 1 LaTeX failed, 2 something quoted is missing."""
+    """Command line: compile every document; 0 done, 1 LaTeX failed, 2 something quoted is missing."""
     parser = argparse.ArgumentParser(prog="python -m judgekit.latex", description=main.__doc__)
     parser.add_argument("--run", default="laptop", help="the run whose results the text quotes")
     parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: all)")
@@ -121,7 +125,8 @@ def main(arguments=None):
     try:
         generated = write_generated(options.run)
         for document in options.document or DOCUMENTS:
-            print(build(options.run, document, generated=generated).relative_to(paths.project_root()))
+            pdf = build(options.run, document, generated=generated)
+            print(f"  {document:<11} {pdf.relative_to(paths.project_root())}")
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

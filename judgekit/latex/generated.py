@@ -1,6 +1,7 @@
 r"""The LaTeX that is made at build: the numbers of a run, their owners, provenance, the sample run, the team."""
 
 import json
+import re
 
 import yaml
 
@@ -14,7 +15,6 @@ from judgekit.results.tables import latex_number
 
 HEAD = "% written by judgekit.latex; do not edit"
 SAMPLE = "sample"
-WITH_OWNERS = ("report", "supplement")  # documents that end with a list of where their numbers come from
 LISTED = ("cleaning.all.", "training.")  # studies of the sample run that the appendix prints in a list
 
 
@@ -55,12 +55,12 @@ def write_generated(run):
     folder = paths.project_root() / "report" / "build" / run
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "provenance.tex", _provenance_lines(run))
-    for document in WITH_OWNERS:
+    for document in _documents():  # each may end with a list of where its numbers come from
         _write(folder / f"{document}_owners.tex", _owner_lines(run, document))
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
     _write(folder / "chinese_fonts.tex", [chinese_declarations()])
-    _write(folder / "fonts.tex", [font_declarations(_all_text(run, folder)), *_texts_there(run)])
+    _write(folder / "fonts.tex", [font_declarations(_foreign_text(run, folder)), *_texts_there(run)])
     return folder
 
 
@@ -71,19 +71,28 @@ def _write(path, lines):
     return path
 
 
+def _documents():
+    """Names of the files in ``report/`` that LaTeX can compile; the others are parts of them."""
+    files = sorted((paths.project_root() / "report").glob("*.tex"))
+    return [path.stem for path in files if r"\documentclass" in path.read_text(encoding="utf-8")]
+
+
 def _texts_there(run):
     """Comments that name the texts of cases that are there: latexmk would not see that a file has come to be."""
     return [f"% {path.name}" for path in sorted((paths.project_root() / "outputs" / run / "cases").glob("*.tex"))]
 
 
-def _all_text(run, folder):
-    """All that may be printed: the fonts are chosen for its characters."""
+FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
+
+
+def _foreign_text(run, folder):
+    r"""All that ``\unitext`` may print: the fonts are chosen for its characters. A Chinese edition has its own."""
     root = paths.project_root()
     files = [*(root / "report").glob("*.tex"), *(root / "report" / "sections").glob("*.tex")]
     files += [path for path in folder.glob("*.tex") if path.name != "fonts.tex"]
     made = [(root / "outputs" / name / kind).glob("*.tex") for name in (run, SAMPLE) for kind in ("tables", "cases")]
     files += [path for found in made for path in found]
-    return "".join(path.read_text(encoding="utf-8") for path in files)
+    return "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
 
 
 def short_commit(state):
@@ -114,8 +123,6 @@ def breakable(key):
 
 def _owner_lines(run, document):
     """Each number that a document quotes, under the results file that owns it."""
-    if not (paths.project_root() / "report" / f"{document}.tex").exists():
-        return [HEAD]
     results = load_results(run)
     keys = sorted({q.name for q in find_quotes(document_files(document)) if q.kind == "number" and not q.run})
     owners = {}
