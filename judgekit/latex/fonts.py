@@ -13,10 +13,7 @@ from judgekit.escaping import IN_TEXT_FONT, JOINERS
 
 FIRST = ("Noto Sans", "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans Arabic", "Noto Sans Hebrew")
 EMOJI = "Noto Color Emoji"
-CHINESE = {  # of the Chinese editions: the family for roman letters, and that for sans serif and typewriter
-    "rm": ("Noto Serif CJK SC", "Noto Serif SC", "Source Han Serif SC", "Songti SC"),
-    "sf": ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC"),
-}
+CHINESE = {"rm": "Noto Serif CJK SC", "sf": "Noto Sans CJK SC", "tt": "Noto Sans CJK SC"}  # of the Chinese editions
 LAST = ("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "DejaVu Sans", "Latin Modern Math")
 
 
@@ -85,45 +82,27 @@ def font_declarations(text):
     return "\n".join(lines) + "\n"
 
 
-def chinese_fonts():
-    """The installed families that set Chinese: ``{"rm": {"Regular": (file, index), "Bold": ...}, "sf": ...}``.
-
-    Returns
-    -------
-    dict
-        Empty when fontconfig or one of the two families is missing; "Bold" is left out where there is no such cut.
-    """
-    if not shutil.which("fc-list"):
-        return {}
-    found = {}
-    for kind, families in CHINESE.items():
-        for family in families:
-            listing = subprocess.run(
-                ["fc-list", "--format", "%{file}\t%{index}\t%{style[0]}\n", f":family={family}"],
-                capture_output=True,
-                text=True,
-                timeout=60,
-            ).stdout
-            rows = [line.split("\t") for line in sorted(listing.splitlines())]
-            cuts = {style: (file, int(index) & 0xFFFF) for file, index, style in rows if style in ("Regular", "Bold")}
-            if "Regular" in cuts:
-                found[kind] = cuts
-                break
-    return found if len(found) == len(CHINESE) else {}
-
-
 def chinese_declarations():
-    r"""LaTeX that gives babel the fonts for Chinese text, by file: a look-up by name would index every font."""
-    fonts = chinese_fonts()
+    r"""LaTeX that gives babel its fonts for Chinese, by file: a look-up by name would index every font of the machine."""
     lines = ["% written by judgekit.latex; do not edit"]
-    if not fonts:
-        return "\n".join([*lines, r"\PackageError{results}{No font for Chinese is installed}{Install fonts-noto-cjk.}"]) + "\n"
-    for command, kind in {"rm": "rm", "sf": "sf", "tt": "sf"}.items():
-        cuts = {name: (Path(file), index) for name, (file, index) in fonts[kind].items()}
-        regular = cuts["Regular"][0]
+    for command, family in CHINESE.items():
+        cuts = _cuts(family)
+        if "Regular" not in cuts:
+            return "\n".join([*lines, rf"\PackageError{{results}}{{{family} is not installed}}{{See setup/latex.sh.}}"]) + "\n"
+        regular = Path(cuts["Regular"][0])
         options = [f"Path={regular.parent}/,Extension={regular.suffix},Renderer=HarfBuzz", r"Scale=\chinesescale"]
-        for shape, cut in {"Upright": "Regular", "Italic": "Regular", "Bold": "Bold", "BoldItalic": "Bold"}.items():
-            file, index = cuts.get(cut, cuts["Regular"])
-            options.append(f"{shape}Font={file.stem},{shape}Features={{FontIndex={index}}}")
+        for shape in ("Upright", "Italic", "SmallCaps", "Bold", "BoldItalic"):
+            file, index = cuts.get("Bold" if shape.startswith("Bold") else "Regular", cuts["Regular"])
+            options.append(f"{shape}Font={Path(file).stem},{shape}Features={{FontIndex={index}}}")
         lines.append(rf"\babelfont[chinese-simplified]{{{command}}}[{','.join(options)}]{{{regular.stem}}}")
     return "\n".join(lines) + "\n"
+
+
+def _cuts(family):
+    """The regular and the bold cut of a family: ``{"Regular": (file, index), ...}``; empty if it is not installed."""
+    if not shutil.which("fc-list"):
+        return {}
+    command = ["fc-list", "--format", "%{file}\t%{index}\t%{style[0]}\n", f":family={family}"]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split("\t") for line in sorted(listing.splitlines())]
+    return {style: (file, int(index) & 0xFFFF) for file, index, style in rows if style in ("Regular", "Bold")}
