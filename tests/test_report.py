@@ -20,6 +20,8 @@ COMMENT = re.compile(r"(?<!\\)%.*")
 # A decimal fraction, or a percentage; digits in names such as Qwen3-4B or in keys are neither.
 TYPED = re.compile(
     r"(?<![\w.])(?<![A-Za-z]-)\d+\.\d+(?![\w])|(?<![\w.{])\d+\s*(?:\\,)?\s*\\%|(?<![\w.])\d+\s+per\s?cent|(?<![\w\d])\.\d+"
+    "|百分之|％",
+    re.ASCII,  # a Han character is no part of a number
 )
 
 
@@ -57,7 +59,7 @@ def test_no_number_is_typed_by_hand(path):
     assert not typed, "quote it with \\result{key}, or end the line with '% literal' if it is a definition"
 
 
-@pytest.mark.parametrize("line", ["accuracy of 61.1", "61\\%", "61\\,\\%", "by .5 points", "61 \\%", "12 percent"])
+@pytest.mark.parametrize("line", ["accuracy of 61.1", "61\\%", "61\\,\\%", "by .5 points", "61 \\%", "12 percent", "准确率为61.1", "百分之六"])
 def test_typed_numbers_are_noticed(line):
     assert TYPED.search(line)
 
