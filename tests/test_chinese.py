@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_report_has_the_seven_parts_of_the_assignment_in_order():
     assert tuple(re.findall(r"\\section\{([^}]*)\}", source("report-zh"))) == PARTS
 
 
+def test_marks_at_the_wrong_end_of_a_line_are_noticed():
+    def word(x_min, y_min, x_max, text):
+        return f'<word xMin="{x_min}" yMin="{y_min}" xMax="{x_max}" yMax="{y_min + 10}">{text}</word>'
+
+    right = word(50, 100, 90, "甲（") + word(92, 101, 99, "）") + word(50, 114, 60, "丙")
+    assert misplaced(right) == []
+    assert misplaced(right + word(310, 100, 350, "。乙") + word(50, 128, 60, "丁“")) == ["。乙", "丁“"]
+
+
 def test_slides_are_the_same_frames_over_the_same_keys_and_figures():
     english, chinese = frames("slides"), frames("slides-zh")
     assert len(chinese) == len(english) > 10
@@ -77,6 +87,26 @@ def test_half_width_punctuation_is_noticed(line, tmp_path):
         test_punctuation_beside_han_is_full_width(tmp_path / "a.tex")
 
 
+WORD = re.compile(r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">(.*?)</word>')
+GUTTER = 11.0  # points: wider than any space in a line, narrower than that between columns
+
+
+def misplaced(page):
+    """Words of a page of ``pdftotext -bbox`` that begin a line with a closing mark, or end one with an opening mark."""
+    words = [(*map(float, found[:4]), unescape(found[4])) for found in WORD.findall(page)]
+
+    def beside(word, gap):
+        middle = (word[1] + word[3]) / 2
+        return any(other is not word and -5 < gap(other) < GUTTER and other[1] < middle < other[3] for other in words)
+
+    return [
+        word[4]
+        for word in words
+        if (word[4][0] in "，。、；：！？）》”’…—" and not beside(word, lambda other, w=word: w[0] - other[2]))
+        or (word[4][-1] in "（《“‘" and not beside(word, lambda other, w=word: other[0] - w[2]))
+    ]
+
+
 @pytest.mark.skipif(
     not all(map(shutil.which, ("lualatex", "latexmk", "biber", "pdftotext"))), reason="LaTeX is not installed"
 )
@@ -90,10 +120,8 @@ def test_pages_and_lines_of_the_compiled_edition(name, tmp_path, monkeypatch):
         shutil.copytree(ROOT / "outputs/laptop" / folder, tmp_path / "outputs/laptop" / folder)
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     pdf = latex.build("laptop", name)
-    text = subprocess.run(["pdftotext", "-raw", pdf, "-"], capture_output=True, text=True, check=True).stdout
-    pages = text.rstrip("\f").split("\f")
+    html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    pages = html.split("<page ")[1:]
     assert len(pages) in ((4, 5, 6) if name == "report-zh" else range(15, 26))
-    lines = [line for line in text.splitlines() if re.search(f"[{HAN}]", line)]
-    assert len(lines) > 100
-    wrong = [line for line in lines if line[0] in "，。、；：！？）》”’…" or line[-1] in "（《“‘"]
-    assert not wrong, wrong
+    assert len(re.findall(f"[{HAN}]", html)) > 1000
+    assert not (wrong := [word for page in pages for word in misplaced(page)]), wrong

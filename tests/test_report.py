@@ -59,7 +59,19 @@ def test_no_number_is_typed_by_hand(path):
     assert not typed, "quote it with \\result{key}, or end the line with '% literal' if it is a definition"
 
 
-@pytest.mark.parametrize("line", ["accuracy of 61.1", "61\\%", "61\\,\\%", "by .5 points", "61 \\%", "12 percent", "准确率为61.1", "百分之六"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "accuracy of 61.1",
+        "61\\%",
+        "61\\,\\%",
+        "by .5 points",
+        "61 \\%",
+        "12 percent",
+        "准确率为61.1",
+        "百分之六",
+    ],
+)
 def test_typed_numbers_are_noticed(line):
     assert TYPED.search(line)
 

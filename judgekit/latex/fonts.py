@@ -83,12 +83,13 @@ def font_declarations(text):
 
 
 def chinese_declarations():
-    r"""LaTeX that gives babel its fonts for Chinese, by file: a look-up by name would index every font of the machine."""
+    r"""LaTeX that gives babel its fonts for Chinese, by file: a look-up by name would index every font there is."""
     lines = ["% written by judgekit.latex; do not edit"]
     for command, family in CHINESE.items():
         cuts = _cuts(family)
         if "Regular" not in cuts:
-            return "\n".join([*lines, rf"\PackageError{{results}}{{{family} is not installed}}{{See setup/latex.sh.}}"]) + "\n"
+            lines.append(rf"\PackageError{{results}}{{{family} is not installed}}{{See setup/latex.sh.}}")
+            continue
         regular = Path(cuts["Regular"][0])
         options = [f"Path={regular.parent}/,Extension={regular.suffix},Renderer=HarfBuzz", r"Scale=\chinesescale"]
         for shape in ("Upright", "Italic", "SmallCaps", "Bold", "BoldItalic"):
