@@ -1,9 +1,12 @@
 """judgekit.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
 
+import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,10 @@ from hypothesis import strategies as st
 
 from judgekit import latex, paths
 from judgekit.latex import compiler
-from judgekit.results import Number, save_results, save_table
+from judgekit.latex.log import log_faults
+from judgekit.latex.owners import data_rows
+from judgekit.results import Number, load_provenance, save_results, save_table
+from judgekit.sources import source_names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -113,6 +119,12 @@ def test_run_without_results_is_one_sentence(project, capsys):
     assert "make report RUN=sample" in capsys.readouterr().err
 
 
+def test_a_document_that_is_not_there_is_an_error(project, capsys):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    assert latex.main(["--document", "slides"]) == 1
+    assert capsys.readouterr().err.startswith("report/slides.tex is not there")
+
+
 def test_two_owners_of_a_key_is_an_error(project):
     path = save_results("laptop", "10_x", {"a.b": Number(0.5)})
     shutil.copy(path, path.with_name("11_y.json"))
@@ -132,6 +144,60 @@ def test_numbers_are_written_with_signs_and_dashes(project):
     assert rf"\DefineResult{{a.b}}{{{minus}0.500}}{{{minus}0.600 to {minus}0.400}}{{1,200}}% 10_x" in tex
     assert r"\DefineResult{a.c}{61.0}{50.0–70.0}{--}" in tex
     assert r"{2\ensuremath{\times10^{-5}}}" in tex
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "spec", "tex", "markdown"),
+    [
+        (0.124, 0.188, "+.1%", "+12.4 to +18.8", "+12.4 to +18.8"),
+        (-0.057, -0.023, "+.1%", r"\ensuremath{-}5.7 to \ensuremath{-}2.3", "−5.7 to −2.3"),
+        (-0.057, 0.188, "+.1%", r"\ensuremath{-}5.7 to +18.8", "−5.7 to +18.8"),
+        (-0.057, -0.0001, "+.1%", r"\ensuremath{-}5.7 to 0.0", "−5.7 to 0.0"),
+        (-0.0001, 0.188, "+.1%", "0.0 to +18.8", "0.0 to +18.8"),
+        (0.0, 0.188, "+.2f", "+0.00 to +0.19", "+0.00 to +0.19"),
+        (0.124, 0.188, ".1%", "12.4–18.8", "12.4–18.8"),
+        (-0.124, 0.188, ".1%", r"\ensuremath{-}12.4 to 18.8", "−12.4 to 18.8"),
+        (1e5, 2e5, ".0e", r"1\ensuremath{\times10^{5}}–2\ensuremath{\times10^{5}}", None),
+    ],
+)
+def test_bounds_with_signs_stand_apart(project, low, high, spec, tex, markdown):
+    number = Number(high, low, high, spec=spec)
+    save_results("laptop", "10_x", {"a.b": number})
+    assert f"{{{tex}}}{{--}}%" in latex.write_numbers("laptop").read_text()
+    table = save_table("laptop", "t", [{"gain": number}])
+    assert f"({tex})" in table.read_text()
+    assert markdown is None or f"({markdown})" in table.with_suffix(".md").read_text()
+
+
+def test_a_number_leads_to_its_file_and_command(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5), "a.c": Number(0.25)}, seconds=1234)
+    save_results("laptop", "bench", {"bench.b": Number(0.5)})
+    write_document(project, r"\result{a.b}\resultci{bench.b}")
+    owners = (latex.write_generated("laptop") / "report_owners.tex").read_text().replace(r"\wordbreak{}", "")
+    command = r"\texttt{python -m judgekit.workflow run 10\_x laptop}"
+    assert rf"\ownerlist{{\texttt{{10\_x}}}}{{{command}}}{{\hypertarget{{owner:a.b}}{{}}\texttt{{a.b}}}}" in owners
+    assert (
+        r"\ownerlist{\texttt{bench}}{\texttt{python tests/bench/encoder\_speed.py}}" in owners and "a.c" not in owners
+    )
+
+
+def test_data_are_listed_once_with_their_hashes(project):
+    many = {f"pandalm/made_{i}.json": f"{i:064x}" for i in range(9)}
+    save_results("laptop", "10_x", {"a.b": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32} | many, seconds=1234)
+    save_results("laptop", "11_y", {"a.c": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32})
+    provenance = load_provenance("laptop")
+    listing = "".join(f"{digest}  {name}\n" for name, digest in many.items())
+    digest = hashlib.sha256(listing.encode()).hexdigest()[:12]
+    assert data_rows(provenance) == [("autoj/x.jsonl", "–", "ab" * 6), ("pandalm/ (9 files)", "–", digest)]
+    real = {"z": {"data": dict.fromkeys(source_names("pandalm", suffix="testset-v1.json")[-1:], "0" * 64)}}
+    assert data_rows(real)[0][1].endswith(" kB")
+    lines = (latex.write_generated("laptop") / "hashes.tex").read_text()
+    assert (
+        r"\resultsfile{\texttt{10\_\wordbreak{}x}}{no repository}{1,234}{A}" in lines and r"\resultsmachine{A}" in lines
+    )
+    provenance["11_y"]["data"]["autoj/x.jsonl"] = "cd" * 32
+    with pytest.raises(ValueError, match=r"autoj/x\.jsonl: 10_x and 11_y were made from different contents"):
+        data_rows(provenance)
 
 
 def test_team_without_a_field_is_an_error(project):
@@ -188,6 +254,80 @@ def test_a_document_is_compiled_again_only_if_something_changed(project):
     auxiliary.write_bytes(auxiliary.read_bytes()[:-30] + b"\\broken{")  # killed while it was written
     latex.build("laptop", "report")
     assert (built / "report.log").stat().st_mtime_ns > second
+
+
+FAULTY = {
+    r"\noindent\rule{20cm}{1pt}": r"report\.tex:2-3: \\hbox 224\.\d pt too wide \(page 1\)",
+    r"\newpage x\newpage\noindent\rule{1cm}{50cm}": r"\\vbox 8\d\d\.\d pt too high \(page [23]\)",
+    r"\ref{lost}": r"report\.tex:2: Reference `lost' undefined",
+    r"\cite{lost}": r"report\.tex:2: Citation ['`]lost' undefined",
+    r"\section{a}\label{a}\section{b}\label{a}": "Label `a' multiply defined",
+    "中": "Missing character: There is no 中",
+    r"\textbf{\textsc{both}}": r"Font shape .TU/lmr/bx/sc. undefined",
+    r"{\fontfamily{lost}\selectfont x}": "Font shape .TU/lost/m/n. undefined",
+    r"\hyperlink{lost}{x}": "unreferenced destination with name 'lost'",
+    r"(an open parenthesis \input{sections/inner}": r"sections/inner\.tex:1: \\hbox",
+}
+
+
+@needs_lualatex
+@pytest.mark.parametrize("body", FAULTY)
+def test_what_latex_warns_of_fails_the_build_each_time(project, body):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    (project / "report" / "sections").mkdir()
+    (project / "report" / "sections" / "inner.tex").write_text("\\noindent\\rule{20cm}{1pt}\\par\n\n")
+    write_document(project, body, r"\usepackage{results}\usepackage{hyperref}")
+    messages = []
+    for _ in range(2):  # the second time there is nothing to compile
+        with pytest.raises(latex.BuildError, match=rf"^report\.tex: .*{FAULTY[body]}") as caught:
+            latex.build("laptop", "report")
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and not (project / "report" / "report.pdf").exists()
+    assert (project / "report" / "build" / "laptop" / "report.pdf").is_file()
+
+
+@needs_lualatex
+def test_a_box_that_stands_out_a_little_passes(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(project, r"\noindent\rule{\dimexpr\textwidth+4.9pt}{1pt}")
+    assert latex.build("laptop", "report").is_file()
+    assert "Overfull" in (project / "report/build/laptop/report.log").read_text(errors="replace")
+
+
+@needs_lualatex
+def test_wrapped_lines_of_a_log_are_read_whole(project):
+    name = "a_name_so_long_that_the_line_of_a_log_which_holds_it_is_broken_where_latex_likes"
+    body = rf"\input{{{name}}} {'中文' * 9} \ref{{{name}}}"
+    (project / "report" / f"{name}.tex").write_text("\\noindent\\rule{20cm}{1pt}\\par\n")
+    write_document(project, body, "")
+    report = project / "report"
+    logs = []
+    for width in ("2000", "79"):
+        command = ["lualatex", "-interaction=nonstopmode", "report.tex"]
+        subprocess.run(command, cwd=report, env=os.environ | {"max_print_line": width}, capture_output=True)
+        logs.append((report / "report.log").read_text(encoding="utf-8", errors="replace"))
+    whole, wrapped = (set(log_faults(log)) for log in logs)
+    assert f"{name}.tex:1: \\hbox 224.1 pt too wide (page 1)" in whole and len(whole) == 4
+    assert name in logs[0] and name not in logs[1] and f"report.tex:2: Reference `{name}' undefined (page 1)" in whole
+    assert whole == wrapped
+
+
+def test_words_in_a_box_are_not_taken_for_files():
+    box = "Overfull \\hbox (9.0pt too wide) in paragraph at lines 3--4\n[]\\TU/lmr/m/n/10 see (b.tex and [7]\n []\n\n"
+    log = f"(./a.tex [1] [2]\n{box}{box.replace('3--4', '8--9')})"
+    assert log_faults(log) == [rf"a.tex:{lines}: \hbox 9.0 pt too wide (page 3)" for lines in ("3-4", "8-9")]
+
+
+@needs_lualatex
+def test_two_builds_of_one_state_are_equal_byte_by_byte(project):
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    write_document(
+        project, r"\result{a.b} \today\section{a}\ref{s}\label{s}", r"\usepackage{results}\usepackage{hyperref}"
+    )
+    first = latex.build("laptop", "report").read_bytes()
+    shutil.rmtree(project / "report" / "build")
+    time.sleep(1.1)  # a date in the file would have another second
+    assert latex.build("laptop", "report").read_bytes() == first
 
 
 @needs_lualatex

@@ -17,6 +17,7 @@ from judgekit.compare.contests import (
 )
 from judgekit.compare.published import Tags, figure_table, published_beside, without_empty
 from judgekit.compare.ranking import rank_agreement, study_hits
+from judgekit.compare.size import scores_by_size, share_of_ceiling, size_trends
 
 __all__ = [
     "Contest",
@@ -34,6 +35,9 @@ __all__ = [
     "published_spread",
     "rank_agreement",
     "restricted",
+    "scores_by_size",
+    "share_of_ceiling",
+    "size_trends",
     "study_hits",
     "with_constant",
     "without_empty",

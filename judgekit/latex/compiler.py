@@ -9,6 +9,7 @@ import sys
 
 from judgekit import paths
 from judgekit.latex.generated import write_generated
+from judgekit.latex.log import log_faults
 from judgekit.latex.quotes import MissingResult, check_keys, document_files
 from judgekit.results import load_results
 
@@ -17,7 +18,7 @@ DOCUMENTS = ("supplement", "report", "slides", "report-zh")
 ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
 BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
 LAST_LINE = rb"\gdef \@abspage@last{"  # of the .aux that LaTeX writes to its end
-UNDEFINED = re.compile(r"(?:Reference|Citation) [`'‘]([^'’]+)['’].{0,60}undefined")
+NAMED = 8  # faults that an error names
 
 
 class BuildError(RuntimeError):
@@ -48,16 +49,17 @@ def build(run="laptop", document="report", timeout=600, generated=None):
     MissingResult
         If the run lacks a key, a table or a figure that the text quotes (before LaTeX is started).
     BuildError
-        If there is no ``report/<document>.tex``, a program is missing or LaTeX fails.
+        If there is no ``report/<document>.tex``, a program is missing, LaTeX fails, or it warns of what a reader
+        would see: a box that stands out by more than five points, or what `log_faults` names besides.
     """
     if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
         raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
     report = paths.project_root() / "report"
-    if not (report / f"{document}.tex").is_file():
-        raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
     results = load_results(run)
     if not results:
         raise MissingResult(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
+    if not (report / f"{document}.tex").is_file():
+        raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
     check_keys(document_files(document), results, run)
     folder = generated or write_generated(run)
     command = ["latexmk", "-norc", "-lualatex", "-interaction=nonstopmode", "-file-line-error"]
@@ -82,8 +84,10 @@ def build(run="laptop", document="report", timeout=600, generated=None):
     if done.returncode != 0:
         forget(folder, document, keep=(".log", ".blg"))
         raise BuildError(f"{document}.tex: {first_error(text, folder / f'{document}.blg', done)}")
-    if undefined := sorted(set(UNDEFINED.findall(text))):
-        raise BuildError(f"{document}.tex: undefined reference or citation: {', '.join(undefined)}")
+    if faults := log_faults(text):  # also when there was nothing to compile: the log is that of the PDF
+        more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
+        shown = f" (see report/build/{run}/{document}.pdf)"
+        raise BuildError(f"{document}.tex: {'; '.join(faults[:NAMED])}{more}{shown}")
     pdf = report / f"{document}.pdf"
     shutil.copyfile(folder / pdf.name, pdf)
     return pdf

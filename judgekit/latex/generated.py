@@ -8,7 +8,7 @@ import yaml
 from judgekit import paths
 from judgekit.escaping import escape
 from judgekit.latex.fonts import chinese_declarations, font_declarations
-from judgekit.latex.quotes import document_files, find_quotes
+from judgekit.latex.owners import breakable, hash_lines, owner_lines, short_commit
 from judgekit.results import git_state, load_provenance, load_results
 from judgekit.results.files import replaced
 from judgekit.results.tables import latex_number
@@ -56,7 +56,8 @@ def write_generated(run):
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "provenance.tex", _provenance_lines(run))
     for document in _documents():  # each may end with a list of where its numbers come from
-        _write(folder / f"{document}_owners.tex", _owner_lines(run, document))
+        _write(folder / f"{document}_owners.tex", [HEAD, *owner_lines(run, document)])
+    _write(folder / "hashes.tex", [HEAD, *hash_lines(run)])
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
     _write(folder / "chinese_fonts.tex", [chinese_declarations()])
@@ -95,12 +96,6 @@ def _foreign_text(run, folder):
     return "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
 
 
-def short_commit(state):
-    """``1a2b3c4``, with a plus when the code differed from the commit; a word when there is no repository."""
-    commit = state.get("git")
-    return f"{commit[:7]}{'+' if state.get('dirty') else ''}" if commit else "no repository"
-
-
 def _provenance_lines(run):
     provenance = load_provenance(run)
     made_at = sorted({short_commit(entry) for entry in provenance.values()})
@@ -111,29 +106,6 @@ def _provenance_lines(run):
         rf"\newcommand{{\runcommit}}{{{escape(shown or 'none')}}}",
         rf"\newcommand{{\runnotebooks}}{{{len(provenance)}}}",
     ]
-
-
-def breakable(key):
-    """A key or a path in typewriter letters that may end a line after each dot, underscore or slash."""
-    text = escape(key)
-    for mark in (".", r"\_", "/"):
-        text = text.replace(mark, mark + r"\wordbreak{}")
-    return rf"\texttt{{{text}}}"
-
-
-def _owner_lines(run, document):
-    """Each number that a document quotes, under the results file that owns it."""
-    results = load_results(run)
-    keys = sorted({q.name for q in find_quotes(document_files(document)) if q.kind == "number" and not q.run})
-    owners = {}
-    for key in keys:
-        if key in results:
-            owners.setdefault(results[key]["notebook"], []).append(key)
-    lines = [HEAD]
-    for owner, owned in sorted(owners.items()):
-        marked = [rf"\hypertarget{{owner:{key}}}{{}}{breakable(key)}" for key in owned]
-        lines.append(rf"\ownerlist{{{breakable(owner)}}}{{{'; '.join(marked)}}}")
-    return lines
 
 
 def _number(row):

@@ -9,18 +9,23 @@ import re
 
 LIMIT = 5.0  # points that a box may be too wide or too high
 WIDTHS = (79, 2000)  # where LaTeX breaks the lines of a log: by itself, and as `judgekit.latex` asks it to
-BOX = re.compile(r"Overfull \\([hv]box) \(([\d.]+)pt too (?:wide|high)\) ?(.*)")
-LINES = re.compile(r"(?:at lines? |input line )(\d+)")
-FAULTS = (
-    re.compile(r"(?:LaTeX|Package \w+) Warning: ((?:Reference|Citation|Hyper reference) .* undefined)"),
-    re.compile(r"LaTeX Warning: (Label .* multiply defined)"),
-    re.compile(r"pdfTeX warning \(dest\): (name\{.*\} has been referenced but does not exist)"),
-    re.compile(r"(Missing character: There is no .*)"),
-    re.compile(r"LaTeX Font Warning: (Font shape .* undefined)"),
-    re.compile(r"LaTeX Font Warning: (Some font shapes were not available.*)"),
-    re.compile(r"(?:LaTeX|Package \w+) Warning: (.*(?:[Rr]erun|\(re\)run).*)"),
+BEGINS = re.compile(r"Missing character|(?:Over|Under)full|LaTeX |Package |[(\[{]|$")
+BOX = re.compile(r"Overfull \\([hv]box) \(([\d.]+)pt too (wide|high)\) ?(.*)")
+LINES = re.compile(r"(?:at lines? |input line )(\d+)(?:--(\d+))?")
+PLACED = (
+    re.compile(r"Warning: (?P<what>(?:Reference|Citation|Hyper reference) .*?)(?: on page \d+)? undefined"),
+    re.compile(r"(?P<what>Missing character: There is no .*? in font [^:;!]+)"),
+    re.compile(r"Font Warning: (?P<what>Font shape .*) undefined"),
 )
-SOURCE = re.compile(r"[^\s()]+\.(?:tex|sty|cls|bbl|aux|toc|out|nav|snm|cfg|def|fd|lbx|bbx|cbx|ini|ldf|clo|dict|lua|mkii)\b")
+OF_THE_WHOLE = (
+    re.compile(r"Warning: (?P<what>Label `.*' multiply defined)"),
+    re.compile(r"Font Warning: (?P<what>Some font shapes were not available)"),
+    re.compile(r"warning +\(pdf backend\): (?P<what>unreferenced destination with name .*)"),
+    re.compile(r"Warning: (?P<what>.*(?:[Rr]erun|\(re\)run|has changed).*)"),
+)
+SOURCE = re.compile(
+    r"[^\s()]+\.(?:tex|sty|cls|bbl|aux|toc|out|nav|snm|cfg|def|fd|lbx|bbx|cbx|ini|ldf|clo|dict|lua|mkii)\b"
+)
 TOKEN = re.compile(rf"\((?P<file>{SOURCE.pattern})|(?P<open>\()|(?P<close>\))|\[(?P<page>\d+)(?=[\]\s{{<]|$)")
 
 
@@ -37,7 +42,7 @@ def log_faults(text, limit=LIMIT):
     Returns
     -------
     list of str
-        E.g. ``"sections/aim.tex:7: \hbox 13.8 pt too wide (page 3)"``, in the log's order, each once: overfull boxes,
+        E.g. ``"sections/aim.tex:7-9: \hbox 13.8 pt too wide (page 3)"``, in the log's order, each once: overfull boxes,
         undefined references and citations, labels defined twice, characters and font shapes that are not there, and
         that LaTeX should be run again.
 
@@ -49,18 +54,14 @@ def log_faults(text, limit=LIMIT):
     Examples
     --------
     >>> log_faults("(./a.tex [1]\nOverfull \\hbox (13.8pt too wide) in paragraph at lines 7--9\n")
-    ['a.tex:7: \\hbox 13.8 pt too wide (page 2)']
+    ['a.tex:7-9: \\hbox 13.8 pt too wide (page 2)']
     """
-    open_files, page, faults = [], 0, {}
+    open_files, page, faults = [], 0, []
     lines = iter(_unwrapped(text))
     for line in lines:
-        if box := BOX.match(line):
-            if float(box[2]) > limit:
-                how = "wide" if box[1] == "hbox" else "high"
-                what = rf"\{box[1]} {float(box[2]):.1f} pt too {how}"
-                faults[_placed(what, box[3], open_files, page)] = None
-        elif found := next((m for m in (fault.search(line) for fault in FAULTS) if m), None):
-            faults[_placed(found[1].rstrip(".!"), line, open_files, page)] = None
+        if fault := _fault(line, limit):
+            what, where = fault
+            faults.append(what if where is None else _placed(what, where, open_files, page))
         if re.match(r"(?:Over|Under)full \\[hv]box", line):
             # What stands in the box follows, up to an empty line: words of the document, parentheses among them.
             while next(lines, "").strip():
@@ -68,34 +69,48 @@ def log_faults(text, limit=LIMIT):
             continue
         for token in TOKEN.finditer(line):
             if token["page"]:
-                page = max(page, int(token["page"]))
+                page = max(page, int(token["page"]) * (int(token["page"]) <= page + 1))
             elif token["close"]:
                 del open_files[-1:]
             else:
                 open_files.append(token["file"])
-    return list(faults)
+    return list(dict.fromkeys(faults))
+
+
+def _fault(line, limit):
+    """What one line complains of and the part of it that names a line of the source, None for the whole document."""
+    if box := BOX.match(line):
+        kind, points, way, where = box.groups()
+        return (rf"\{kind} {float(points):.1f} pt too {way}", where) if float(points) > limit else None
+    for patterns, placed in ((PLACED, True), (OF_THE_WHOLE, False)):
+        for pattern in patterns:
+            if found := pattern.search(line):
+                undefined = " undefined" if placed and found[0].endswith("undefined") else ""
+                return found["what"].rstrip(".!;") + undefined, line if placed else None
+    return None
 
 
 def _unwrapped(text):
     """Lines of a log; where LaTeX broke them because they were long, whole again."""
     lines = text.splitlines()
-    longest = max((len(line.encode()) for line in lines), default=0)
-    if longest not in WIDTHS:
+    longest = max((len(line.encode()) for line in lines[1:]), default=0)  # the first, which names LaTeX, is not broken
+    if not (width := next((width for width in WIDTHS if width <= longest <= width + 1), None)):
         return lines
     whole, joined = [], False
     for line in lines:
-        if joined:
+        if joined and not BEGINS.match(line):  # a line may be that long by itself
             whole[-1] += line
         else:
             whole.append(line)
-        joined = len(line.encode()) == longest
+        joined = len(line.encode()) in (width, width + 1)  # Lua's lines hold one more
     return whole
 
 
 def _placed(what, where, open_files, page):
     """A fault with its file and line as far as the log tells them."""
-    line = LINES.search(where)
     source = next((name for name in reversed(open_files) if name and name.endswith((".tex", ".bbl"))), "")
-    source = source.removeprefix("./")
-    place = f"{source or 'line'}{':' if source else ' '}{line[1]}: " if line else f"{source}: " if source else ""
-    return f"{place}{what} (page {page + 1})"
+    numbers = [number for number in LINES.search(where).groups() if number] if LINES.search(where) else []
+    # A paragraph that began in another file has begun on a line of that one.
+    lines = "-".join(dict.fromkeys(numbers if numbers == sorted(numbers, key=int) else numbers[1:]))
+    place = source.removeprefix("./") + (f":{lines}" if source and lines else f"line {lines}" if lines else "")
+    return f"{place}: {what} (page {page + 1})" if place else f"{what} (page {page + 1})"

@@ -133,12 +133,15 @@ def plot_tradeoff(
     ax.set_xlabel(f"{xlabel} (%)" if percent else xlabel)
     ax.set_ylabel(f"{ylabel} (%)" if percent else ylabel)
     ax.margins(0.08)
-    _place_labels(ax, points, np.array(bars))
+    place_labels(ax, points, np.array(bars))
     return ax
 
 
-def _place_labels(ax, points, bars):
-    """Write each name beside its point, at the nearest place that hides no name, point, whisker or frame."""
+def place_labels(ax, points, bars, fontsize=6.5, outward=False):
+    """Write each name beside its point, at the nearest place that hides no name, point, whisker or frame.
+
+    With ``outward``, names of the points on the left are tried on their left first.
+    """
     figure = ax.get_figure(root=True)
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
@@ -147,15 +150,18 @@ def _place_labels(ax, points, bars):
     marks = [ax.transData.transform((x, y)) for x, y, _, _ in points]
     bars = ax.transData.transform(bars)
     taken = []
-    distances = [(r, a) for r in (6, 11, 17, 24, 32) for a in (45, 135, -45, -135, 0, 180, 90, -90)]
+    angles = (45, 135, -45, -135, 0, 180, 90, -90)
+    middle = np.median([mark[0] for mark in marks]) if marks else 0
     for (x, y, label, colour), mark in zip(points, marks, strict=True):
         best = None
+        mirrored = outward and mark[0] < middle
+        distances = [(r, 180 - a if mirrored else a) for r in (6, 11, 17, 24, 32) for a in angles]
         for radius, angle in distances:
             dx, dy = radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle))
             ha = "left" if dx > 1 else "right" if dx < -1 else "center"
             va = "bottom" if dy > 1 else "top" if dy < -1 else "center"
             note = ax.annotate(
-                label, (x, y), (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=6.5, color=colour
+                label, (x, y), (dx, dy), textcoords="offset points", ha=ha, va=va, fontsize=fontsize, color=colour
             )
             # The figure's layout must not grow for names: they are placed inside the frame.
             note.set_in_layout(False)

@@ -13,6 +13,7 @@ from judgekit.results.files import replaced
 from judgekit.results.numbers import Number, checked_name
 
 NOTHING = "–"
+SIGNED = re.compile(r"(?<=\d)-(?=\+)")  # between the bounds of an interval as ``Number`` writes it with a plus sign
 
 
 @dataclass(frozen=True)
@@ -152,21 +153,25 @@ def _two_lines(above, below):
 
 
 def _dashed(interval):
-    """``58.0–64.0``; minus signs where a bound is negative, which ``Number`` writes with "to"."""
+    """``58.0–64.0``; bounds with signs stand apart, ``+1.2 to +3.4``: a dash there would be read as one more sign."""
+    interval = SIGNED.sub(" to ", interval)
     return interval.replace("-", "−" if " to " in interval else "–")
 
 
 def latex_number(text):
-    r"""A formatted number or interval as LaTeX: true minus signs, a dash in intervals, powers of ten.
+    r"""A formatted number or interval as LaTeX: true minus signs, powers of ten, a dash in intervals without signs.
 
     Examples
     --------
     >>> print(latex_number("-1.5"), latex_number("58.0-64.0"), latex_number("2e-05"))
     \ensuremath{-}1.5 58.0–64.0 2\ensuremath{\times10^{-5}}
+    >>> print(latex_number("+12.4-+18.8"), latex_number("-5.7 to +2.3"))
+    +12.4 to +18.8 \ensuremath{-}5.7 to +2.3
     """
+    text = SIGNED.sub(" to ", text)
+    if " to " not in text:
+        text = re.sub(r"(?<=\d)-(?=\d)", "–", text)
     text = re.sub(r"e([+-]\d+)", lambda power: rf"\ensuremath{{\times10^{{{int(power[1])}}}}}", text)
-    if re.search(r"\d-\d", text) and " to " not in text:
-        return re.sub(r"(?<=\d)-(?=\d)", "–", text)
     return re.sub(r"(?<!\{)-(?=\d|i|n)", r"\\ensuremath{-}", text)
 
 
