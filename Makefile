@@ -43,10 +43,12 @@ pdf: latex $(READY) ## compile report, supplement and slides from the results th
 test: lint ## lint, then every test
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
 
-lint: $(READY)
+lint: $(READY) ## style, stripped notebooks, spelling, large files; pre-commit does the same
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections README.md
+	@$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections *.md docs
+	@setup/large_files.sh
 
 bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py

@@ -5,7 +5,8 @@ import sys
 
 from judgekit.latex import MissingResult
 from judgekit.paths import PRETRAINED, project_root
-from judgekit.results import load_results
+from judgekit.results import load_provenance, load_results
+from judgekit.workflow import notebook_list
 
 RUN = "laptop"
 FORMS = {
@@ -36,6 +37,16 @@ JUDGES = {
     "pandalm_7b": "PandaLM-7B, shipped verdicts",
     "gpt_3_5": "GPT-3.5, shipped verdicts",
     "auto_j_13b": "Auto-J-13B, shipped verdicts",
+}
+MEASURED = "bench-formats"  # the results that name the machine and the cost of judging
+STAGES = {
+    "1": "clean the data, audit the benchmarks",
+    "2": "train judges",
+    "3": "score and compare",
+    "4": "biases and attacks",
+    "5": "look inside models",
+    "6": "people and judges",
+    "7": "cases",
 }
 COLUMNS = {
     "PandaLM accuracy": "scores.pandalm.{}.accuracy",
@@ -78,6 +89,69 @@ def training_block(results):
         f"The shipped judge was trained on {text['pairs']} pairs over {text['prompts']} prompts "
         f"({text['trainable_parameters']} trainable parameters, {text['minutes']} minutes on two CPU cores)."
     )
+
+
+def minutes_of(stage):
+    """Minutes of each notebook of a stage, as recorded with its results; every notebook of the list must have some.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    seconds = {name: row["seconds"] for name, row in load_provenance(RUN).items()}
+    names = [name for name in notebook_list() if name.startswith(stage)]
+    if missing := [name for name in names if name not in seconds]:
+        raise MissingResult(f"no results of {missing[0]} in outputs/{RUN}: run 'make report RUN={RUN}' first")
+    return {name: seconds[name] / 60 for name in names}
+
+
+def hours_block(results):
+    """How long the whole run takes: one sentence beside its command."""
+    required(results, "training.minilm.minutes")
+    total = sum(minutes for stage in STAGES for minutes in minutes_of(stage).values())
+    return f"`make report RUN={RUN}` took its notebooks {total / 60:.1f} hours on {machine()}, kept verdicts apart."
+
+
+def machine():
+    """The machine that speed was measured on, in words."""
+    known = load_provenance(RUN).get(MEASURED, {}).get("machine")
+    if not known:
+        raise MissingResult(f"outputs/{RUN}/results/{MEASURED}.json names no machine: make bench")
+    return f"{known['cores']} cores with {known['memory_mb'] / 1024:.0f} GB of memory"
+
+
+def rounded(minutes):
+    """Whole minutes, in words below one."""
+    return f"{minutes:.0f}" if minutes >= 1 else "under 1"
+
+
+def time_block(results):
+    """Minutes per stage of the chain."""
+    required(results, "training.minilm.minutes")
+    rows, total = [], 0
+    for stage, title in STAGES.items():
+        minutes = minutes_of(stage)
+        longest = max(minutes, key=minutes.get)
+        spent = sum(minutes.values())
+        total += spent
+        rows.append([f"{stage}0s: {title}", rounded(spent), f"`{longest}`, {rounded(minutes[longest])}"])
+    rows.append(["all", f"{total:.0f}", ""])
+    return lines_of(("notebooks", "minutes", "the longest of them, minutes"), rows)
+
+
+def cost_block(results):
+    """What judging costs a million pairs."""
+    dear = required(results, "bench.cost.dollars_per_core_hour")
+    hours = {  # a microsecond a pair is a second a million
+        "longer": required(results, "scale.longer.us_per_row")["value"] / 3600,
+        "minilm": required(results, "bench.cost.core_hours_per_million")["value"],
+    }
+    rows = []
+    for judge, taken in hours.items():
+        memory = required(results, f"resources.{judge}.peak_mb")["text"]
+        rows.append([JUDGES[judge], f"{taken:.2g}", f"{taken * dear['value']:.2g}", memory])
+    header = ("judge", "core hours a million pairs", f"dollars, at {dear['text']} a core hour", "MiB at most")
+    return lines_of(header, rows)
 
 
 def lines_of(header, rows):
@@ -181,13 +255,17 @@ def cluster_block(results):
 BLOCKS = {
     "cluster": cluster_block,
     "scores": scores_block,
+    "hours": hours_block,
+    "time": time_block,
+    "cost": cost_block,
     "training": training_block,
     "speed": speed_block,
     "forms": forms_block,
     "growth": growth_block,
     "faults": faults_block,
 }
-FRONT = ("scores", "training")
+CARD = ("scores", "training")
+FRONT = (*CARD, "hours", "time", "cost")
 
 
 def filled(text, results, blocks=FRONT):
@@ -221,7 +299,7 @@ def documents():
     docs = project_root() / "docs"
     return {
         project_root() / "README.md": FRONT,
-        PRETRAINED / "minilm" / "README.md": FRONT,
+        PRETRAINED / "minilm" / "README.md": CARD,
         docs / "scaling.md": ("speed", "forms", "growth"),
         docs / "faults.md": ("faults",),
         docs / "clusters.md": ("cluster",),

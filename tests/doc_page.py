@@ -1,11 +1,17 @@
-"""A page of the docs as tests read it."""
+"""A page of the docs, or the README, as tests read it."""
 
+import contextlib
+import io
 import re
+import shlex
+import tomllib
 import warnings
+from pathlib import Path
 
 from judgekit.paths import project_root
 
 FOLDER = project_root() / "docs"
+BLOCK = re.compile(r"(?:^`([\w./]+)`:\n\n)?^```(\w+)\n(.*?)^```", re.S | re.M)  # perhaps a file's name, language, text
 
 
 def text_of(page):
@@ -13,11 +19,102 @@ def text_of(page):
     return (FOLDER / page).read_text(encoding="utf-8")
 
 
+def make_targets():
+    """What ``make`` can be asked for."""
+    text = (project_root() / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z]+):(?!=)", text, re.M))
+
+
 def run_examples(page):
     """Run the page's Python blocks one after another, as one program; the names that it leaves."""
     names = {}
     for block in re.findall(r"```python\n(.*?)```", text_of(page), re.S):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # crowd-kit's own
-            exec(compile(block, page, "exec"), names)
+        run_python(block, page, names)
     return names
+
+
+def run_python(block, page, names):
+    """Run one block; what it defines stays in ``names``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # crowd-kit's own
+        exec(compile(block, page, "exec"), names)
+
+
+def words_of(line):
+    """The words of a shell line without its comment; ``hf/MODEL#letter`` holds none."""
+    return shlex.split(re.sub(r"(^|\s)#.*", "", line))
+
+
+class Reader:
+    """Somebody who does, in a folder, what a text says: writes the files, gives the commands, runs the Python.
+
+    Parameters
+    ----------
+    text : str
+        Markdown. A block under a file's name is that file; a block of ``text`` alone is what must have been printed.
+    make : callable
+        Takes the words after ``make``.
+    """
+
+    def __init__(self, text, make=None):
+        self.blocks, self.make, self.said = BLOCK.findall(text), make, ""
+        self.did = []
+
+    def read(self):
+        """Do everything, in order; the commands that were given."""
+        for name, language, block in self.blocks:
+            if name:
+                Path(name).parent.mkdir(parents=True, exist_ok=True)
+                Path(name).write_text(block, encoding="utf-8")
+            elif language == "bash":
+                self.said = "".join(self.give(line) for line in block.splitlines())
+            elif language == "python":
+                with contextlib.redirect_stdout(io.StringIO()):
+                    run_python(block, "page", {})
+            elif language == "text":
+                for line in block.splitlines():
+                    assert line in self.said, f"not printed: {line}\nbut: {self.said}"
+            else:
+                raise AssertionError(f"a block of {language} that is no file")
+        return self.did
+
+    def give(self, line):
+        """Give one command; what it printed."""
+        words = words_of(line)
+        self.did.append(" ".join(words))
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = self.command(words)
+        assert not code, f"{line}: exit code {code}\n{printed.getvalue()}"
+        return printed.getvalue()
+
+    def command(self, words):
+        """One command; its exit code."""
+        if words[0] == "judgekit":
+            from judgekit.cli import main
+
+            return main(words[1:])
+        if words[:3] == ["python", "-m", "judgekit.training.causal_run"]:
+            from judgekit.training.causal_run import main
+
+            return main(words[3:])
+        if words[0] == "make":
+            return self.make(words[1:])
+        if words == ["pip", "install", "-e", "."]:
+            return install_here()
+        assert words[0] == "export" or words[:2] == ["pip", "install"], f"nobody knows how to {' '.join(words)}"
+        return 0
+
+
+def install_here():
+    """What pip writes for the entry points of the package in this folder, which is on Python's path already."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    info = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in points.items())])
+        for group, points in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
+    return 0

@@ -1,12 +1,20 @@
 """What the pages of the docs name is there."""
 
 import importlib
+import json
 import re
+import sys
 
 import pytest
-from doc_page import FOLDER, text_of
+import typer
+from chat_server import KEY, ChatServer, running
+from doc_page import BLOCK, FOLDER, Reader, make_targets, text_of, words_of
 
+from judgekit import workflow
+from judgekit.cli import app
+from judgekit.judges import load_judge
 from judgekit.paths import project_root
+from judgekit.sample import load_sample
 
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 ROOT = project_root()
@@ -45,5 +53,145 @@ def test_every_notebook_module_and_link_is_there(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_of_the_repository_that_is_named_is_there(page):
-    for name in re.findall(r"`((?:tests|params|setup|profiles|data)/[\w./-]+\.\w+)`", text_of(page)):
-        assert (ROOT / name).is_file(), name
+    text = text_of(page)
+    made = {name for name, _, _ in BLOCK.findall(text)}  # by the reader, as the page says
+    for name in re.findall(r"`((?:tests|params|setup|profiles|data)/[\w./-]+\.\w+)`", text):
+        assert name in made or (ROOT / name).is_file(), name
+
+
+# ---------------------------------------------------------------- every page, the front page included
+
+FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+ALL = [*FRONT, *(FOLDER / page for page in PAGES)]
+COMMANDS = typer.main.get_command(app).commands
+MACHINE = re.compile(r"(?<![\w.])/(?:home|root|Users|work|tmp|mnt|opt|srv)/\w")
+
+
+def each(paths):
+    """Tests by page, named after it."""
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
+
+
+def lines_of(text):
+    """Shell lines of a page: its bash blocks, continued lines joined, and what stands in backticks."""
+    blocks = "".join(block for _, language, block in BLOCK.findall(text) if language == "bash")
+    prose = BLOCK.sub("", text)
+    return [*blocks.replace("\\\n", " ").splitlines(), *(" ".join(t.split()) for t in re.findall(r"`([^`]+)`", prose))]
+
+
+def wrong_commands(line):
+    """What a line asks of make or judgekit that is not there."""
+    line = line.removeprefix(".venv/bin/")
+    words = words_of(line) if line.startswith(("make ", "judgekit ", "python -m judgekit")) else []
+    if words[:1] == ["make"]:
+        return [word for word in words[1:] if "=" not in word and word not in make_targets()]
+    if words[:2] == ["python", "-m"]:
+        return [] if found(words[2]) else [words[2]]
+    if words[:1] != ["judgekit"] or words[1:] in (["--help"], ["--version"]):
+        return []
+    if words[1] not in COMMANDS:
+        return [words[1]]
+    known = {name for option in COMMANDS[words[1]].params for name in (*option.opts, *option.secondary_opts)}
+    return [word for word in words[2:] if word.startswith("--") and word not in {*known, "--help"}]
+
+
+def anchor_of(heading):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_a_command_that_is_not_there_is_seen():
+    assert wrong_commands("make paper") == ["paper"] and not wrong_commands("make report RUN=laptop  # hours")
+    assert wrong_commands("judgekit weigh x") == ["weigh"] and wrong_commands("judgekit judge x --into y") == ["--into"]
+    assert wrong_commands(".venv/bin/python -m judgekit.frontpage") == ["judgekit.frontpage"]
+    assert not wrong_commands("judgekit judge x --out y --judge hf/M#letter --no-resume")
+
+
+@each(ALL)
+def test_every_command_is_there(path):
+    for line in lines_of(path.read_text(encoding="utf-8")):
+        assert not wrong_commands(line), f"{line}: there is no {wrong_commands(line)}"
+
+
+@each(ALL)
+def test_every_notebook_and_test_of_a_command_is_there(path):
+    for line in lines_of(path.read_text(encoding="utf-8")):
+        for name in re.findall(r"(?<![\w/.-])\d\d_[a-z]\w+", line):
+            assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), name
+        for name in re.findall(
+            r"(?<![\w/.-])(?:tests|setup|judgekit|report|params)/(?!mine|\w+/NN_)[\w./]+\.(?!pdf)\w+", line
+        ):
+            assert (ROOT / name).is_file(), name
+
+
+@each(ALL)
+def test_every_link_and_anchor_is_there(path):
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", path.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        target = path.parent / link if link else path
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8"))
+            assert anchor in map(anchor_of, headings), f"{link}#{anchor}"
+
+
+@each(ALL)
+def test_no_path_of_a_machine_stands_on_a_page(path):
+    assert MACHINE.search("see /home/me") and not MACHINE.search("`outputs/home/x` is `/path/to/mirror`")
+    assert not MACHINE.search(path.read_text(encoding="utf-8"))
+
+
+# ---------------------------------------------------------------- one's own
+
+
+def rows_of(pairs):
+    """Pairs as lines of a user's file."""
+    names = ("question", "response_a", "response_b", "label")
+    return "".join(json.dumps({name: getattr(pair, name) for name in names}) + "\n" for pair in pairs)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with what a user brings: a model, an encoder, pairs; and a server that answers."""
+    from tiny_causal import save_tiny
+
+    from judgekit.models.encoder import base_location
+
+    save_tiny(tmp_path / "models" / "causal")
+    (tmp_path / "models" / "encoder").symlink_to(base_location("minilm"))  # as if one had it in a folder
+    (tmp_path / "many_pairs.jsonl").write_text(rows_of(load_sample("sample_train")[:600]))
+    (tmp_path / "other_pairs.jsonl").write_text(rows_of(load_sample("sample_validation")[:30]))
+    (tmp_path / "held_out.jsonl").write_text(rows_of(load_sample("sample_validation")[:4]))
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with running(ChatServer()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield server
+    sys.modules.pop("my_judges", None)
+
+
+@pytest.mark.slow
+def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
+    monkeypatch.setattr(workflow, "project_root", lambda: tmp_path)
+    made = []
+
+    def make(words):
+        target, run = words[0], words[1].removeprefix("RUN=")
+        assert target in make_targets()
+        made.extend((job, workflow.read_parameters(run, job)) for job in workflow.jobs_of(run))
+
+    Reader(text_of("use_your_own.md"), make).read()
+    verdicts = {path.stem: path.read_text().splitlines() for path in tmp_path.glob("*.jsonl") if "by_" in path.name}
+    assert {name: len(rows) for name, rows in verdicts.items()} == dict.fromkeys(
+        ["by_model", "by_mine", "by_reader", "by_own", "by_prompt", "by_prompt_2"], 4
+    )
+    for name, rows in verdicts.items():
+        assert {json.loads(row)["status"] for row in rows} == {"ok"}, f"{name}: {rows}"
+    assert [json.loads(row)["verdict"] for row in verdicts["by_own"]] == ["B", "B", "A", "tie"]
+    asked = desk.bodies[0]["messages"]
+    assert "among right ones, the shorter" in asked[0]["content"] and '"[[C]]" if neither' in asked[0]["content"]
+    assert made[0][0] == "33_measure_agreement" and "own/shorter" in made[0][1]["raters"]
+    assert all(load_judge(name).name == name for name in made[0][1]["raters"])

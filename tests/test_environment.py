@@ -1,6 +1,7 @@
 """The environment: one set of pins, told three times and equal."""
 
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -70,3 +71,36 @@ def test_distribution_is_not_called_like_the_taken_name():
 def test_makefile_has_the_targets_of_the_readme(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     assert f"make {target}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_hooks_check_what_lint_checks():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", makefile)[1]
+    said = sorted(re.sub(r"@\$\(BIN\)/|^@", "", line.strip()).partition(" ")[0] for line in recipe.splitlines())
+    hooked = sorted(hook["entry"].removeprefix(".venv/bin/").partition(" ")[0] for hook in hooks)
+    assert said == hooked
+    assert {"ruff", "nbstripout", "codespell", "setup/large_files.sh"} == set(hooked)
+
+
+def test_a_large_file_is_refused(tmp_path):
+    def git(*words):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def looked():
+        script = ROOT / "setup" / "large_files.sh"
+        return subprocess.run([script], cwd=tmp_path, capture_output=True, text=True)
+
+    weights = tmp_path / "judgekit" / "pretrained" / "one" / "weights.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(bytes(1_000_001))
+    (tmp_path / "small file").write_bytes(bytes(1_000_000))
+    git("init", "-q")
+    git("add", ".")
+    assert looked().returncode == 0, looked().stderr
+    (tmp_path / "large file").write_bytes(bytes(1_000_001))
+    assert looked().returncode == 0, "not tracked"
+    git("add", ".")
+    assert looked().returncode == 1 and "large file" in looked().stderr
+    (tmp_path / "large file").unlink()
+    assert looked().returncode == 0, "deleted"

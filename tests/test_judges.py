@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -528,3 +529,44 @@ def test_published_judges_can_be_replayed(name):
     judge = load_judge(name)
     assert isinstance(judge, Judge) and judge.sees_item
     assert len(judge.stored) >= 800
+
+
+# ---------------------------------------------------------------- registered by other packages
+
+
+@pytest.fixture
+def registered(tmp_path, monkeypatch):
+    """A package, as pip leaves one, whose entry points are given; judges are classes of its one module."""
+    (tmp_path / "guests.py").write_text(
+        "from judgekit.store import Reply\n\n\n"
+        "class Kind:\n"
+        "    name, fingerprint, decoding, batch_size, sees_item = 'own/kind', 'kind 1', '{}', 8, False\n\n"
+        "    def judge(self, requests):\n        return [Reply('tie') for _ in requests]\n\n\n"
+        "class Mute:\n    name, decoding, batch_size, sees_item = 'own/mute', '{}', 8, False\n    judge = Kind.judge\n"
+    )
+    info = tmp_path / "guests-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guests\nVersion: 1\n")
+    places = "kind = guests:Kind\nmute = guests:Mute\ngone = guests:Gone\n"
+    (info / "entry_points.txt").write_text(f"[judgekit.judges]\n{places}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop("guests", None)
+
+
+def test_a_registered_judge_is_loaded_by_name(registered):
+    judge = load_judge("own/kind")
+    assert isinstance(judge, Judge) and judge.judge([Request("?", "a", "b")])[0].verdict == "tie"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("own/nobody", "registers a judge 'nobody' under judgekit.judges; registered: own/gone, own/kind, own/mute"),
+        ("own/mute", r"own/mute \(guests:Mute\) has no 'fingerprint'"),
+        ("own/gone", r"own/gone \(guests:Gone\) cannot be loaded: .*Gone"),
+    ],
+)
+def test_a_registered_judge_that_is_none_is_told(registered, name, message):
+    with pytest.raises(UnknownJudge, match=message):
+        load_judge(name)

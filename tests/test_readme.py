@@ -1,16 +1,22 @@
 """README, model card and docs: their numbers are the results', their tables the repository's."""
 
 import re
+import subprocess
+import tomllib
 
 import pytest
+import yaml
+from doc_page import run_python
 
+from judgekit import readme
 from judgekit.latex import MissingResult
 from judgekit.paths import PRETRAINED, project_root
-from judgekit.readme import BLOCKS, FORMS, documents, filled
-from judgekit.results import load_results
+from judgekit.readme import BLOCKS, FORMS, STAGES, documents, filled
+from judgekit.results import load_provenance, load_results
 from judgekit.workflow import notebook_list
 
 ROOT = project_root()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -51,14 +57,61 @@ def test_a_missing_result_is_an_error():
         filled(text, {})
 
 
+def test_every_notebook_is_in_a_stage_and_its_minutes_in_the_sum():
+    assert {name[0] for name in notebook_list()} == set(STAGES)
+    rows = BLOCKS["time"](load_results("laptop")).splitlines()[2:]
+    minutes = [0.5 if "under" in row.split("|")[2] else float(row.split("|")[2]) for row in rows]
+    assert abs(sum(minutes[:-1]) - minutes[-1]) <= 0.5 * len(rows)
+    assert 60 * float(re.search(r"([\d.]+) hours", BLOCKS["hours"](load_results("laptop")))[1]) == pytest.approx(
+        minutes[-1], abs=4
+    )
+
+
+def test_a_notebook_without_results_has_no_minutes(monkeypatch):
+    held = load_provenance("laptop")
+    monkeypatch.setattr(
+        readme, "load_provenance", lambda run: {k: v for k, v in held.items() if k != "10_clean_preferences"}
+    )
+    with pytest.raises(MissingResult, match="no results of 10_clean_preferences"):
+        BLOCKS["time"](load_results("laptop"))
+
+
 def test_a_missing_marker_is_an_error():
     with pytest.raises(ValueError, match="scores:begin"):
         filled("no markers", load_results("laptop"))
 
 
-def test_notebook_table_lists_every_notebook():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\(notebooks/(\w+)\.ipynb\)", text)) == set(notebook_list())
+def test_notebook_table_lists_every_notebook_in_order():
+    found = re.findall(r"(?m)^\| .+ \| \[`(\w+)`\]\(notebooks/(\w+)\.ipynb\) \| .+ \|$", README)
+    assert [shown for shown, _ in found] == [linked for _, linked in found] == list(notebook_list())
+
+
+def test_folder_table_lists_every_folder():
+    table = README.split("| folder |")[1].split("\n\n")[0]
+    listed = {name for line in table.splitlines() for name in re.findall(r"`(\w+)/", line.split("|")[1])}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
+    assert listed == folders
+
+
+def test_the_pair_is_judged_as_is_said(capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len([line for line in block.splitlines() if line]) == 3
+    run_python(block, "README.md", {})
+    assert capsys.readouterr().out.strip() == block.rsplit("# ", 1)[1].strip()
+
+
+def test_there_are_at_most_three_badges():
+    assert len(re.findall(r"\[!\[|badge|shields\.io", README)) <= 3
+
+
+def test_citation_is_valid_and_names_this_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {"cff-version", "message", "title", "authors"} <= set(cited) and cited["cff-version"] == "1.2.0"
+    assert cited["version"] == project["version"] and cited["type"] == "software"
+    assert cited["authors"] == [{"name": "judgekit contributors"}]
+    assert f"## [{project['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_linked_files_exist():

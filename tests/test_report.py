@@ -1,27 +1,41 @@
 """The report says nothing that a results file does not: keys, tables, figures, references, no typed numbers."""
 
+import ast
+import os
+import random
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 from judgekit import latex, paths
+from judgekit.latex.owners import SCRIPTS
+from judgekit.paths import PRETRAINED
 from judgekit.results import Number, load_results, save_figure, save_results, save_table
+from judgekit.results.tables import latex_number
+from judgekit.workflow import jobs_of
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-REPORT = Path(__file__).resolve().parents[1] / "report"
+ROOT = Path(__file__).resolve().parents[1]
+REPORT = ROOT / "report"
 TEX = sorted([*REPORT.glob("*.tex"), *REPORT.glob("sections/*.tex")])
 RUN = "laptop"
 COMMENT = re.compile(r"(?<!\\)%.*")
-# A decimal fraction, or a percentage; digits in names such as Qwen3-4B or in keys are neither.
+DIGIT = "零〇一二三四五六七八九"
+# A decimal fraction, or a percentage, in figures or in Chinese words; digits in names such as Qwen3-4B or in keys, and
+# addresses such as 127.0.0.1, are neither. ASCII: a Chinese character beside a digit is no part of a name.
 TYPED = re.compile(
-    r"(?<![\w.])(?<![A-Za-z]-)\d+\.\d+(?![\w])|(?<![\w.{])\d+\s*(?:\\,)?\s*\\%|(?<![\w.])\d+\s+per\s?cent|(?<![\w\d])\.\d+"
-    "|百分之|％",
-    re.ASCII,  # a Han character is no part of a number
+    r"(?<![\w.])(?<![A-Za-z]-)\d+\.\d+(?![\w]|\.\d)"
+    r"|(?<![\w.{])\d+\s*(?:\\,)?\s*(?:\\%|％)"
+    r"|(?<![\w.])\d+\s+per\s?cent|(?<![\w\d.])\.\d+"
+    rf"|百分之|[{DIGIT}十百]点[{DIGIT}]|(?<!\w)[两三四五六七八九]成(?![为功立员果])|[０-９]",
+    re.ASCII,
 )
 
 
@@ -59,25 +73,21 @@ def test_no_number_is_typed_by_hand(path):
     assert not typed, "quote it with \\result{key}, or end the line with '% literal' if it is a definition"
 
 
+CHINESE = ["准确率61.1分", "准确率为61\\%", "百分之六十一", "六十一点一", "超过六成", "约６１", "占61％"]
+
+
 @pytest.mark.parametrize(
-    "line",
-    [
-        "accuracy of 61.1",
-        "61\\%",
-        "61\\,\\%",
-        "by .5 points",
-        "61 \\%",
-        "12 percent",
-        "准确率为61.1",
-        "百分之六",
-    ],
+    "line", ["accuracy of 61.1", "61\\%", "61\\,\\%", "by .5 points", "61 \\%", "12 percent", *CHINESE]
 )
 def test_typed_numbers_are_noticed(line):
     assert TYPED.search(line)
 
 
+NAMES = ["http://127.0.0.1", r"准确率为\result{scores.a_1.b_2.c}\,\%", "形成成功的", "一点也不", "用GPT-3.5时"]
+
+
 @pytest.mark.parametrize(
-    "line", [r"\result{scores.a_1.b_2.c}\,\%", "PandaLM-7B", "GPT-3.5 shows", "Qwen2.5-7B", "in \\%"]
+    "line", [r"\result{scores.a_1.b_2.c}\,\%", "PandaLM-7B", "GPT-3.5 shows", "Qwen2.5-7B", "in \\%", *NAMES]
 )
 def test_names_are_no_numbers(line):
     assert not TYPED.search(line)
@@ -120,6 +130,116 @@ def test_seven_parts_are_there_in_order():
     assert all(f"sections/{name}}}" in body for name in PARTS) and "sections/owners}" in appendix
 
 
+DOCS = sorted([ROOT / "README.md", *ROOT.glob("C*.md"), *ROOT.glob("docs/*.md"), *PRETRAINED.glob("*/README.md")])
+# What may be typed on a page, and why.
+LITERAL = {
+    "95 %": "the level of every interval",
+    "3.11": "a version of Python",
+    "3.12": "a version of Python",
+    "3.13": "a version of Python",
+    "4.0": "a licence",
+    "2.0": "a licence",
+    "2508.03550": "the number of a preprint",
+}
+TYPED_ON_PAGE = re.compile(r"\d+(?:\.\d+)?\s?[%％]|(?<![\w.])\d+\.\d+(?![\w]|\.\d)|\d+ per ?cent|百分之", re.ASCII)
+
+
+def page_text(path):
+    """A page without what is made from results, code, addresses and front matter."""
+    text = re.sub(r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"```.*?```|^---.*?^---|`[^`\n]*`|\]\([^)]*\)|<[^>\n]*>", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_number_is_typed_on_a_page(path):
+    typed = set(TYPED_ON_PAGE.findall(page_text(path))) - set(LITERAL)
+    assert not typed, "make it from a result (judgekit/readme.py), or name it in LITERAL with a reason"
+
+
+def test_typed_numbers_on_a_page_are_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    made = "<!-- a:begin -->\n61.1 %\n<!-- a:end -->\n```\n0.5\n```\n`0.5` [x](y-1.5.md) 127.0.0.1 Qwen2.5 v1.5\n"
+    page.write_text(f"{made}right on 61.1 or 61% of 12, 占62.5％ and 百分之六十\n", encoding="utf-8")
+    assert TYPED_ON_PAGE.findall(page_text(page)) == ["61.1", "61%", "62.5％", "百分之"]
+
+
+# Not placed yet: tables and figures that a notebook saves and no page shows. This list only ever gets shorter.
+UNPLACED = set(
+    """
+    compare_forest_autoj compare_forest_judgebench_gpt4o compare_forest_llmbar_adversarial
+    compare_forest_llmbar_natural compare_forest_mtbench_gpt4 compare_forest_pandalm jury_correlations
+    prompt_effects_mean active_lead active_sampling alt_test audit_detectors audit_repairs calibration_maps
+    calibration_selective calibration_stated cascade_costs cascades cleaning_answers compare_ours consensus_judges
+    consensus_own_vote consensus_sample data_sets defence_kinds defences domains_planted jury_contributions
+    jury_scores labelling_annotators position_measures position_planted prompt_agreement prompt_best prompt_costs
+    protocols published_others published_spread ranking_agreement selection_check verbosity_baselines
+    verbosity_edits verbosity_forms verbosity_leaderboard verbosity_length verbosity_planted
+    """.split()
+)
+
+
+def tracked(folder):
+    """The files of the laptop run that are kept, in one folder."""
+    command = ["git", "-C", str(ROOT), "ls-files", f"outputs/{RUN}/{folder}"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [ROOT / name for name in listed]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Kind and name of all that a document, the README or a page of the docs shows."""
+    quotes = latex.find_quotes([path for document in latex.DOCUMENTS for path in latex.document_files(document)])
+    found = {(f"{quote.kind}s", quote.name) for quote in quotes}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in [*TEX, *DOCS])
+    return found | set(re.findall(r"outputs/(?:laptop|\\run)/(tables|figures)/([a-z0-9_]+)", text))
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
+@pytest.mark.parametrize("folder", ["figures", "tables"])
+def test_every_kept_figure_and_table_is_shown(folder, shown):
+    kept = {path.stem for path in tracked(folder)}
+    unused = {name for name in kept if (folder, name) not in shown}
+    assert kept
+    assert sorted(unused - UNPLACED) == [], "show it in a document or link it in the docs, or do not save it"
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
+def test_figures_and_tables_are_kept_in_both_forms():
+    kept = {path.name for folder in ("figures", "tables") for path in tracked(folder)}
+    twin = {".pdf": ".png", ".png": ".pdf", ".tex": ".md", ".md": ".tex"}
+    alone = {name for name in kept if Path(name).with_suffix(twin[Path(name).suffix]).name not in kept}
+    assert alone <= {"case_studies.tex"}, "case studies are text, not a table: all else is kept for LaTeX and Markdown"
+
+
+def test_every_notebook_is_referred_to():
+    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in TEX)
+    named = {
+        name.strip() for names in re.findall(r"\\(?:owner|notebook|from)\{([^}]*)\}", text) for name in names.split(",")
+    }
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    notebooks = {path.stem for path in ROOT.glob("notebooks/*.ipynb")}
+    assert notebooks <= named, "no document names it as the owner of a figure or table"
+    assert {name for name in notebooks if name not in readme} == set()
+    assert {name for name in named if re.match(r"\d\d_", name)} <= notebooks, "there is no such notebook"
+
+
+def test_every_results_file_has_what_makes_it():
+    owners = {path.stem for path in tracked("results")}
+    assert owners <= set(jobs_of(RUN)) | set(SCRIPTS), "neither a notebook nor a script makes it"
+    assert set(SCRIPTS) <= owners
+
+
+@pytest.mark.parametrize("owner", SCRIPTS)
+def test_a_script_saves_what_it_is_named_for(owner):
+    tree = ast.parse((ROOT / SCRIPTS[owner]).read_text(encoding="utf-8"))
+    saved = set()
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "save_results":
+            variant = [f"-{keyword.value.value}" for keyword in call.keywords if keyword.arg == "variant"]
+            saved.add(call.args[1].value + "".join(variant))
+    assert owner in saved
+
+
 @pytest.fixture
 def invented(tmp_path, monkeypatch):
     """A project with this report and an invented result for all that it quotes."""
@@ -156,6 +276,45 @@ def test_documents_compile_with_and_without_a_sample_run(invented):
     save_results("sample", "30_score_benchmarks", dict.fromkeys(keys, number), seconds=60)
     latex.build("laptop", "report")
     assert "nosamplerun" not in sample.read_text()
+
+
+NEEDED = ("judgekit", "report", "notebooks", "params", "pyproject.toml", f"outputs/{RUN}")  # to compile
+DRAWN = 10
+
+
+def drawn_intervals():
+    """Ten quoted numbers of ten studies, drawn by a fixed seed: key and interval, as it is printed."""
+    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in latex.document_files("report"))
+    quoted = sorted(set(re.findall(r"\\result(?:pc|ci)\{([^}]*)\}", text)))
+    results = load_results(RUN)
+    studies = {}
+    for key in quoted:
+        if results[key]["interval"]:
+            studies.setdefault(key.split(".")[0], []).append(key)
+    draw = random.Random(0)
+    keys = [draw.choice(studies[study]) for study in draw.sample(sorted(studies), DRAWN)]
+    return {key: latex_number(results[key]["interval"]).replace(r"\ensuremath{-}", "−") for key in keys}
+
+
+@needs_lualatex
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files a clone holds is not known")
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
+def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", *NEEDED]
+    for name in filter(None, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")):
+        if (ROOT / name).is_file():  # one that was removed and not yet committed is no part of the next clone
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "judgekit.latex", "--run", RUN, "--document", "supplement", "--document", "report"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    pdf = tmp_path / "report" / "report.pdf"
+    printed = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    printed = "".join(printed.split())
+    intervals = drawn_intervals()
+    assert len(intervals) == DRAWN
+    assert not {key: text for key, text in intervals.items() if "".join(text.split()) not in printed}
+    assert "Thetextsbelongtothedatasetandarenotshipped" in printed  # the cases' texts, which no clone holds
 
 
 def test_quoting_the_sample_run_is_refused_in_one_sentence(invented, capsys):

@@ -21,7 +21,7 @@ from judgekit.paths import project_root
 from judgekit.plots.size import plot_accuracy_by_size
 from judgekit.results import slug
 
-PARAMS = project_root() / "params" / "laptop" / "36_accuracy_by_size.yaml"
+PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
 DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]
 RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
 

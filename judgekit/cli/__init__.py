@@ -164,7 +164,8 @@ def judge(
     openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
     model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
     --set mode=one_pass reads its verdict from token probabilities instead of from generated text. Without #STRATEGY
-    a language model is asked with the pairwise prompt of the assignment.
+    a language model is asked with the pairwise prompt of the assignment. #FILE.txt is a prompt of your
+    own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
     check_out(out, pairs)
     if engine == "ray":

@@ -34,7 +34,8 @@ def load_judge(name, folder=None, label=None, settings=None):
     Parameters
     ----------
     name : str
-        ``baseline/longer``, ``encoder/minilm``, ``encoder/<path of a trained judge>``, ``replay/pandalm-7b``, ...
+        ``baseline/longer``, ``encoder/minilm``, ``encoder/<path of a trained judge>``, ``replay/pandalm-7b``,
+        ``own/<name>`` (registered by an installed package: `judgekit.judges.own`), ...
     folder : path, optional
         Where a trained judge's files are, when not where the name says.
     label : {"A", "B", "tie"}, optional
@@ -77,6 +78,13 @@ def load_judge(name, folder=None, label=None, settings=None):
         return load_encoder(name, model, folder)
     if provider == "probe" and model:
         return load_probe_judge(name, model, folder)
+    if provider == "own":
+        from judgekit.judges.own import load_own
+
+        try:
+            return load_own(model)
+        except (LookupError, TypeError) as unknown:
+            raise UnknownJudge(str(unknown)) from None
     if provider == "replay":
         from judgekit.judges.replay import load_replay
 
@@ -98,7 +106,7 @@ def load_judge(name, folder=None, label=None, settings=None):
 
         return load_layered(model, settings)
     models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
-    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}"
+    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 

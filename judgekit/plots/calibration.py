@@ -1,5 +1,7 @@
 """Pictures of calibration: reliability of many judges on many sets, and what is risked at every coverage."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -8,7 +10,7 @@ from judgekit.plots.style import GREY, LIGHT, TEXT, judge_style, required, use_s
 
 ROOM, LEAST = 1.5, 0.05  # height of a panel over its curves, and coverage below which no star is drawn
 HISTOGRAM = 0.28  # height of the tallest bar, as a share of the panel
-LETTERS, FITTING = 5.8, 17  # size of titles, and how many letters of it a panel is wide
+LETTERS, FITTING = 6, 19  # size of titles, and how many letters of it a panel is wide
 
 
 def plot_reliability_panels(table, *, columns=6, width=TEXT):
@@ -51,7 +53,7 @@ def plot_reliability_panels(table, *, columns=6, width=TEXT):
             lw=0.9,
             elinewidth=0.7,
         )
-        panel.set_title(f"{judge}\n{name}", fontsize=LETTERS * min(1, FITTING / max(len(judge), len(name))), pad=2)
+        panel.set_title(f"{fitted(judge)}\n{fitted(name)}", fontsize=LETTERS, pad=2)
         panel.set(xlim=(lowest - 0.03, 1.04), ylim=(0, 1.04))
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
@@ -64,6 +66,20 @@ def plot_reliability_panels(table, *, columns=6, width=TEXT):
     axes[0, 0].get_figure().supxlabel("confidence (%)", fontsize=7.5)
     axes[0, 0].get_figure().supylabel("agreement with people (%)", fontsize=7.5)
     return axes
+
+
+def fitted(name):
+    """A name in lines that fit over a panel, broken at spaces or underscores.
+
+    Examples
+    --------
+    >>> fitted("arena_mistral_7b_instruct"), fitted("Auto-J")
+    ('arena_mistral_7b_\\ninstruct', 'Auto-J')
+    """
+    lines = [""]
+    for word in re.findall(r"[^ _]+[ _]?", name):
+        lines = [*lines[:-1], lines[-1] + word] if len(lines[-1] + word.rstrip()) <= FITTING else [*lines, word]
+    return "\n".join(line.rstrip(" ") for line in lines if line)
 
 
 def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
@@ -94,7 +110,8 @@ def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
     for panel, (name, part) in zip(axes.flat, panels, strict=False):
         for judge, curve in part.groupby("judge", sort=False):
             colour, marker = judge_style(judge)
-            panel.plot(curve["share"], curve["risk"], color=colour, lw=1.2, label=judge)
+            marks = {"marker": marker, "ms": 2.5, "markevery": 0.25}
+            panel.plot(curve["share"], curve["risk"], color=colour, lw=1.2, label=judge, **marks)
             panel.plot(
                 curve["share"].iloc[-1:], curve["risk"].iloc[-1:], color=colour, marker=marker, ms=3.5, clip_on=False
             )
@@ -111,7 +128,7 @@ def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
         panel.yaxis.set_major_locator(MaxNLocator(5))
         panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
         panel.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:.0f}" if rate <= 1 else "")
-        panel.legend(loc="upper left", fontsize=5.8, handlelength=1.2, borderpad=0.2, labelspacing=0.25)
+        panel.legend(loc="upper left", fontsize=6, handlelength=1.2, borderpad=0.2, labelspacing=0.25)
     for empty in axes.flat[len(panels) :]:
         empty.set_visible(False)
     for row in axes:

@@ -18,7 +18,7 @@ MARKS = {
 OPEN = ("crowdlab_uniform",)
 
 
-def plot_annotators(table, *, width=TEXT, height=2.3):
+def plot_annotators(table, *, width=TEXT, height=2.5):
     """Agreement of annotators with the majority of the others, plain and shrunken, best on the left.
 
     Parameters
@@ -43,7 +43,7 @@ def plot_annotators(table, *, width=TEXT, height=2.3):
         ax.errorbar(part.index, part["shrunk"], ends, fmt=marker, color=colour, ms=3, lw=0.7, label=group)
     ax.plot(table.index, table["rate"], "x", color="#888888", ms=3, mew=0.7, label="not shrunken", zorder=1)
     names = [f"{row.annotator} ({row.n})" for row in table.itertuples()]
-    ax.set_xticks(table.index, names, rotation=90, fontsize=4.5 if len(names) > 30 else 7)
+    ax.set_xticks(table.index, names, rotation=90, fontsize=5.5 if len(names) > 30 else 7)
     ax.tick_params(axis="x", length=1)
     ax.grid(axis="x", visible=False)
     ax.set_xlim(-0.8, len(table) - 0.2)
@@ -88,7 +88,9 @@ def plot_planted(table, titles, *, width=TEXT, row_height=0.36):
     axes[0].set_yticks(range(len(regimes)), regimes)
     axes[0].set_ylim(len(regimes) - 0.5, -0.5)
     handles = dict(zip(*reversed(axes[1].get_legend_handles_labels()), strict=True))
-    axes[0].get_figure().legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
+    axes[0].get_figure().legend(
+        handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), columnspacing=1.2
+    )
     return axes
 
 

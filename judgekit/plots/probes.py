@@ -1,6 +1,6 @@
 """Pictures of what is read from inside a frozen model."""
 
-from judgekit.plots.style import TEXT, required
+from judgekit.plots.style import SERIES, TEXT, required
 
 MARKS = {
     "probe": ("o", 4.5),
@@ -32,7 +32,7 @@ def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
             part = table[(table["set"] == name) & (table["aspect"] == aspect)].sort_values("layer")
             if part.empty:
                 continue
-            style = {"marker": "osD^v"[number % 5], "ms": 3, "lw": 0.9, "color": f"C{number}"}
+            style = {"marker": "osD^v"[number % 5], "ms": 3, "lw": 0.9, "color": SERIES[number % len(SERIES)]}
             shift = (number - len(aspects) / 2) * 0.06  # bars of different aspects side by side
             panel.errorbar(
                 part["layer"] + shift, part["value"], yerr=part["deviation"], elinewidth=0.5, label=aspect, **style
@@ -70,13 +70,14 @@ def plot_methods(table, methods, *, xlabel="weighted F1", width=TEXT):
                 if (aspect, method) not in found.index:
                     continue
                 value, (mark, size) = found[aspect, method], MARKS.get(method, ("x", 4))
+                colour = SERIES[number % len(SERIES)]
                 if method == first:
-                    panel.plot([value.low, value.high], [row, row], color=f"C{number}", lw=1.1, zorder=1)
+                    panel.plot([value.low, value.high], [row, row], color=colour, lw=1.1, zorder=1)
                 style = {
                     "ms": size,
-                    "color": f"C{number}",
+                    "color": colour,
                     "ls": "none",
-                    "mfc": f"C{number}" if number == 0 else "none",
+                    "mfc": colour if number == 0 else "none",
                 }
                 drawn[method] = panel.plot(value.value, row, mark, **style)[0]
         panel.set(title=name, xlabel=xlabel)

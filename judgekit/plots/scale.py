@@ -1,6 +1,6 @@
 """Pictures of how time and memory grow."""
 
-from judgekit.plots.style import TEXT, judge_style, required, use_style
+from judgekit.plots.style import TEXT, judge_style, required, short, use_style
 
 SHOWN = {"longer": "longer", "encoder": "minilm"}  # part of the measurement: judge whose colour it has
 
@@ -31,6 +31,9 @@ def plot_growth(table, *, width=TEXT):
             colour, marker = judge_style(SHOWN[part])[:2]
             panel.plot(table["rows"][here], values[here], color=colour, marker=marker, ms=4, lw=1, label=SHOWN[part])
         panel.set(xscale="log", yscale="log", xlabel="pairs in the file", ylabel=label)
+        # Powers of ten would be set with exponents too small to read.
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_formatter(lambda value, _: short(value))
     panels[1].set_ylim(10, 10 * max(measures[1]))
     panels[0].legend()
     return panels

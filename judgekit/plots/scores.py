@@ -1,5 +1,7 @@
 """Pictures of judges: scores with intervals, two scores against each other, calibration."""
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
@@ -17,6 +19,8 @@ from judgekit.plots.style import (
     use_style,
     whiskers,
 )
+
+CROWDED, FITTING = 5, 14  # so many panels side by side: titles are broken into lines of so many letters
 
 
 def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=True, columns=4, width=TEXT):
@@ -68,7 +72,7 @@ def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=Tr
             )
         if reference and name in reference:
             panel.axvline(reference[name], color=GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
-        panel.set_title(name)
+        panel.set_title(name if columns < CROWDED else fill(name, FITTING, break_long_words=False))
         panel.set_ylim(-0.7, len(rows) - 0.3)
         panel.set_yticks(list(rows.values()), list(rows))
         panel.tick_params(axis="y", length=0)

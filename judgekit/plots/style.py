@@ -1,6 +1,7 @@
 """The one style, the colours of judges, and what every picture needs."""
 
 import hashlib
+import re
 from functools import lru_cache
 
 import matplotlib as mpl
@@ -21,12 +22,12 @@ JUDGES = {
     "gpt_3_5": ("#CC79A7", "v"),
     "gpt_4": ("#8A2D6B", "P"),
     "jury_without_gpt_4": ("#000000", "d"),
-    "probe_pairs": ("#332288", "h"),
+    "probe_pairs": ("#332288", "d"),
     "tiny_causal": ("#882255", "X"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
-    "first": (GREY, "H"),
-    "second": (GREY, "p"),
+    "first": (GREY, "1"),
+    "second": (GREY, "2"),
     "random": ("#9a9a9a", "X"),
     "majority_class": ("#3d3d3d", "*"),
     # Published judges that are drawn side by side: a hash would give two of them one colour.
@@ -37,16 +38,18 @@ JUDGES = {
     "falcon": ("#E69F00", "o"),
     "gpt_4o_mini": ("#CC79A7", "P"),
     "gpt_4o": ("#8A2D6B", "D"),
-    "gemini_flash": ("#E69F00", "<"),
+    "gemini_flash": ("#E69F00", "v"),
     "gemini_pro": ("#D55E00", "o"),
-    "llama_31": ("#56B4E9", "s"),
+    "llama_31": ("#56B4E9", "X"),
     "mistral_v03": ("#117733", "v"),
     "exaone_32b": ("#009E73", "X"),
-    "gemma_4_12b": ("#E69F00", "h"),
+    "gemma_4_12b": ("#E69F00", ">"),
     "qwen2_5_7b": ("#7FC4EE", "o"),
     "qwen2_5_14b": ("#0072B2", "D"),
     "qwen2_5_32b": ("#003C66", "^"),
 }
+# What is no judge, in the order it is drawn.
+SERIES = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9")
 OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
 LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
@@ -108,14 +111,15 @@ def judge_style(judge):
     Parameters
     ----------
     judge : str
-        The slug. A prompt or a variant of a judge that is named here has its judge's (``gpt_4_vanilla_norules`` that of
-        ``gpt_4``); others get theirs from a hash.
+        The slug, or the name as printed. A prompt or a variant of a judge that is named here has its judge's
+        (``gpt_4_vanilla_norules`` and ``GPT-4-0613, published`` that of ``gpt_4``); others get theirs from a hash.
 
     Examples
     --------
     >>> judge_style("minilm"), judge_style("gpt_4_pair") == judge_style("gpt_4")
     (('#0072B2', 'o'), True)
     """
+    judge = re.sub("[^a-z0-9]+", "_", judge.lower()).strip("_")
     if named := [name for name in JUDGES if judge == name or judge.startswith(f"{name}_")]:
         return JUDGES[max(named, key=len)]
     digest = hashlib.sha256(judge.encode()).digest()

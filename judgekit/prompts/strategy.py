@@ -8,6 +8,7 @@ from functools import cached_property
 
 from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
 from judgekit.prompts.fitting import fit
+from judgekit.prompts.own import is_own, read_own
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 POLICIES = ("permissive", "strict")
@@ -216,7 +217,7 @@ def load_strategy(name, policy="permissive", demonstrations=()):
     Parameters
     ----------
     name : str
-        One of `strategy_names`.
+        One of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
     policy : {"permissive", "strict"}
         Whether the judge may say that neither is better.
     demonstrations : sequence of Demonstration
@@ -232,11 +233,9 @@ def load_strategy(name, policy="permissive", demonstrations=()):
     >>> load_strategy("pairwise").format, load_strategy("single").kind
     ('brackets', 'single')
     """
-    if name not in strategy_names():
-        raise PromptError(f"no strategy is called {name!r}; there are {', '.join(strategy_names())}")
+    head, sections = file_of(name)
     if policy not in POLICIES:
         raise PromptError(f"policy {policy!r} is not one of {', '.join(POLICIES)}")
-    head, sections = read_sections(template_text(f"strategies/{name}.txt"))
     wording = dict(read_sections(template_text(f"verdicts/{head['format']}.txt"))[1])
     strategy = Strategy(
         name=name,
@@ -253,6 +252,19 @@ def load_strategy(name, policy="permissive", demonstrations=()):
         demonstrations=tuple(demonstrations),
     )
     return checked(strategy, wants_demonstrations=head.get("demonstrations") == "yes")
+
+
+def file_of(name):
+    """Head and sections of a strategy's file, the package's or the user's own."""
+    if is_own(name):
+        try:
+            return read_own(name)
+        except ValueError as wrong:
+            raise PromptError(str(wrong)) from None
+    if name not in strategy_names():
+        known = ", ".join(strategy_names())
+        raise PromptError(f"no strategy is called {name!r}; there are {known}, and files of one's own (mine.txt)")
+    return read_sections(template_text(f"strategies/{name}.txt"))
 
 
 def turn_templates(names):
