@@ -14,7 +14,7 @@ from judgekit.latex.quotes import MissingResult, check_keys, document_files
 from judgekit.results import load_results
 
 # The one list of what is compiled, in order: the report points into the supplement.
-DOCUMENTS = ("supplement", "report", "slides")
+DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
 ERROR = re.compile(r"^(?:\./)?([^\s:()]+\.(?:tex|sty|cls|bbl|aux|cfg|def|fd)):(\d+): (.*)$", re.MULTILINE)
 BARE_ERROR = re.compile(r"^! (.*)$", re.MULTILINE)
 LAST_LINE = rb"\gdef \@abspage@last{"  # of the .aux that LaTeX writes to its end

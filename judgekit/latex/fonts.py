@@ -7,11 +7,13 @@ document compiles on a machine without any of them: those characters then show a
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 from judgekit.escaping import IN_TEXT_FONT, JOINERS
 
 FIRST = ("Noto Sans", "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans Arabic", "Noto Sans Hebrew")
 EMOJI = "Noto Color Emoji"
+CHINESE = {"rm": "Noto Serif CJK SC", "sf": "Noto Sans CJK SC", "tt": "Noto Sans CJK SC"}  # of the Chinese editions
 LAST = ("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "DejaVu Sans", "Latin Modern Math")
 
 
@@ -78,3 +80,30 @@ def font_declarations(text):
     table = ",".join(f'[{code}]="{names[chosen[code][0]]}"' for code in sorted(chosen))
     lines.append(rf"\directlua{{judgekit_fonts={{{table}}}}}")
     return "\n".join(lines) + "\n"
+
+
+def chinese_declarations():
+    r"""LaTeX that gives babel its fonts for Chinese, by file: a look-up by name would index every font there is."""
+    lines = ["% written by judgekit.latex; do not edit"]
+    for command, family in CHINESE.items():
+        cuts = _cuts(family)
+        if "Regular" not in cuts:
+            lines.append(rf"\PackageError{{results}}{{{family} is not installed}}{{See setup/latex.sh.}}")
+            continue
+        regular = Path(cuts["Regular"][0])
+        options = [f"Path={regular.parent}/,Extension={regular.suffix},Renderer=HarfBuzz", r"Scale=\chinesescale"]
+        for shape in ("Upright", "Italic", "SmallCaps", "Bold", "BoldItalic"):
+            file, index = cuts.get("Bold" if shape.startswith("Bold") else "Regular", cuts["Regular"])
+            options.append(f"{shape}Font={Path(file).stem},{shape}Features={{FontIndex={index}}}")
+        lines.append(rf"\babelfont[chinese-simplified]{{{command}}}[{','.join(options)}]{{{regular.stem}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _cuts(family):
+    """The regular and the bold cut of a family: ``{"Regular": (file, index), ...}``; empty if it is not installed."""
+    if not shutil.which("fc-list"):
+        return {}
+    command = ["fc-list", "--format", "%{file}\t%{index}\t%{style[0]}\n", f":family={family}"]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split("\t") for line in sorted(listing.splitlines())]
+    return {style: (file, int(index) & 0xFFFF) for file, index, style in rows if style in ("Regular", "Bold")}

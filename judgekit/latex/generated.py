@@ -7,7 +7,7 @@ import yaml
 
 from judgekit import paths
 from judgekit.escaping import escape
-from judgekit.latex.fonts import font_declarations
+from judgekit.latex.fonts import chinese_declarations, font_declarations
 from judgekit.latex.owners import breakable, hash_lines, owner_lines, short_commit
 from judgekit.results import git_state, load_provenance, load_results
 from judgekit.results.files import replaced
@@ -60,6 +60,7 @@ def write_generated(run):
     _write(folder / "hashes.tex", [HEAD, *hash_lines(run)])
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(paths.project_root() / "report" / "team.yaml"))
+    _write(folder / "chinese_fonts.tex", [chinese_declarations()])
     _write(folder / "fonts.tex", [font_declarations(_foreign_text(run, folder)), *_texts_there(run)])
     return folder
 

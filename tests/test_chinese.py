@@ -1,0 +1,127 @@
+"""The Chinese edition says what the English one says, by the same keys, and is set as Chinese is."""
+
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from judgekit import latex, paths
+from judgekit.results import load_results
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORT = ROOT / "report"
+EDITIONS = ("report-zh", "slides-zh")
+SOURCES = [*(REPORT / f"{name}.tex" for name in EDITIONS), REPORT / "chinese.sty"]
+HAN = "\u4e00-\u9fff"
+COMMENT = re.compile(r"(?<!\\)%.*")
+PARTS = (
+    "实验目的",
+    "实验原理",
+    "实验内容",
+    "实验结果与分析",
+    "对于自己模型局限性的思考",
+    "实验过程总结和感想",
+    "实验分工",
+)
+
+
+def source(name):
+    return COMMENT.sub("", (REPORT / f"{name}.tex").read_text(encoding="utf-8"))
+
+
+def quoted(documents):
+    return {(q.kind, q.name) for name in documents for q in latex.find_quotes(latex.document_files(name))}
+
+
+def frames(name):
+    """The quotes of each frame of the slides, in order, with its options."""
+    body = source(name).split(r"\begin{document}")[1]
+    found = re.findall(r"\\begin\{frame\}(\[[^\]]*\])?(.*?)\\end\{frame\}", body, re.DOTALL)
+    kinds = r"\\(result|resultpc|resultci|resultn|resulttable|resultfigure)(?![A-Za-z])(?:\[[^\]]*\])?\{([^{}]*)\}"
+    return [(options, re.findall(kinds, text)) for options, text in found]
+
+
+def test_report_quotes_only_what_the_english_texts_quote():
+    new = quoted(["report-zh"]) - quoted(["report", "supplement"])
+    assert not new, f"quoted in Chinese only: {sorted(new)}"
+
+
+def test_report_has_the_seven_parts_of_the_assignment_in_order():
+    assert tuple(re.findall(r"\\section\{([^}]*)\}", source("report-zh"))) == PARTS
+
+
+def test_marks_at_the_wrong_end_of_a_line_are_noticed():
+    def word(x_min, y_min, x_max, text):
+        return f'<word xMin="{x_min}" yMin="{y_min}" xMax="{x_max}" yMax="{y_min + 10}">{text}</word>'
+
+    right = word(50, 100, 90, "甲（") + word(92, 101, 99, "）") + word(50, 114, 60, "丙")
+    assert misplaced(right) == []
+    assert misplaced(right + word(310, 100, 350, "。乙") + word(50, 128, 60, "丁“")) == ["。乙", "丁“"]
+
+
+def test_slides_are_the_same_frames_over_the_same_keys_and_figures():
+    english, chinese = frames("slides"), frames("slides-zh")
+    assert len(chinese) == len(english) > 10
+    for number, (ours, theirs) in enumerate(zip(chinese, english, strict=True), 1):
+        assert ours[0] == theirs[0], f"frame {number}: other options"
+        assert sorted(ours[1]) == sorted(theirs[1]), f"frame {number} quotes otherwise than the English one"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_punctuation_beside_han_is_full_width(path):
+    faults = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = re.sub(r"\$[^$]*\$|\\[A-Za-z@]+\*?(\[[^\]]*\])?(\{[a-z0-9_.:,]*\})?", "\ufffc", COMMENT.sub("", line))
+        if found := re.search(rf"[{HAN}”）][,;:?!(]|[{HAN}]\.(?!\d)|[,;:?!)][{HAN}“（]", text):
+            faults.append(f"{path.name}:{number}: {found[0]}")
+    assert not faults, faults
+
+
+@pytest.mark.parametrize("line", ["准确率,一致率", "准确率(见下)", "完毕.", "“引号”,"])
+def test_half_width_punctuation_is_noticed(line, tmp_path):
+    (tmp_path / "a.tex").write_text(line, encoding="utf-8")
+    with pytest.raises(AssertionError):
+        test_punctuation_beside_han_is_full_width(tmp_path / "a.tex")
+
+
+WORD = re.compile(r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">(.*?)</word>')
+GUTTER = 11.0  # points: wider than any space in a line, narrower than that between columns
+
+
+def misplaced(page):
+    """Words of a page of ``pdftotext -bbox`` that begin a line with a closing mark, or end one with an opening mark."""
+    words = [(*map(float, found[:4]), unescape(found[4])) for found in WORD.findall(page)]
+
+    def beside(word, gap):
+        middle = (word[1] + word[3]) / 2
+        return any(other is not word and -5 < gap(other) < GUTTER and other[1] < middle < other[3] for other in words)
+
+    return [
+        word[4]
+        for word in words
+        if (word[4][0] in "，。、；：！？）》”’…—" and not beside(word, lambda other, w=word: w[0] - other[2]))
+        or (word[4][-1] in "（《“‘" and not beside(word, lambda other, w=word: other[0] - w[2]))
+    ]
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("lualatex", "latexmk", "biber", "pdftotext"))), reason="LaTeX is not installed"
+)
+@pytest.mark.parametrize("name", EDITIONS)
+def test_pages_and_lines_of_the_compiled_edition(name, tmp_path, monkeypatch):
+    """Compiled from the tracked results: as many pages as were asked for, no line that begins with a closing mark."""
+    if not load_results("laptop"):
+        pytest.skip("outputs/laptop/results is empty: run 'make report RUN=laptop'")
+    shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
+    for folder in ("results", "tables", "figures"):
+        shutil.copytree(ROOT / "outputs/laptop" / folder, tmp_path / "outputs/laptop" / folder)
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    pdf = latex.build("laptop", name)
+    html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    pages = html.split("<page ")[1:]
+    assert len(pages) in ((4, 5, 6) if name == "report-zh" else range(15, 26))
+    assert len(re.findall(f"[{HAN}]", html)) > 1000
+    assert not (wrong := [word for page in pages for word in misplaced(page)]), wrong
