@@ -10,7 +10,7 @@ from judgekit.plots.style import GREY, LIGHT, TEXT, judge_style, required, use_s
 
 ROOM, LEAST = 1.5, 0.05  # height of a panel over its curves, and coverage below which no star is drawn
 HISTOGRAM = 0.28  # height of the tallest bar, as a share of the panel
-LETTERS, FITTING = 6, 19  # size of titles, and how many letters of it a panel is wide
+LETTERS, FITTING = 6, 18  # size of titles, and how many letters of it a panel is wide
 
 
 def plot_reliability_panels(table, *, columns=6, width=TEXT):
