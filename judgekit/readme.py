@@ -46,7 +46,7 @@ STAGES = {
     "4": "biases and attacks",
     "5": "look inside models",
     "6": "people and judges",
-    "7": "cases",
+    "7": "cases, accuracy by size",
 }
 COLUMNS = {
     "PandaLM accuracy": "scores.pandalm.{}.accuracy",

@@ -111,7 +111,7 @@ def test_citation_is_valid_and_names_this_version():
     assert {"cff-version", "message", "title", "authors"} <= set(cited) and cited["cff-version"] == "1.2.0"
     assert cited["version"] == project["version"] and cited["type"] == "software"
     assert cited["authors"] == [{"name": "judgekit contributors"}]
-    assert f"## [{project['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {project['version']} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_linked_files_exist():

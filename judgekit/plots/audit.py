@@ -81,16 +81,19 @@ def plot_overlap(table, *, rows=None, width=TEXT):
         if one.set in rows:
             shares[rows.index(one.set), others.index(one.other)] = 100 * (one.exact + one.near) / one.questions
     use_style()
-    ax = plt.subplots(figsize=(width, 1.0 + 0.17 * len(rows)))[1]
+    ax = plt.subplots(figsize=(width, 1.2 + 0.17 * len(rows)))[1]
     ax.imshow(np.sqrt(np.nan_to_num(shares) / 100), cmap="Greys", vmin=0, vmax=1.15, aspect="auto")
     for (i, j), value in np.ndenumerate(shares):
         if rows[i] == others[j]:
             ax.text(j, i, "·", ha="center", va="center", fontsize=6, color=GREY)
         elif value > 0:
             text = "<1" if value < 1 else f"{value:.0f}"
-            ax.text(j, i, text, ha="center", va="center", fontsize=5.5, color="white" if value > 45 else "black")
+            ax.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if value > 45 else "black")
     ax.set_xticks(range(len(others)), others, rotation=55, ha="right", rotation_mode="anchor", fontsize=6)
     ax.set_yticks(range(len(rows)), rows, fontsize=6)
+    ax.set_xlabel("where its questions stand as well")
+    ax.set_ylabel("test set")
+    ax.set_title("share of the test set's questions (%)")
     ax.tick_params(length=0)
     ax.grid(visible=False)
     for side in ax.spines.values():
