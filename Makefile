@@ -37,7 +37,7 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 notebooks: $(READY)
 	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 
-pdf: latex $(READY) ## compile report, supplement and slides from the results that are there
+pdf: latex $(READY) ## compile every document, in English and Chinese, from the results that are there
 	@$(BIN)/python -m judgekit.latex --run $(QUOTED)
 
 test: lint ## lint, then every test

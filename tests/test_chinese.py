@@ -27,6 +27,22 @@ PARTS = (
     "实验分工",
 )
 
+TEAM = """
+members:
+  - name: 张三
+    share: 2
+    work: [语料的清洗与去污染, 训练（MiniLM + LoRA）]
+    reflection: 不读内容的对照就能拿到大半分数——这是没有料到的。
+  - name: 李四
+    share: 1
+    work: [计分规则, 偏差]
+    reflection: “平局”的含义各不相同；先用公开的判定核对计分代码，心里才踏实。
+  - name: 王五
+    share: 1
+    work: [攻击与防御]
+    reflection: 更难骗，并不等于骗不了。
+"""
+
 
 def source(name):
     return COMMENT.sub("", (REPORT / f"{name}.tex").read_text(encoding="utf-8"))
@@ -118,10 +134,11 @@ def test_pages_and_lines_of_the_compiled_edition(name, tmp_path, monkeypatch):
     shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
     for folder in ("results", "tables", "figures"):
         shutil.copytree(ROOT / "outputs/laptop" / folder, tmp_path / "outputs/laptop" / folder)
+    (tmp_path / "report" / "team.yaml").write_text(TEAM, encoding="utf-8")
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     pdf = latex.build("laptop", name)
     html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
     pages = html.split("<page ")[1:]
     assert len(pages) in ((4, 5, 6) if name == "report-zh" else range(15, 26))
-    assert len(re.findall(f"[{HAN}]", html)) > 1000
+    assert len(re.findall(f"[{HAN}]", html)) > 1000 and "张三" in html
     assert not (wrong := [word for page in pages for word in misplaced(page)]), wrong

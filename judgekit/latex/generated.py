@@ -170,7 +170,7 @@ def _team_lines(path):
     note = r"\teamexample " if team.get("example") else ""
     rows = []
     for member in members:
-        work = "; ".join(escape(item) for item in member["work"])
+        work = r"\teamand ".join(escape(item) for item in member["work"])
         rows.append(rf"{escape(member['name'])} & {100 * member['share'] / total:.0f}\,\% & {work} \\")
     return [
         HEAD,
