@@ -37,7 +37,7 @@ def letter_sizes(pdf):
     sizes = set()
     for match in STREAM.finditer(pdf):
         try:
-            content = zlib.decompress(match[1])
+            content = zlib.decompressobj().decompress(match[1])  # a last byte may look like the end of a line
         except zlib.error:  # a stream of another kind
             continue
         sizes |= {float(size) for size in FONT.findall(content)}
