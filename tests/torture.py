@@ -165,8 +165,8 @@ def numbers_of(folder):
         found |= {f"{part} {key}": value for key, value in files_of(folder / "outputs" / "sample" / part).items()}
     for path in sorted((folder / "outputs" / "sample" / "results").glob("*.json")):
         for key, row in json.loads(path.read_text(encoding="utf-8"))["numbers"].items():
-            # Seconds and what is made of them differ from run to run.
-            timed = re.search(r"seconds|_ms|per_second|peak_mb|ratio|cost|speed", key)
+            # Times and what is made of them differ from run to run.
+            timed = re.search(r"seconds|minutes|_ms|per_second|peak_mb|ratio|cost|speed", key)
             found.setdefault(f"number {key}", []).append(None if timed else row["value"])
     return found
 
