@@ -137,7 +137,7 @@ def cell(value):
     return "–" if value is None else f"{value:.2f}" if isinstance(value, float) else escape(value)
 
 
-def breakable(text):
+def prose(text):
     """Text of our own for LaTeX, with places to break a line in long names: after a mark, where there is one."""
     text = re.sub(r"(?<=[\s(])-(?=\d)", "−", text)
     pieces = re.split(r"(?<=[_:-])(?=\w)", text)
@@ -166,12 +166,12 @@ def page_lines(case, run):
         where += f"; people's votes: {a} for A, {b} for B, {tie} for a tie"
     texts = f"../outputs/{run}/cases/{case.name}.tex"
     return [
-        rf"\begin{{casestudy}}{{{escape(title_of(case))}}}{{{breakable(where)}}}",
+        rf"\begin{{casestudy}}{{{escape(title_of(case))}}}{{{prose(where)}}}",
         rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\casetext{{Texts}}{{{NOTICE}}}}}",
         r"\begin{caseverdicts}",
         *verdict_lines(said),
         r"\end{caseverdicts}",
-        rf"\casetext{{Why}}{{{breakable(' '.join(reasons(case)))}}}",
+        rf"\casetext{{Why}}{{{prose(' '.join(reasons(case)))}}}",
         r"\end{casestudy}",
     ]
 
@@ -185,16 +185,14 @@ def text_lines(case, replies=None, limit=EXCERPT):
     lines = [rf"\casetext{{Question}}{{{typeset(pair.asked, limit)}}}"]
     models = (pair.model_a, pair.model_b)
     heads = [f"Response {side}" + (f" ({model})" if model else "") for side, model in zip("AB", models, strict=True)]
-    sides = [
-        f"{{{breakable(head)}}}{{{typeset(text, limit)}}}" for head, text in zip(heads, pair.responses, strict=True)
-    ]
+    sides = [f"{{{prose(head)}}}{{{typeset(text, limit)}}}" for head, text in zip(heads, pair.responses, strict=True)]
     lines.append(r"\caseresponses" + "%\n".join(sides))
     parts = [(f"Reply of {judge}", reply) for judge, reply in (replies or {}).items()]
     if case.edited is not None:
         worse = "B" if pair.label == "A" else "A"
         texts = (both.responses["AB".index(worse)] for both in (pair, case.edited))
         parts.insert(0, (f"Added to response {worse}", added_text(*texts)))
-    return lines + [rf"\casetext{{{breakable(title)}}}{{{typeset(text, limit)}}}" for title, text in parts]
+    return lines + [rf"\casetext{{{prose(title)}}}{{{typeset(text, limit)}}}" for title, text in parts]
 
 
 def save_cases(run, cases, replies=None, limit=EXCERPT):

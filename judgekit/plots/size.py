@@ -67,7 +67,7 @@ def plot_accuracy_by_size(table, lines, ceilings, *, columns=3, width=TEXT, heig
     for name, (marks, bars) in points.items():
         # Names keep off the lines, too.
         bars += [(x, y) for y in levels.loc[levels["set"] == name, "value"] for x in np.geomspace(8e6, 9e12, 120)]
-        small = [mark for mark in marks if mark[0] < 2e8]
+        small = [mark for mark in marks if mark[0] < SMALL]
         bars += _stacked(panels[name], small)
         place_labels(
             panels[name], _outer_first([mark for mark in marks if mark not in small]), np.array(bars), 6, outward=True
