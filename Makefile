@@ -24,10 +24,10 @@ BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
 READY := $(if $(CONDA),,.venv/ready)
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test lint lab readme bench torture audit ship latex environment clean
+.PHONY: help report pdf notebooks test test-all lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
 report: latex notebooks ## execute every notebook of RUN (default: sample), then compile every document
 	@$(MAKE) --no-print-directory pdf RUN=$(RUN)
@@ -35,17 +35,21 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
 
 notebooks: $(READY)
-	@$(BIN)/python -m judgekit.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
+	@$(BIN)/python -m judgekit.report.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 
 pdf: latex $(READY) ## compile every document, in English and Chinese, from the results that are there
-	@$(BIN)/python -m judgekit.latex --run $(QUOTED)
+	@$(BIN)/python -m judgekit.report.latex --run $(QUOTED)
 
-test: lint ## lint, then every test
+test: lint ## lint, then the tests that are not slow
+	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m "not slow"
+
+test-all: lint ## lint, then every test: long simulations, trainings and kills, too
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile
 
-lint: $(READY) ## style, stripped notebooks, spelling, large files; pre-commit does the same
+lint: $(READY) ## style, types, stripped notebooks, spelling, large files; pre-commit does the same
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 	@$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
 	@$(BIN)/codespell judgekit tests notebooks report/*.tex report/sections *.md docs
 	@setup/large_files.sh
@@ -71,7 +75,7 @@ lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks
 
 readme: $(READY) ## write the tables of the README anew from the laptop results
-	@$(BIN)/python -m judgekit.readme
+	@$(BIN)/python -m judgekit.report.readme
 
 ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
@@ -79,7 +83,7 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
-	@$(BIN)/python -m judgekit.readme
+	@$(BIN)/python -m judgekit.report.readme
 
 latex:
 	@setup/latex.sh

@@ -3,23 +3,14 @@
 import shlex
 import sys
 
-from judgekit.workflow import (
-    code_files,
-    jobs_of,
-    notebook_list,
-    notebook_of,
-    notebook_path,
-    parameter_file,
-    read_parameters,
-    resources_of,
-)
+from judgekit.report.workflow import jobs_of, notebook_list, notebook_of, resources_of, stamp
 
 RUN = config.get("run", "sample")
 JOBS = jobs_of(RUN)
 NOTEBOOKS = notebook_list()
 RESOURCES = resources_of(RUN)
-for job in JOBS:
-    read_parameters(RUN, job)  # a misspelt parameter fails here, before anything starts
+# Of each job: written anew when its parameters, its notebook's code or the code that it imports say something else.
+STAMPS = {job: str(stamp(RUN, job)) for job in JOBS}  # a misspelt parameter fails here, before anything starts
 
 
 def executed(job):
@@ -37,10 +28,8 @@ for job, before in JOBS.items():
         name:
             job
         input:
-            notebook=str(notebook_path(job)),
-            parameters=str(parameter_file(RUN, job)),
             before=[executed(other) for other in before],
-            code=[str(path) for path in code_files(job)],
+            made_of=STAMPS[job],
         output:
             executed(job),
         threads: NOTEBOOKS[notebook_of(job)]["threads"]
@@ -49,4 +38,4 @@ for job, before in JOBS.items():
         params:
             job=job,
         shell:
-            f"{shlex.quote(sys.executable)} -m judgekit.workflow run {{params.job}} {RUN}"
+            f"{shlex.quote(sys.executable)} -m judgekit.report.workflow run {{params.job}} {RUN}"

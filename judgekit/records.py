@@ -1,13 +1,21 @@
-"""The records that every part exchanges: preference pairs, single responses and verdicts."""
+"""The records that every part exchanges: preference pairs, single responses, replies and verdicts.
 
+A `Reply` and a `Verdict` stay two records: a reply names positions and stands in the store under what was shown,
+whichever item that was; a verdict names the responses of one item.
+"""
+
+import hashlib
+import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
 LABELS = ("A", "B", "tie")
 ORDERS = ("ab", "ba")
 STATUSES = ("ok", "unparsed", "ambiguous", "error")
 LABEL_KINDS = ("human", "gpt-4", "model", "objective", "authored")
-SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
+SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "tie": "tie", None: None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +31,28 @@ class Item:
     """What pairs and single responses have in common."""
 
     __slots__ = ()
+    item_id: str
+    benchmark: str
+    cluster_id: str
+    label_kind: str
+    source: str
 
     @property
-    def where(self):
+    def where(self) -> str:
         """Words for an error message: the set, the item and the row it came from."""
         return f"{self.benchmark}/{self.item_id}" + (f" ({self.source})" if self.source else "")
 
     @property
-    def cluster(self):
+    def cluster(self) -> str:
         """What uncertainty is clustered by: the prompt, or the item alone where the set names no prompts."""
         return self.cluster_id or self.item_id
 
-    def check_fields(self, *texts):
+    @property
+    def responses(self) -> tuple[str, ...]:
+        """The texts that are judged."""
+        raise NotImplementedError
+
+    def _check_fields(self, *texts: str) -> None:
         """Refuse fields that must be text and are not, and an unknown ``label_kind``."""
         for name in texts:
             if not isinstance(getattr(self, name), str):
@@ -49,31 +67,29 @@ class PreferencePair(Item):
 
     Attributes
     ----------
-    item_id : str
-        Unique within the set.
-    benchmark : str
-        Name of the set, e.g. ``"pandalm"`` or ``"alpaca_eval"``.
-    question, response_a, response_b : str
+    item_id, benchmark
+        An id that is unique within the set, and the set's name (``"pandalm"``, ``"alpaca_eval"``).
+    question, response_a, response_b
         The pair. An empty response is a response.
-    subset : str
+    subset
         Part of the set: a scenario, a category, a task family; empty when there are none.
-    cluster_id : str
+    cluster_id
         Identifies the prompt. Pairs that share a prompt are not independent, so uncertainty is clustered by it.
-    reference : str or None
+    reference
         A reference response, where the set has one.
-    turns : tuple of Turn
+    turns
         Earlier turns, oldest first; empty for one-turn pairs.
-    model_a, model_b : str or None
+    model_a, model_b
         Who wrote the responses.
-    label : {"A", "B", "tie"} or None
-        The reference label; None where there is none (or only votes without a majority).
-    votes : dict of str to str
+    label
+        The reference label ``"A"``, ``"B"`` or ``"tie"``; None where there is none (or only votes without a majority).
+    votes
         Annotator to label, for sets that keep single votes.
-    soft_label : float or None
+    soft_label
         Probability in [0, 1] the annotator gives to A, where it is graded.
-    label_kind : {"human", "gpt-4", "model", "objective", "authored"} or ""
-        Who or what the label comes from.
-    source : str
+    label_kind
+        Who or what the label comes from, one of ``LABEL_KINDS``, or empty.
+    source
         File and row the pair was read from.
     """
 
@@ -94,8 +110,8 @@ class PreferencePair(Item):
     label_kind: str = ""
     source: str = ""
 
-    def __post_init__(self):
-        self.check_fields("item_id", "benchmark", "question", "response_a", "response_b", "subset", "cluster_id")
+    def __post_init__(self) -> None:
+        self._check_fields("item_id", "benchmark", "question", "response_a", "response_b", "subset", "cluster_id")
         if not self.item_id:
             raise ValueError(f"{self.where}: item_id is empty")
         for label in (self.label, *self.votes.values()):
@@ -105,16 +121,16 @@ class PreferencePair(Item):
             raise ValueError(f"{self.where}: soft_label {self.soft_label} is not in [0, 1]")
 
     @property
-    def responses(self):
+    def responses(self) -> tuple[str, ...]:
         """Both responses, A first."""
         return self.response_a, self.response_b
 
     @property
-    def asked(self):
+    def asked(self) -> str:
         """Every user turn so far, as one text: what judges that read a single question are shown."""
         return "\n\n".join([*(turn.question for turn in self.turns), self.question])
 
-    def swapped(self):
+    def swapped(self) -> "PreferencePair":
         """The same pair with A and B exchanged everywhere: responses, models, label, votes, earlier turns."""
         return replace(
             self,
@@ -133,27 +149,9 @@ class PreferencePair(Item):
 class Response(Item):
     """One response to a question, for judges that rate single responses and for training what answers what.
 
-    Attributes
-    ----------
-    item_id : str
-        Unique within the set.
-    question, response : str
-    reference : str or None
-        A reference response, where the set has one.
-    score : float or None
-        On the set's own scale, where it has one.
-    source : str
-        File and row the response was read from.
-    benchmark : str
-        Name of the set, as in `PreferencePair`.
-    cluster_id : str
-        Identifies the prompt.
-    turns : tuple of Turn
-        Earlier turns, oldest first, with the same response on both sides.
-    model : str or None
-        Who wrote the response, where it is known (``"writer"`` for a person).
-    label_kind : {"human", "gpt-4", "model", "objective", "authored"} or ""
-        Who or what says that the response is a good one, or gave the score; empty when nobody did.
+    Fields as in `PreferencePair`, and: ``score`` on the set's own scale, where it has one; ``model``, who wrote the
+    response, where it is known (``"writer"`` for a person); ``label_kind``, who or what says that the response is a
+    good one, or gave the score. Earlier turns have the same response on both sides.
     """
 
     item_id: str
@@ -168,65 +166,66 @@ class Response(Item):
     model: str | None = None
     label_kind: str = ""
 
-    def __post_init__(self):
-        self.check_fields("item_id", "question", "response")
+    def __post_init__(self) -> None:
+        self._check_fields("item_id", "question", "response")
 
     @property
-    def responses(self):
+    def responses(self) -> tuple[str, ...]:
         """The response, as `PreferencePair.responses` gives two."""
         return (self.response,)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a judge said of a pair shown in one order, told in the item's own A and B.
+class Reply:
+    """What a judge answered to a pair as shown, in terms of first and second: the record of the verdict store.
 
-    Attributes
-    ----------
-    item_id, judge : str
-        The pair and the judge (``provider/model``).
-    order : {"ab", "ba"}
-        Which response was shown first.
-    verdict : {"A", "B", "tie"} or None
-        In the item's own order whatever the order shown; None unless status is ``ok``.
-    p_a, p_b, p_tie : float or None
-        Probabilities in [0, 1] that sum to one; None when the judge gives none.
-    score_a, score_b : float or None
-        Scores of the single responses, on the judge's own scale.
-    status : {"ok", "unparsed", "ambiguous", "error"}
-        Only ``ok`` counts as a verdict.
-    raw : str or None
-        The reply as received.
-    prompt_version : str or None
-        Hash of the prompt template.
-    tokens_in, tokens_out : int or None
-    seconds : float or None
-        Time this verdict took (its share of the batch).
-    truncated : int or None
-        Characters of the responses that the judge was not shown because they were too long; None where it saw all.
-    calls : int or None
-        Calls of a model made for this verdict.
+    Fields as in `Verdict`, by position (``"first"``, ``"second"``, ``"tie"``); ``raw`` is the reply as received, or
+    the error. A call that serves both orders is counted with the order that asked first.
     """
 
-    item_id: str
-    judge: str
-    order: str
     verdict: str | None
-    p_a: float | None = None
-    p_b: float | None = None
+    p_first: float | None = None
+    p_second: float | None = None
     p_tie: float | None = None
-    score_a: float | None = None
-    score_b: float | None = None
+    score_first: float | None = None
+    score_second: float | None = None
     status: str = "ok"
     raw: str | None = None
     prompt_version: str | None = None
-    tokens_in: int | None = None
+    tokens_in: int | None = None  # of all calls made for this reply
     tokens_out: int | None = None
     seconds: float | None = None
     truncated: int | None = None
     calls: int | None = None
+    earlier: str | None = None  # what the model wrote in the calls before the last, as JSON
 
-    def __post_init__(self):
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's verdict on a pair shown in one order, in the item's own A and B whatever the order shown.
+
+    ValueError where verdict, order and status do not go together: there is a verdict exactly where status is ``ok``.
+    """
+
+    item_id: str
+    judge: str  # provider/model
+    order: str  # which response was shown first: "ab" or "ba"
+    verdict: str | None  # "A", "B" or "tie"
+    p_a: float | None = None  # probabilities in [0, 1] that sum to one; None when the judge gives none
+    p_b: float | None = None
+    p_tie: float | None = None
+    score_a: float | None = None  # of the single responses, on the judge's own scale
+    score_b: float | None = None
+    status: str = "ok"  # one of STATUSES; only "ok" counts as a verdict
+    raw: str | None = None  # the reply as received
+    prompt_version: str | None = None  # hash of the prompt template
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    seconds: float | None = None  # this verdict's share of its batch
+    truncated: int | None = None  # characters of the responses left out as too long; None where it saw all
+    calls: int | None = None  # of a model, made for this verdict
+
+    def __post_init__(self) -> None:
         if self.order not in ORDERS:
             raise ValueError(f"{self.item_id}: order {self.order!r} is not 'ab' or 'ba'")
         if self.status not in STATUSES:
@@ -237,11 +236,12 @@ class Verdict:
             raise ValueError(f"{self.item_id}: verdict {self.verdict!r} is not one of A, B, tie")
 
 
-def majority_label(votes, default=None):
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+def majority_label(votes: dict[str, str], default: str | None = None) -> str | None:
     """The label more annotators gave than any other, or ``default`` when there is no such label.
 
-    Examples
-    --------
     >>> majority_label({"ann": "A", "bob": "tie", "cat": "A"})
     'A'
     >>> majority_label({"ann": "A", "bob": "B"}) is None
@@ -253,45 +253,28 @@ def majority_label(votes, default=None):
     return counts[0][0]
 
 
-def label_of_gap(gap, margin=0):
-    """The label that says how two quantities compare.
+def label_of_gap(gap: float, margin: float = 0) -> str:
+    """The label that says by how much A is better; gaps no wider than ``margin`` (at least 0) are a tie.
 
-    Parameters
-    ----------
-    gap : float
-        By how much A is better.
-    margin : float, at least 0
-        Gaps that are no wider are a tie.
-
-    Examples
-    --------
     >>> label_of_gap(0.5), label_of_gap(-0.5), label_of_gap(0.5, margin=1)
     ('A', 'B', 'tie')
     """
     return "tie" if abs(gap) <= margin else "A" if gap > 0 else "B"
 
 
-def unique_items(pairs):
-    """The items as a list, after checking that no item_id occurs twice.
-
-    Raises
-    ------
-    ValueError
-        Names the first repeated item and both rows.
-    """
-    seen = {}
-    for pair in pairs:
-        if pair.item_id in seen:
-            raise ValueError(f"{pair.where}: item_id also stands at {seen[pair.item_id].where}")
-        seen[pair.item_id] = pair
+def unique_items(items: Iterable[AnyItem]) -> list[AnyItem]:
+    """The items as a list; ValueError names the first repeated item_id and both rows."""
+    seen: dict[str, AnyItem] = {}
+    for item in items:
+        if item.item_id in seen:
+            raise ValueError(f"{item.where}: item_id also stands at {seen[item.item_id].where}")
+        seen[item.item_id] = item
     return list(seen.values())
 
 
-def named_by_set(pair):
+def named_by_set(pair: PreferencePair) -> PreferencePair:
     """A pair whose item and prompt are named after its set, so that pairs of several sets may be pooled.
 
-    Examples
-    --------
     >>> pair = named_by_set(PreferencePair("7", "autoj", "Why?", "So.", "Thus.", cluster_id="p"))
     >>> pair.item_id, pair.cluster
     ('autoj/7', 'autoj/p')
@@ -299,31 +282,18 @@ def named_by_set(pair):
     return replace(pair, item_id=f"{pair.benchmark}/{pair.item_id}", cluster_id=f"{pair.benchmark}/{pair.cluster}")
 
 
-def with_counts(items, report):
-    """The items of a set, checked to be unique, with the counts that every set reports and those of its own.
-
-    Parameters
-    ----------
-    items : iterable of PreferencePair or of Response
-    report : dict of str to int
-        What its loader skipped or repaired.
-
-    Returns
-    -------
-    items : list
-    report : dict of str to int
-        ``items`` and ``empty_responses`` (items with at least one empty response) before the given counts.
-
-    Raises
-    ------
-    ValueError
-        If two items share an id.
-    """
+def with_counts(items: Iterable[AnyItem], report: dict[str, int]) -> tuple[list[AnyItem], dict[str, int]]:
+    """The unique items of a set, and ``items`` and ``empty_responses`` (items with one) before its loader's counts."""
     items = unique_items(items)
     empty = sum(not all(text.strip() for text in item.responses) for item in items)
     return items, {"items": len(items), "empty_responses": empty, **report}
 
 
-def to_rows(records):
+def to_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
     """Records as plain dictionaries, for a table or JSON lines."""
     return [asdict(record) for record in records]
+
+
+def fingerprint_of(*parts: Any) -> str:
+    """SHA-256 over JSON-able parts, the usual way to make a fingerprint."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,10 +1,11 @@
 """What all tests share: the data mirror, and a loud skip of the tests that need what is not there."""
 
 from importlib.util import find_spec
+from itertools import count
 
 import pytest
 
-from judgekit import paths
+from judgekit.data import paths
 
 NO_MIRROR = "needs real data: set JUDGEKIT_DATA to a data mirror"
 NO_RAY = "needs Ray: docs/scaling.md says how to install it"
@@ -22,6 +23,23 @@ def pytest_collection_modifyitems(items):
             for item in items:
                 if item.get_closest_marker(package):
                     item.add_marker(pytest.mark.skip(reason=reason))
+
+
+NUMBERS = count()
+
+
+@pytest.fixture(scope="session")
+def folder_of_stores(tmp_path_factory):
+    """A folder for the verdict stores of users that tests make up."""
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture(autouse=True)
+def own_store(folder_of_stores, monkeypatch):
+    """Every test is another user: what it judges is kept in a store of its own, which this is the path of."""
+    path = folder_of_stores / f"{next(NUMBERS)}.sqlite"
+    monkeypatch.setenv("JUDGEKIT_STORE", str(path))
+    return path
 
 
 @pytest.fixture

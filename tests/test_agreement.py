@@ -1,4 +1,4 @@
-"""judgekit.agreement and the human ceilings: the textbooks' tables and the sets' own values."""
+"""judgekit.studies.measure_agreement and the human ceilings: the textbooks' tables and the sets' own values."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judgekit.agreement import coincidences, fleiss_kappa, fleiss_sums, krippendorff_alpha, rating_counts
-from judgekit.benchmarks import load_benchmark
+from judgekit.data.benchmarks import load_benchmark
 from judgekit.records import PreferencePair, Turn
-from judgekit.scoring import (
+from judgekit.scoring.metrics import coincidences, fleiss_kappa, fleiss_sums, krippendorff_alpha, rating_counts
+from judgekit.studies.measure_agreement import (
     annotators_against_majority,
     annotators_against_others,
     annotators_with_each_other,

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from judgekit.corpora import alpaca_cross
-from judgekit.corpora.alpaca_cross import Entry, choose, log_odds, pairs_from_rows, soft_label
-from judgekit.corpora.sides import keeps_sides
-from judgekit.sources import DataError, Row
+from judgekit.data.corpora import alpaca_cross
+from judgekit.data.corpora.alpaca_cross import Entry, choose, log_odds, pairs_from_rows, soft_label
+from judgekit.data.corpora.sides import keeps_sides
+from judgekit.data.sources import DataError, Row
 
 
 def record(number, model, preference, **changes):

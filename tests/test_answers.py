@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from judgekit.corpora import ANSWERS, answer_hashes, cobbler, load_answers_with_report, rated, worked
-from judgekit.corpora.preferred import preferred_responses
+from judgekit.data.corpora import ANSWERS, answer_hashes, cobbler, load_answers_with_report, rated, worked
+from judgekit.data.corpora.preferred import preferred_responses
+from judgekit.data.sources import DataError, Row, find_source
 from judgekit.records import PreferencePair, Response, Turn
-from judgekit.sources import DataError, Row, find_source
 
 
 def rows_of(*records, file="authored.json"):

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from judgekit.catalogue import load_rated_set, rated_set_hashes
-from judgekit.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file, roscoe_items
-from judgekit.sources import DataError, Row
+from judgekit.data.catalogue import load_rated_set, rated_set_hashes
+from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file, roscoe_items
+from judgekit.data.sources import DataError, Row
 
 # Items per aspect (reference notes, 4.2): semantic consistency, logicality, informativeness, fluency, factuality.
 ASPECTS = ("semantic_consistency", "logicality", "informativeness", "fluency", "factuality")

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.aspects import LAYOUTS, Aspect, AspectError, aspect_prompt, load_aspects, preset_names, prompt_version
-from judgekit.sources import read_document
+from judgekit.data.sources import read_document
+from judgekit.inside.aspects import (
+    LAYOUTS,
+    Aspect,
+    AspectError,
+    aspect_prompt,
+    load_aspects,
+    preset_names,
+    prompt_version,
+)
 
 GOOD = """
 tone:

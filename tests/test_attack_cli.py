@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from judgekit.bias.tampering import EDITS
 from judgekit.cli import attacking, main
-from judgekit.tampering import EDITS
 
 ROWS = [
     {
@@ -103,13 +103,13 @@ class Stubborn:
 
 
 @pytest.mark.parametrize(("failure", "expected"), [(RuntimeError("broken"), 3), (KeyboardInterrupt(), 130)])
-def test_a_failed_or_interrupted_run_is_continued(pairs, tmp_path, capsys, monkeypatch, failure, expected):
+def test_a_failed_or_interrupted_run_is_continued(pairs, tmp_path, capsys, monkeypatch, own_store, failure, expected):
     judge = Stubborn(failure)
     monkeypatch.setattr(attacking, "judge_for", lambda *_: judge)
     more = ("--attack", "emoji", "--attack", "markdown", "--queries", "0")
     code, rows = run(pairs, tmp_path, *more)
     said = capsys.readouterr().err
-    assert code == expected and rows is None and "report.jsonl.store.sqlite" in said
+    assert code == expected and rows is None and str(own_store) in said
     assert expected == 130 or "made/stubborn failed on p" in said
     judge.failure, judge.asked = None, 0
     code, rows = run(pairs, tmp_path, *more)

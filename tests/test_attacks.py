@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tiny_causal import save_tiny
 
-from judgekit.attacks import (
+from judgekit.bias.attacks import (
     Abstaining,
     Escaped,
     LengthMatched,
@@ -22,15 +22,15 @@ from judgekit.attacks import (
     suspicious,
     worse_side,
 )
-from judgekit.attacks.defences import INVISIBLE, MARKERS
-from judgekit.attacks.search import ARMS, Bandit, value_of
-from judgekit.attacks.study import choose_defence, defended, robustness_rows, search_table, success_table
-from judgekit.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
+from judgekit.bias.attacks.defences import INVISIBLE, MARKERS
+from judgekit.bias.attacks.search import ARMS, Bandit, value_of
+from judgekit.bias.attacks.study import choose_defence, defended, robustness_rows, search_table, success_table
+from judgekit.bias.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
+from judgekit.bias.tampering import EDITS, tampered
+from judgekit.figures.attacks import plot_attacks, plot_ladder
 from judgekit.judges import Request, load_judge
-from judgekit.plots.attacks import plot_attacks, plot_ladder
-from judgekit.records import PreferencePair, Verdict, named_by_set
-from judgekit.store import Reply, VerdictStore
-from judgekit.tampering import EDITS, tampered
+from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
+from judgekit.scoring.store import VerdictStore
 
 PAIRS = [
     PreferencePair(

@@ -7,16 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit import audit, paths
-from judgekit.audit import artefacts, contradictions, disagreement, evaluation_code, overlap, repeats, texts
-from judgekit.audit.label_errors import REFERENCE, label_quality, label_votes, planted_errors
-from judgekit.catalogue import load_set, load_set_with_report
-from judgekit.compare import Contest
-from judgekit.plots.audit import plot_effects_by_kind, plot_overlap
+from judgekit.data import paths
+from judgekit.data.catalogue import load_set, load_set_with_report
+from judgekit.data.votes import ClassProbabilities
+from judgekit.figures.audit import plot_effects_by_kind, plot_overlap
 from judgekit.records import PreferencePair, Turn, Verdict
-from judgekit.results import Number, save_data
-from judgekit.scoring import score
-from judgekit.votes import ClassProbabilities
+from judgekit.report import save_data
+from judgekit.scoring import Contest, score
+from judgekit.stats import Number
+from judgekit.studies import audit
+from judgekit.studies.audit import artefacts, contradictions, disagreement, evaluation_code, overlap, repeats, texts
+from judgekit.studies.audit.label_errors import REFERENCE, label_quality, label_votes, planted_errors
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -249,7 +250,7 @@ def test_kappa_with_the_mistake_loses_a_class():
 
 @pytest.mark.realdata
 def test_published_mistakes_are_reproduced_to_the_digit():
-    from judgekit.benchmarks.outputs import published_verdicts
+    from judgekit.data.benchmarks.outputs import published_verdicts
 
     pairs = load_set("llmbar_natural")
     ids = {one.item_id for one in pairs}

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.benchmarks import (
+from judgekit.data.benchmarks import (
     BENCHMARKS,
     autoj,
     benchmark_hashes,
@@ -18,8 +18,8 @@ from judgekit.benchmarks import (
     outputs,
     pandalm,
 )
+from judgekit.data.sources import DataError, Row
 from judgekit.records import Turn
-from judgekit.sources import DataError, Row
 
 
 def rows_of(*records, file="authored.json"):

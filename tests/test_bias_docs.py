@@ -6,9 +6,9 @@ import shlex
 
 from doc_page import run_examples, text_of
 
+from judgekit.bias.tampering import EDITS
 from judgekit.cli import main
-from judgekit.sample import load_sample
-from judgekit.tampering import EDITS
+from judgekit.data.sample import load_sample
 
 TEXT = text_of("biases_and_attacks.md")
 

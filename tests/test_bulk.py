@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import CountingJudge, interrupt, read_lines, store_of, use_judge  # noqa: F401 - a fixture
+from test_cli import CountingJudge, interrupt, read_lines, store_beside, use_judge  # noqa: F401 - a fixture
 from test_pairfile import PAIR, pair_line, write
 
-from judgekit.bulk import source as sources
-from judgekit.bulk.local import REMEMBERED
-from judgekit.bulk.partial import Busy, Partial
-from judgekit.bulk.source import ROWS, PairSource, check_source
-from judgekit.bulk.tally import Tally
 from judgekit.cli import main
-from judgekit.intervals import cluster_bootstrap, cluster_sums
+from judgekit.cli.bulk import source as sources
+from judgekit.cli.bulk.source import ROWS, PairSource, check_source
+from judgekit.cli.combining import Tally
+from judgekit.cli.running import REMEMBERED
+from judgekit.data.pairfile import PairFileError, read_pair_rows
 from judgekit.models.batching import few_kernels
-from judgekit.pairfile import PairFileError, read_pair_rows
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import cluster_bootstrap, cluster_sums
 
 LONGER = ["--judge", "baseline/longer"]
 N = 3 * ROWS + 7  # rows of a file of several chunks
@@ -49,8 +49,10 @@ def judged(path, out, *arguments):
     return main(["judge", str(path), "--out", str(out), *(arguments or LONGER)])
 
 
-def partials(folder):
-    return [name for name in os.listdir(folder) if name.endswith(".part")]
+def stored(out):
+    """Verdicts in the store beside an output."""
+    with VerdictStore(store_beside(out)) as store:
+        return store.count()
 
 
 # ---------------------------------------------------------------- reading
@@ -85,6 +87,7 @@ def test_equal_hashes_of_different_ids_are_no_fault(tmp_path, monkeypatch):
 
 
 def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sources, "ROWS", 4)  # a file of one chunk is read once
     path = write(tmp_path, "\n".join(lines_of(9)))
     found = check_source(path)
     for count in (8, 10):
@@ -96,13 +99,18 @@ def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
     assert "has changed" in capsys.readouterr().err and not (tmp_path / "o.jsonl").exists()
 
 
-def test_the_digest_is_of_what_is_judged(tmp_path):
-    def digest(**changes):
-        return check_source(write(tmp_path, pair_line(**changes))).digest
+def test_a_short_file_is_parsed_once_and_a_long_one_twice(tmp_path, long_file, monkeypatch):
+    read, parsed = sources.iterate_pair_rows, []
 
-    same, others = digest(label="A"), [{"id": 2}, {"question": "r"}, {"response_b": ""}, {"reference": "x"}]
-    assert digest(label="B") == same
-    assert len({same, *(digest(**changes) for changes in others)}) == 5
+    def counted(path):
+        for row in read(path):
+            parsed.append(row.id)
+            yield row
+
+    monkeypatch.setattr(sources, "iterate_pair_rows", counted)
+    assert judged(write(tmp_path, pair_line(), "short.jsonl"), tmp_path / "o.jsonl") == 0 and len(parsed) == 1
+    parsed.clear()
+    assert judged(long_file, tmp_path / "o.jsonl") == 0 and len(parsed) == 2 * N
 
 
 def test_a_pipe_is_read_once(tmp_path):
@@ -141,7 +149,7 @@ from judgekit.cli import main
 judge, calls = baseline.RuleJudge.judge, []
 def dying(self, requests):
     calls.append(len(requests))
-    if len(calls) == 3:
+    if sum(calls) > {rows}:
         {stop}
     return judge(self, requests)
 baseline.RuleJudge.judge = dying
@@ -152,18 +160,16 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize("stop", ["os.kill(os.getpid(), signal.SIGKILL)", "raise KeyboardInterrupt"])
 def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, monkeypatch, stop):
     out = tmp_path / "o.jsonl"
-    command = [sys.executable, "-c", KILLED.format(stop=stop), "judge", long_file, "--out", out, *LONGER]
+    command = [sys.executable, "-c", KILLED.format(stop=stop, rows=4 * ROWS), "judge", long_file, "--out", out, *LONGER]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == (-signal.SIGKILL if "kill" in stop else 130)
-    (name,) = partials(tmp_path)
-    assert not out.exists() and len(read_lines(tmp_path / name)) == 2 * ROWS
-    assert "kill" in stop or f"{2 * ROWS} pairs are kept in {tmp_path / name}" in done.stderr
-    with open(tmp_path / name, "a") as torn:
-        torn.write('{"id": 2048, "verd')  # the power went in the middle of a line
+    assert not out.exists() and stored(out) == 4 * ROWS
+    kept = f"{4 * ROWS} verdicts are kept in {store_beside(out)}, and the same command goes on from there"
+    assert "kill" in stop or kept in done.stderr
     asked = []
     monkeypatch.setattr("judgekit.judges.baseline.RuleJudge.judge", counted_judge(asked))
     assert judged(long_file, out) == 0
-    assert f"going on from {2 * ROWS} pairs" in capsys.readouterr().err
+    assert f"going on from {4 * ROWS} verdicts of baseline/longer" in capsys.readouterr().err
     assert len(asked) == 2 * (N - 2 * ROWS) and {request.question for request in asked} == {
         f"q{i}" for i in range(2 * ROWS, N)
     }
@@ -186,35 +192,28 @@ def counted_judge(asked):
 
 
 def test_another_input_or_judge_takes_nothing_over(tmp_path, long_file):
-    out = tmp_path / "o.jsonl"
-    script = KILLED.format(stop="os._exit(9)")
-    subprocess.run([sys.executable, "-c", script, "judge", long_file, "--out", out, *LONGER], timeout=120)
-    before = partials(tmp_path)
-    assert len(before) == 1
-    assert judged(long_file, out, "--judge", "baseline/shorter", "--quiet") == 0
-    assert read_lines(out)[0]["verdict"] == "A" and partials(tmp_path) == before
+    out, store = tmp_path / "o.jsonl", ["--store", str(tmp_path / "s.sqlite"), "--quiet"]
+    assert judged(long_file, out, *LONGER, *store) == 0
+    assert judged(long_file, out, "--judge", "baseline/shorter", *store) == 0
+    assert read_lines(out)[0]["verdict"] == "A"
     write(tmp_path, "\n".join(lines_of(N)).replace("x", "yyyy"))
-    assert judged(long_file, out, *LONGER, "--quiet") == 0
-    assert [row["verdict"] for row in read_lines(out)][:3] == ["B", "A", "A"] and partials(tmp_path) == before
+    assert judged(long_file, out, *LONGER, *store) == 0
+    assert [row["verdict"] for row in read_lines(out)][:3] == ["B", "A", "A"]
 
 
-def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys, use_judge):  # noqa: F811
+def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys, use_judge, own_store):  # noqa: F811
     out, failing = tmp_path / "o.jsonl", ("q3", f"q{ROWS + 1}", f"q{N - 1}")
-    first = use_judge(CountingJudge(failing=failing))
-    first.name = "encoder/counting"
+    use_judge(CountingJudge(failing=failing))
     assert judged(long_file, out, "--quiet") == 3
     err = capsys.readouterr().err
-    (name,) = partials(tmp_path)
-    assert f"3 of {N} pairs failed" in err and name in err
+    assert f"3 of {N} pairs failed" in err and str(own_store) in err
     assert f"id {ROWS + 1} ({long_file}, line {ROWS + 2}): RuntimeError" in err
     assert [row["id"] for row in read_lines(out) if row["status"] == "error"] == [3, ROWS + 1, N - 1]
     second = use_judge(CountingJudge(failing=failing[:1]))
-    second.name = "encoder/counting"
     assert judged(long_file, out, "--quiet") == 3
     assert {question for question, _ in second.asked} == set(failing)
     assert f"1 of {N} pairs failed" in capsys.readouterr().err
     third = use_judge(CountingJudge())
-    third.name = "encoder/counting"
     assert judged(long_file, out, "--quiet") == 0
     assert sorted(third.asked) == [("q3", "ab"), ("q3", "ba")]
     assert [row["id"] for row in read_lines(out)] == list(range(N))
@@ -222,30 +221,21 @@ def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
 
 
-def test_a_costly_judge_keeps_its_store(tmp_path, use_judge, long_file):  # noqa: F811
+def test_an_interrupted_run_of_many_chunks_asks_nothing_twice(tmp_path, use_judge, long_file, own_store):  # noqa: F811
     out, stop = tmp_path / "o.jsonl", 300
     first = use_judge(CountingJudge(stop_after=stop, stop=interrupt))
     first.batch_size = 16
     assert judged(long_file, out, "--quiet") == 130
-    assert store_of(out).exists() and not partials(tmp_path)
+    assert own_store.exists() and os.listdir(tmp_path) == [long_file.name]
     second = use_judge(CountingJudge())
     assert judged(long_file, out, "--quiet") == 0
     assert len(second.asked) == 2 * N - 16 * stop and set(first.asked).isdisjoint(second.asked)
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
 
 
-def test_two_runs_at_once_do_not_write_one_file(tmp_path):
-    with Partial(tmp_path / "p") as first:
-        first.append([{"id": 1, "status": "ok"}])
-        with pytest.raises(Busy, match="another process"):
-            Partial(tmp_path / "p")
-    with Partial(tmp_path / "p") as later:
-        assert list(later.rows()) == [{"id": 1, "status": "ok"}]
-
-
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(PairSource.chunks, "__defaults__", (64, 2_000_000))
-    monkeypatch.setattr("judgekit.bulk.local.ROWS", 64)
+    monkeypatch.setattr(sources, "ROWS", 64)
 
     def peak(count):
         path = write(tmp_path, "\n".join(lines_of(count)))
@@ -293,7 +283,7 @@ def test_parquet_in_and_out(tmp_path, long_file):
     assert read_lines(tmp_path / "o.jsonl") == read_lines(tmp_path / "p.jsonl")
     found = pq.read_table(tmp_path / "o.parquet")
     assert found.to_pylist() == read_lines(tmp_path / "o.jsonl") and found.schema.field("id").type == pa.int64()
-    assert not partials(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "o.parquet", "p.jsonl", "p.parquet", "pairs.jsonl"]
 
 
 @pytest.mark.parametrize("ids", [["a", 1], [2**63, 1], ["\ud800", "b"]])

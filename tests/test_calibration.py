@@ -8,13 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.calibration import Cases, cases_of, measures, paired, reliability_table
-from judgekit.calibration.disagreement import disagreement
-from judgekit.calibration.fitting import NOTHING, best_map, cross_fitted, folds_of, nested, restated
-from judgekit.calibration.maps import LINEAR, MAPS, IsotonicMap, LinearMap, fit_map, load_map, maps_for, save_map
-from judgekit.calibration.measures import bin_edges, class_cells, verdict_cells
-from judgekit.calibration.planted import Planted, planted_cases
-from judgekit.calibration.selective import (
+from judgekit.data.catalogue import load_set
+from judgekit.figures.calibration import plot_reliability_panels, plot_risk_coverage
+from judgekit.judges import load_judge
+from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
+from judgekit.people.calibration.disagreement import disagreement
+from judgekit.people.calibration.fitting import NOTHING, best_map, cross_fitted, folds_of, nested, restated
+from judgekit.people.calibration.maps import LINEAR, MAPS, IsotonicMap, LinearMap, fit_map, load_map, maps_for, save_map
+from judgekit.people.calibration.measures import bin_edges, class_cells, verdict_cells
+from judgekit.people.calibration.planted import Planted, planted_cases
+from judgekit.people.calibration.selective import (
     areas,
     betting_p,
     certified,
@@ -27,14 +30,11 @@ from judgekit.calibration.selective import (
     sets_cutoff,
     thresholds_at,
 )
-from judgekit.calibration.shift import shift_rows
-from judgekit.calibration.simulated import simulated_errors, simulated_promises, simulated_slope
-from judgekit.calibration.study import abstaining_numbers, judged, mapped_numbers, stated_numbers
-from judgekit.catalogue import load_set
-from judgekit.judges import load_judge
-from judgekit.plots.calibration import plot_reliability_panels, plot_risk_coverage
+from judgekit.people.calibration.shift import shift_rows
+from judgekit.people.calibration.simulated import simulated_errors, simulated_promises, simulated_slope
+from judgekit.people.calibration.study import abstaining_numbers, judged, mapped_numbers, stated_numbers
 from judgekit.records import PreferencePair, Verdict
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""judgekit.cases: a rule finds exactly what was planted, the analysis adds up, and a text stays a text."""
+"""judgekit.studies.cases: a rule finds exactly what was planted, the analysis adds up, and a text stays a text."""
 
 import re
 import shutil
@@ -11,18 +11,18 @@ import pytest
 from hostile import LATEX as HOSTILE
 from test_latex import needs_lualatex, project, write_document  # noqa: F401
 
-from judgekit import cases as studies
-from judgekit import latex
-from judgekit.attacks import Suite, attack
-from judgekit.audit import suspect_labels
-from judgekit.cases.dissection import Dissection
-from judgekit.compare import Contest, hold_contest
-from judgekit.escaping import typeset
+from judgekit.bias.attacks import Suite, attack
 from judgekit.judges import load_judge
 from judgekit.judges.base import request_of
 from judgekit.records import PreferencePair, Verdict
-from judgekit.results import Number, save_results
-from judgekit.store import VerdictStore
+from judgekit.report import latex, save_results
+from judgekit.report.escaping import typeset
+from judgekit.scoring import Contest, hold_contest
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
+from judgekit.studies import cases as studies
+from judgekit.studies.audit import suspect_labels
+from judgekit.studies.cases.dissection import Dissection
 
 ITEMS = [f"i{number}" for number in range(8)]
 SECRET = "nightingale"  # stands in every text of a data set here, and in nothing that is tracked

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tiny_causal import save_tiny
 
+from judgekit.data.paths import project_root
 from judgekit.models.seal import SEAL, check_seal
-from judgekit.paths import project_root
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
 from judgekit.training.blind import blind_table, length_only, response_only
@@ -630,8 +630,8 @@ QWEN3 = {
 def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     from transformers import Qwen3Config
 
+    from judgekit.report.workflow import known_parameters, notebook_path
     from judgekit.training.memory import GIB, estimate
-    from judgekit.workflow import known_parameters, notebook_path
 
     path = project_root() / "params" / "gpu" / f"21_train_causal_judge-qwen3_{size}.yaml"
     text = path.read_text(encoding="utf-8")

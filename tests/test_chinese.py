@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import latex, paths
-from judgekit.results import load_results
+from judgekit.data import paths
+from judgekit.report import latex, load_results
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"

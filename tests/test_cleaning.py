@@ -1,4 +1,4 @@
-"""judgekit.cleaning: every filter says what it drops, nothing is lost, and no test question stays."""
+"""judgekit.data.cleaning: every filter says what it drops, nothing is lost, and no test question stays."""
 
 import re
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.catalogue import load_set, questions_of_tests
-from judgekit.cleaning import (
+from judgekit.data.catalogue import load_set, questions_of_tests
+from judgekit.data.cleaning import (
     Dropped,
     clean,
     cleaning_counts,
@@ -27,7 +27,7 @@ from judgekit.cleaning import (
     split_table,
     variants,
 )
-from judgekit.paths import PACKAGE
+from judgekit.data.paths import PACKAGE
 from judgekit.records import PreferencePair, Response, Turn
 
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
@@ -404,9 +404,9 @@ def test_a_reason_without_a_column_is_an_error():
 
 
 def test_every_filter_has_a_column():
-    from judgekit.cleaning.counting import GROUPS
+    from judgekit.data.cleaning.counting import GROUPS
 
-    text = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "cleaning").glob("*.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "data" / "cleaning").glob("*.py"))
     reasons = [reason for group in GROUPS.values() for reason in group]
     assert len(set(reasons)) == len(reasons)
     assert all(text.count(f'"{reason}"') >= 2 for reason in reasons)  # where it is given, and in the list

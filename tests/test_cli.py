@@ -19,8 +19,7 @@ from test_pairfile import BAD_FILES, GOOD, pair_line, write
 
 from judgekit.cli import main
 from judgekit.cli.combining import combined
-from judgekit.records import Verdict
-from judgekit.store import Reply
+from judgekit.records import Reply, Verdict
 
 EXECUTABLE = Path(sys.executable).with_name("judgekit")
 LONGER = ["--judge", "baseline/longer"]
@@ -35,7 +34,8 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def store_of(out):
+def store_beside(out):
+    """Where the verdicts of a rule are until all are there."""
     return out.with_name(out.name + ".store.sqlite")
 
 
@@ -128,16 +128,16 @@ def test_folders_that_may_not_be_written(tmp_path, monkeypatch, capsys):
     "content", [b"no database at all, but long enough to be read as one", b"SQLite format 3\0" * 80]
 )
 def test_broken_stores(tmp_path, capsys, content):
-    path, out = write(tmp_path, GOOD), tmp_path / "o.jsonl"
-    store_of(out).write_bytes(content)
-    assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
-    assert str(store_of(out)) in capsys.readouterr().err
-    assert store_of(out).read_bytes() == content and not out.exists()
+    path, out, store = write(tmp_path, GOOD), tmp_path / "o.jsonl", tmp_path / "s.sqlite"
+    store.write_bytes(content)
+    assert main(["judge", str(path), "--out", str(out), *LONGER, "--store", str(store)]) == 2
+    assert str(store) in capsys.readouterr().err
+    assert store.read_bytes() == content and not out.exists()
 
 
 def test_a_store_that_is_a_folder(tmp_path, capsys):
     path, out = write(tmp_path, GOOD), tmp_path / "o.jsonl"
-    store_of(out).mkdir()
+    store_beside(out).mkdir()
     assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
     assert "verdict store" in capsys.readouterr().err
 
@@ -285,7 +285,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, capsys):
     assert main(["judge", str(path), "--out", str(out), *LONGER]) == 1
     assert "No space left" in capsys.readouterr().err
     assert out.read_text() == "older"
-    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name, store_of(out).name])
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name, store_beside(out).name])
 
 
 # ---------------------------------------------------------------- resuming
@@ -329,13 +329,13 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-def test_interrupted_run_goes_on(tmp_path, capsys, use_judge):
+def test_interrupted_run_goes_on(tmp_path, capsys, use_judge, own_store):
     path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
     first = use_judge(CountingJudge(stop_after=3, stop=interrupt))
     assert main(["judge", str(path), "--out", str(out)]) == 130
     err = capsys.readouterr().err
     assert "interrupted" in err and "12 verdicts are kept" in err and "Traceback" not in err
-    assert not out.exists() and store_of(out).exists()
+    assert not out.exists() and f"are kept in {own_store}, and the same command goes on from there" in err
     second = use_judge(CountingJudge())
     assert main(["judge", str(path), "--out", str(out)]) == 0
     assert len(first.asked) == 12 and len(second.asked) == 28
@@ -393,13 +393,13 @@ def test_killed_run_goes_on(tmp_path, use_judge, stop, code):
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
 
 
-def test_failed_items_are_listed_and_tried_again(tmp_path, capsys, use_judge):
+def test_failed_items_are_listed_and_tried_again(tmp_path, capsys, use_judge, own_store):
     path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
     use_judge(CountingJudge(failing=("q3", "q7")))
     arguments = ["judge", str(path), "--out", str(out), "--quiet"]
     assert main(arguments) == 3
     err = capsys.readouterr().err
-    assert "2 of 20 pairs failed" in err and str(store_of(out)) in err
+    assert "2 of 20 pairs failed" in err and str(own_store) in err
     assert f"id 3 ({path}, line 4): RuntimeError: cannot" in err and "\x1b" not in err
     assert err.count("\n") == 3
     rows = read_lines(out)
@@ -407,7 +407,7 @@ def test_failed_items_are_listed_and_tried_again(tmp_path, capsys, use_judge):
     judge = use_judge(CountingJudge())
     assert main(arguments) == 0
     assert sorted(judge.asked) == [("q3", "ab"), ("q3", "ba"), ("q7", "ab"), ("q7", "ba")]
-    assert not store_of(out).exists() and {row["status"] for row in read_lines(out)} == {"ok"}
+    assert {row["status"] for row in read_lines(out)} == {"ok"}
 
 
 def test_long_lists_of_failures_are_cut(judge_file, use_judge):
@@ -416,17 +416,67 @@ def test_long_lists_of_failures_are_cut(judge_file, use_judge):
     assert code == 3 and err.count("\n") == 22 and err.endswith("and 30 more\n")
 
 
-def test_damaged_store_in_the_middle(tmp_path, capsys, use_judge):
+def test_what_was_paid_for_is_kept(tmp_path, capsys, use_judge, own_store):
+    """A finished run costs nothing again: a row that is added to the file is all that is asked."""
+    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+    first = use_judge(CountingJudge())
+    assert main(["judge", str(path), "--out", str(out)]) == 0
+    assert len(first.asked) == 40 and own_store.is_file()
+    write(tmp_path, many(21))
+    second = use_judge(CountingJudge())
+    assert main(["judge", str(path), "--out", str(tmp_path / "other.jsonl")]) == 0
+    assert sorted(second.asked) == [("q20", "ab"), ("q20", "ba")]
+    assert "going on from 40 verdicts of test/counting" in capsys.readouterr().err
+    assert [row["id"] for row in read_lines(tmp_path / "other.jsonl")] == list(range(21))
+    assert main(["judge", str(path), "--out", "-", "--store", str(tmp_path / "new" / "s.sqlite")]) == 0
+    assert len(second.asked) == 2 + 42, "another store knows nothing of this"
+
+
+class Changing(CountingJudge):
+    """Replies that change with every call; a failure where it is told to."""
+
+    def judge(self, requests):
+        super().judge(requests)
+        return [Reply("tie", raw=f"call {self.calls}") for _ in requests]
+
+
+def replies_in(store):
+    with sqlite3.connect(store) as connection:
+        rows = connection.execute("SELECT input, reply FROM replies").fetchall()
+    connection.close()
+    return dict(rows)
+
+
+def test_fresh_asks_again_and_no_old_reply_goes_before_a_new_one_is_there(tmp_path, capsys, use_judge, own_store):
+    path, out = write(tmp_path, many(4)), tmp_path / "o.jsonl"
+    arguments = ["judge", str(path), "--out", str(out)]
+    use_judge(CountingJudge())
+    assert main(arguments) == 0
+    before = replies_in(own_store)
+    use_judge(Changing(failing=("q1", "q2"), stop_after=2, stop=interrupt))
+    assert main([*arguments, "--fresh"]) == 130
+    assert "the same command without --fresh goes on from there" in capsys.readouterr().err
+    after = replies_in(own_store)
+    assert after.keys() == before.keys()
+    judge = use_judge(Changing(failing=("q1",)))
+    assert main([*arguments, "--fresh", "--quiet"]) == 3
+    assert {question for question, _ in judge.asked} == {f"q{n}" for n in range(4)}
+    after = replies_in(own_store)
+    assert sum(after[key] == before[key] for key in before) == 2, "a failed reply replaces none"
+    assert [row["verdict"] for row in read_lines(out)] == ["tie", None, "tie", "tie"]
+    judge = use_judge(CountingJudge())
+    assert main(arguments) == 0 and not judge.asked
+    assert replies_in(own_store) == after
+
+
+def test_damaged_store_in_the_middle(tmp_path, capsys, use_judge, own_store):
     """Damage that shows only when the verdicts are read is told in one line, too."""
     path, out = write(tmp_path, many(200)), tmp_path / "o.jsonl"
     use_judge(CountingJudge(stop_after=90, stop=interrupt))
     assert main(["judge", str(path), "--out", str(out)]) == 130
-    with sqlite3.connect(store_of(out)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    content = bytearray(store_of(out).read_bytes())
+    content = bytearray(own_store.read_bytes())
     content[8192:] = b"\xff" * (len(content) - 8192)
-    store_of(out).write_bytes(content)
+    own_store.write_bytes(content)
     capsys.readouterr()
     assert main(["judge", str(path), "--out", str(out)]) == 2
     assert "damaged" in capsys.readouterr().err and not out.exists()
@@ -518,7 +568,7 @@ def test_version():
 
 
 def test_fetch_list(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("judgekit.paths.data_mirror", lambda: tmp_path)
+    monkeypatch.setattr("judgekit.data.paths.data_mirror", lambda: tmp_path)
     (tmp_path / "raw/pandalm").mkdir(parents=True)
     (tmp_path / "raw/pandalm/testset-v1.json.gz").write_bytes(b"")
     assert main(["fetch", "--list"]) == 0
@@ -530,12 +580,12 @@ def test_fetch_list(tmp_path, monkeypatch, capsys):
 
 
 def test_fetch_that_fails_names_each_file(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("judgekit.paths.data_mirror", lambda: tmp_path)
+    monkeypatch.setattr("judgekit.data.paths.data_mirror", lambda: tmp_path)
     assert main(["fetch", "pandalm/testset-v1.json", "--quiet"]) == 3
     err = capsys.readouterr().err
     assert "pandalm/testset-v1.json: not in the mirror" in err and "Traceback" not in err
     monkeypatch.undo()
-    monkeypatch.setattr("judgekit.paths.data_mirror", raise_not_a_folder)
+    monkeypatch.setattr("judgekit.data.paths.data_mirror", raise_not_a_folder)
     assert main(["fetch", "pandalm"]) == 2
     assert "not a folder" in capsys.readouterr().err
 
@@ -555,8 +605,8 @@ def test_fetch_from_the_mirror(capsys):
 @pytest.fixture(scope="module")
 def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
+    from judgekit.data.sample import load_sample
     from judgekit.models.encoder import TextEncoder
-    from judgekit.sample import load_sample
     from judgekit.training.encoder import train_encoder
     from judgekit.training.material import make_material
     from judgekit.training.recipe import RelevanceRecipe

@@ -12,7 +12,7 @@ from chat_server import KEY, ChatServer, good_reply, running
 from tiny_causal import save_tiny
 
 from judgekit.cli import main
-from judgekit.teacher import rate_responses
+from judgekit.studies.teacher import rate_responses
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
 GOOD = [
@@ -163,8 +163,8 @@ def test_the_questions_are_not_written_over(server, collected):
     assert main(["collect", str(collected.path), "--out", str(collected.path), "--model", "openai/tiny"]) == 2
 
 
-def test_a_store_that_is_none_is_told_and_left_alone(server, collected):
-    store = collected.folder / "responses.jsonl.store.sqlite"
+def test_a_store_that_is_none_is_told_and_left_alone(server, collected, own_store):
+    store = own_store
     store.write_bytes(b"no database" * 999)
     code, rows, said = collected()
     assert (code, rows) == (2, None) and "store of responses cannot be used" in said

@@ -1,4 +1,4 @@
-"""judgekit.compare: published figures come out again, and judges are compared on the items they share."""
+"""judgekit.studies.compare_judges: published figures come out again; judges are compared on the items they share."""
 
 from dataclasses import replace
 from functools import cache
@@ -12,35 +12,33 @@ from scipy.stats import spearmanr
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit.benchmarks.outputs import published_on, published_verdicts
-from judgekit.catalogue import load_set
-from judgekit.compare import (
-    Contest,
+from judgekit.data.benchmarks.outputs import published_on, published_verdicts
+from judgekit.data.catalogue import load_set
+from judgekit.figures import plot_effects, plot_significance
+from judgekit.judges import load_judge
+from judgekit.judges.names import slug, unique_slugs
+from judgekit.judges.replay import replay_hashes, replays_on
+from judgekit.records import PreferencePair, Verdict
+from judgekit.report import Stacked, save_table
+from judgekit.scoring import Contest, compare, hold_contest, restricted
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import mcnemar
+from judgekit.studies.check_selection import rank_agreement
+from judgekit.studies.compare_judges import (
     Tags,
     against_others,
     contest_scores,
     every_two,
     figure_table,
-    hold_contest,
     impossible_figures,
     mcnemar_alone,
     owner_table,
     published_below,
     published_beside,
     published_spread,
-    rank_agreement,
-    restricted,
     with_constant,
     without_empty,
 )
-from judgekit.intervals import mcnemar
-from judgekit.judges import load_judge
-from judgekit.judges.replay import replay_hashes, replays_on
-from judgekit.plots import plot_effects, plot_significance
-from judgekit.records import PreferencePair, Verdict
-from judgekit.results import save_table, slug, unique_slugs
-from judgekit.scoring import compare
-from judgekit.store import VerdictStore
 
 QUICK = {"n_boot": 100}
 RULES = ("longer", "shorter", "random")
@@ -240,16 +238,14 @@ def test_a_cell_of_a_part_has_a_letter_of_its_own():
 def test_intervals_stand_below_where_a_table_is_wide():
     scores = contest_scores(sample(), **QUICK).assign(set="llmbar_natural").query("metric == 'accuracy'")
     beside, below = (
-        figure_table("figure6", scores, ["longer"], {}, Tags(), intervals=where)[-1]["llmbar_natural", "recomputed"]
-        for where in ("beside", "below")
+        figure_table("figure6", scores, ["longer"], {}, Tags(), stacked=cell)[-1]["llmbar_natural", "recomputed"]
+        for cell in (None, Stacked)
     )
     assert f"{below.above.split()[0]} ({below.below}) {below.above.split()[1]}" == beside
-    with pytest.raises(ValueError, match="'beside' or 'below'"):
-        figure_table("figure6", scores, [], {}, Tags(), intervals=True)
 
 
 def test_rebuilt_tables_can_be_saved_without_verdicts(tmp_path, monkeypatch):
-    from judgekit import paths
+    from judgekit.data import paths
 
     monkeypatch.setattr(paths, "run_folder", lambda run, *parts: tmp_path)
     scores = contest_scores(sample(), **QUICK)

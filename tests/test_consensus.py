@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from cleanlab.multiannotator import get_label_quality_multiannotator
 
-from judgekit.benchmarks.outputs import published_verdicts
-from judgekit.catalogue import load_set
-from judgekit.consensus import (
+from judgekit.data.benchmarks.outputs import published_verdicts
+from judgekit.data.catalogue import load_set
+from judgekit.data.votes import NO_VOTE, TIE_FREE, ClassProbabilities, Votes, votes_of_pairs
+from judgekit.figures import plot_annotators, plot_planted
+from judgekit.people.consensus import (
     METHOD_TITLES,
     Consensus,
     Panel,
@@ -47,14 +49,12 @@ from judgekit.consensus import (
     voted_set,
     with_voter,
 )
-from judgekit.consensus.held_out import folds_of, foretold
-from judgekit.consensus.models import numbered
-from judgekit.consensus.quality import credits_of, exact_interval, shrunken
-from judgekit.consensus.truth import auroc
-from judgekit.plots import plot_annotators, plot_planted
+from judgekit.people.consensus.held_out import folds_of, foretold
+from judgekit.people.consensus.models import numbered
+from judgekit.people.consensus.quality import credits_of, exact_interval, shrunken
+from judgekit.people.consensus.truth import auroc
 from judgekit.records import LABELS, PreferencePair, Verdict
-from judgekit.results import Number
-from judgekit.votes import NO_VOTE, TIE_FREE, ClassProbabilities, Votes, votes_of_pairs
+from judgekit.stats import Number
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -433,7 +433,7 @@ def test_simulated_panels_give_numbers():
     [(None, (1197, 1400), (864, 1048)), (1, (689, 804), (633, 772)), (2, (508, 596), (231, 276))],
 )
 def test_golden_agreement_on_mtbench(turn, judge, people):
-    from judgekit.votes import matchup_votes
+    from judgekit.data.votes import matchup_votes
 
     pairs = load_set("mtbench")
     votes, repeats = matchup_votes(pairs, turn)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.corpora import (
+from judgekit.data.corpora import (
     CORPORA,
     alpaca_eval,
     autoj_rated,
@@ -24,10 +24,10 @@ from judgekit.corpora import (
     summ_pairwise,
     vicuna_blog,
 )
-from judgekit.corpora.dialogues import split_dialogue
-from judgekit.corpora.sides import keeps_sides, place
+from judgekit.data.corpora.dialogues import split_dialogue
+from judgekit.data.corpora.sides import keeps_sides, place
+from judgekit.data.sources import DataError, Row
 from judgekit.records import PreferencePair, Response, Turn
-from judgekit.sources import DataError, Row
 
 
 def rows_of(*records, file="authored.json"):

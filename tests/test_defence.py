@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from judgekit.davidson import outcome_probabilities
+from judgekit.bias.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.encoder import EncoderJudge, weights_folder
+from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
 from judgekit.models.encoder import TextEncoder
-from judgekit.paths import PRETRAINED, project_root
-from judgekit.sample import load_sample
-from judgekit.tamper_gate import END, PARTS, against_tampering, tamper_odds
-from judgekit.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.stats import outcome_probabilities
 from judgekit.training.defence import (
     Setting,
     choose_setting,

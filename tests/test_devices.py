@@ -4,7 +4,7 @@ import pytest
 import yaml
 from two_processes import STEPS, trained, write_data
 
-from judgekit.paths import project_root
+from judgekit.data.paths import project_root
 
 CONFIGS = project_root() / "setup" / "accelerate"
 

@@ -10,11 +10,11 @@ import typer
 from chat_server import KEY, ChatServer, running
 from doc_page import BLOCK, FOLDER, Reader, make_targets, text_of, words_of
 
-from judgekit import workflow
 from judgekit.cli import app
+from judgekit.data.paths import project_root
+from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
-from judgekit.paths import project_root
-from judgekit.sample import load_sample
+from judgekit.report import workflow
 
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 ROOT = project_root()
@@ -36,7 +36,7 @@ def found(name):
 
 
 def test_a_name_that_is_not_there_is_not_found():
-    assert found("judgekit.votes") and found("judgekit.judges.encoder.EncoderJudge")
+    assert found("judgekit.data.votes") and found("judgekit.judges.encoder.EncoderJudge")
     assert not found("judgekit.vote") and not found("judgekit.judges.encoder.Encoder")
 
 
@@ -109,7 +109,7 @@ def test_a_command_that_is_not_there_is_seen():
 
 @each(ALL)
 def test_every_command_is_there(path):
-    for line in lines_of(path.read_text(encoding="utf-8")):
+    for line in lines_of(text_of(path.name) if path.parent == FOLDER else path.read_text(encoding="utf-8")):
         assert not wrong_commands(line), f"{line}: there is no {wrong_commands(line)}"
 
 

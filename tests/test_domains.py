@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit import catalogue
-from judgekit.benchmarks import evalbiasbench, load_benchmark, load_benchmark_with_report, rm_bench
 from judgekit.bias.categories import (
     GROUPINGS,
     by_style,
@@ -23,16 +21,18 @@ from judgekit.bias.categories import (
 )
 from judgekit.bias.domains import shrunken_rates
 from judgekit.bias.planted_domains import PlantedDomains
+from judgekit.data import catalogue
+from judgekit.data.benchmarks import evalbiasbench, load_benchmark, load_benchmark_with_report, rm_bench
+from judgekit.data.sources import DataError, Row
 from judgekit.judges import load_judge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import primary_protocol, score
-from judgekit.sources import DataError, Row
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 matplotlib.use("Agg")
 
-from judgekit.plots import plot_categories, plot_styles
-from judgekit.plots.domains import split_evenly
+from judgekit.figures import plot_categories, plot_styles
+from judgekit.figures.domains import split_evenly
 
 
 def row(**values):

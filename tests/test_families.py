@@ -2,12 +2,12 @@
 
 import pytest
 
-from judgekit.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark
-from judgekit.benchmarks.outputs import PUBLISHED
 from judgekit.bias.families import NO_FAMILY, family_of, family_patterns, same_family
-from judgekit.corpora import ANSWERS, CORPORA, chatbot_arena, load_answers_with_report, load_corpus
-from judgekit.paths import data_mirror
-from judgekit.sample import ASSISTANTS
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark
+from judgekit.data.benchmarks.outputs import PUBLISHED
+from judgekit.data.corpora import ANSWERS, CORPORA, chatbot_arena, load_answers_with_report, load_corpus
+from judgekit.data.paths import data_mirror
+from judgekit.data.sample import ASSISTANTS
 
 needs_data = pytest.mark.skipif(data_mirror() is None, reason="no mirror: the authors of the real sets are not checked")
 

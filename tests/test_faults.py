@@ -18,24 +18,25 @@ import torch
 from safetensors.numpy import load_file, save_file
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
 from tiny_causal import save_tiny
-from torture import judged
+from torture import stored
 
-from judgekit import paths
 from judgekit.cli import main
+from judgekit.data import paths
+from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.judges.encoder import OTHERS, EncoderJudge
 from judgekit.judges.layered import LayeredJudge, Settings
 from judgekit.models.errors import Unavailable
 from judgekit.models.seal import SEAL, check_seal, digests_of, seal
-from judgekit.paths import PRETRAINED
-from judgekit.records import PreferencePair
-from judgekit.results import Number, load_results, save_results
+from judgekit.records import PreferencePair, Reply
+from judgekit.report import load_results, save_results
+from judgekit.report.workflow import WorkflowError, run_notebook
+from judgekit.report.workflow import main as workflow_main
 from judgekit.scoring import run_judge
-from judgekit.store import Reply, VerdictStore
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
 from judgekit.training.causal import last_checkpoint
 from judgekit.training.files import write_json
-from judgekit.workflow import WorkflowError, run_notebook
-from judgekit.workflow import main as workflow_main
 
 ROOT = paths.project_root()
 JUDGEKIT = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -289,12 +290,12 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     command = [*JUDGEKIT, *(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name])]
     command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    while process.poll() is None and not judged(tmp_path):
+    while process.poll() is None and not stored(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=600)[1]
     assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
-    assert judged(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
+    assert stored(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
     assert main([*(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name]), "--quiet"]) == 0
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
 

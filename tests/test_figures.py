@@ -14,8 +14,8 @@ from matplotlib.colors import to_rgb
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit.paths import project_root
-from judgekit.plots.style import COLUMN, JUDGES, TEXT, judge_style, use_style
+from judgekit.data.paths import project_root
+from judgekit.figures.style import COLUMN, JUDGES, TEXT, judge_style, use_style
 
 PHOTOGRAPHS = {"labelling_page"}  # a page as a browser shows it: pixels, without letters of ours
 FIGURES = sorted((project_root() / "outputs" / "laptop" / "figures").glob("*.pdf"))

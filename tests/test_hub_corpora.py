@@ -7,12 +7,12 @@ import re
 import pandas as pd
 import pytest
 
-from judgekit import paths
-from judgekit.corpora import HUB_CORPORA, corpus_hashes, hub, load_corpus_with_report
-from judgekit.corpora.hub_rows import read_corpus_rows, resolved_commit
-from judgekit.corpora.sides import keeps_sides
+from judgekit.data import paths
+from judgekit.data.corpora import HUB_CORPORA, corpus_hashes, hub, load_corpus_with_report
+from judgekit.data.corpora.hub_rows import read_corpus_rows, resolved_commit
+from judgekit.data.corpora.sides import keeps_sides
+from judgekit.data.sources import DataError, Row
 from judgekit.records import Turn
-from judgekit.sources import DataError, Row
 
 
 def chat(*texts):

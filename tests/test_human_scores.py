@@ -6,9 +6,9 @@ import json
 import pandas as pd
 import pytest
 
-from judgekit.corpora.human_scores import load_biggen, load_flask_reviews, load_helpsteer
-from judgekit.pairfile import PairFileError
-from judgekit.sources import DataError
+from judgekit.data.corpora.human_scores import load_biggen, load_flask_reviews, load_helpsteer
+from judgekit.data.pairfile import PairFileError
+from judgekit.data.sources import DataError
 
 REFUSED = (DataError, PairFileError)
 

@@ -1,4 +1,4 @@
-"""judgekit.intervals: intervals that cover what they say, and tests that reject as often as they say."""
+"""judgekit.stats: intervals that cover what they say, and tests that reject as often as they say."""
 
 from functools import partial
 
@@ -8,21 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
-from judgekit import intervals, metrics
-from judgekit.intervals import (
+from judgekit import stats as intervals
+from judgekit.stats import (
     cluster_bootstrap,
     cluster_draws,
     cluster_sums,
     clustered_error,
+    detectable_difference,
     holm,
+    interval,
+    kendall,
     mcnemar,
     mean_of_independent,
+    pearson,
     percentile_interval,
+    prompt_folds,
     resampled_sums,
+    share_of,
+    spearman,
     two_sided_p,
     weighted_bootstrap,
 )
-from judgekit.power import detectable_difference
 
 STEADY = settings(deadline=None)
 TRUTH, PROMPTS, ITEMS, CONCENTRATION = 0.6, 100, 6, 2.0
@@ -84,7 +90,7 @@ def drawn(*arguments, **named):
 
 def test_blocks_are_the_draws_of_one_piece(monkeypatch):
     whole = drawn(7, 50, seed=1)
-    monkeypatch.setattr("judgekit.intervals.BLOCK", 21)
+    monkeypatch.setattr("judgekit.stats.BLOCK", 21)
     assert (drawn(7, 50, seed=1) == whole).all()
 
 
@@ -282,7 +288,7 @@ def test_a_correlation_is_bounded_by_its_interval():
     rng = np.random.default_rng(0)
     x = rng.normal(size=120)
     y = x + rng.normal(size=120)
-    for correlation in (metrics.pearson, metrics.spearman, metrics.kendall):
+    for correlation in (pearson, spearman, kendall):
         value, low, high = weighted_bootstrap(partial(correlation, x, y), np.arange(120) // 3, n_boot=300)
         assert value == pytest.approx(float(correlation(x, y)))
         assert 0 < low < value < high < 1
@@ -292,9 +298,34 @@ def test_intervals_of_a_rank_correlation_cover_it():
     rng, covered = np.random.default_rng(7), 0
     for seed in range(150):
         x = rng.normal(size=60)
-        _, low, high = weighted_bootstrap(partial(metrics.kendall, x, rng.normal(size=60)), range(60), 200, seed)
+        _, low, high = weighted_bootstrap(partial(kendall, x, rng.normal(size=60)), range(60), 200, seed)
         covered += low <= 0 <= high
     assert 0.89 <= covered / 150 <= 0.99  # independent scores: the truth is 0
+
+
+def test_one_door_to_every_interval():
+    _, hits = clustered_hits(np.random.default_rng(2))
+    prompts = np.repeat(np.arange(PROMPTS), ITEMS)
+    given = cluster_bootstrap(cluster_sums(np.column_stack([hits, np.ones(len(hits))]), prompts), share, 200, seed=5)
+    single = interval(share_of, prompts, hits, n_boot=200, seed=5)
+    columns = interval(share_of, prompts, np.column_stack([hits, np.ones(len(hits))]), n=7, n_boot=200, seed=5)
+    weights = interval(lambda weight: (weight * hits).sum(-1) / weight.sum(-1), prompts, n_boot=200, seed=5)
+    assert (single.value, single.low, single.high) == given == (columns.value, columns.low, columns.high)
+    assert (weights.value, weights.low, weights.high) == pytest.approx(given)
+    assert (single.n, columns.n) == (len(hits), 7)
+    with pytest.raises(ValueError, match="as_before"):
+        interval(share_of, prompts, hits, method="guess")
+
+
+def test_folds_keep_prompts_whole():
+    prompts = [f"p{n % 23}" for n in range(200)]
+    folds = prompt_folds(prompts, 5, seed=1)
+    assert sorted(set(folds)) == [0, 1, 2, 3, 4]
+    assert len({(prompt, fold) for prompt, fold in zip(prompts, folds, strict=True)}) == 23
+    assert (folds == prompt_folds(prompts, 5, seed=1)).all() and (folds != prompt_folds(prompts, 5, seed=2)).any()
+    for n_folds in (1, 24):
+        with pytest.raises(ValueError, match="n_folds"):
+            prompt_folds(prompts, n_folds)
 
 
 # ---------------------------------------------------------------- power

@@ -13,18 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from judgekit.davidson import outcome_probabilities
+from judgekit.cli import main
+from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.judges.features import FeaturesJudge, reply_of
 from judgekit.judges.replay import ReplayJudge
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.batching import token_batches
 from judgekit.models.encoder import STEP, TextEncoder, native_bf16
-from judgekit.records import PreferencePair, Turn, Verdict
-from judgekit.sample import load_sample
-from judgekit.store import Reply
-from judgekit.surface import FEATURES, PAIR_FEATURES
+from judgekit.records import PreferencePair, Reply, Turn, Verdict
+from judgekit.stats import outcome_probabilities
 from judgekit.training.encoder import save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
 from judgekit.training.material import make_material
@@ -387,6 +387,13 @@ def test_a_faster_format_gives_the_same_verdicts(folders):
     assert fast.fingerprint != slow.fingerprint and EncoderJudge(folders["encoder"]).bf16
 
 
+def test_a_processor_without_bfloat16_computes_in_float32(monkeypatch):
+    monkeypatch.setattr("judgekit.models.encoder.native_bf16", lambda: False)
+    encoder, ids = TextEncoder(), [[101, 2054, 2003, 102]]
+    assert np.array_equal(encoder.unit_vectors(ids, bf16=True), encoder.unit_vectors(ids))
+
+
+@pytest.mark.skipif(not native_bf16(), reason="this processor has no bfloat16 of its own")
 def test_matrices_kept_in_bfloat16_are_what_autocast_makes_of_them():
     ids = [[101, 2054, 2003, 102], [101, 102], [101, *range(2000, 2040), 102]]
     encoder = TextEncoder()
@@ -538,16 +545,18 @@ def test_published_judges_can_be_replayed(name):
 def registered(tmp_path, monkeypatch):
     """A package, as pip leaves one, whose entry points are given; judges are classes of its one module."""
     (tmp_path / "guests.py").write_text(
-        "from judgekit.store import Reply\n\n\n"
+        "from judgekit.scoring.store import Reply\n\n\n"
         "class Kind:\n"
         "    name, fingerprint, decoding, batch_size, sees_item = 'own/kind', 'kind 1', '{}', 8, False\n\n"
         "    def judge(self, requests):\n        return [Reply('tie') for _ in requests]\n\n\n"
         "class Mute:\n    name, decoding, batch_size, sees_item = 'own/mute', '{}', 8, False\n    judge = Kind.judge\n"
+        "\n\nclass Named(Kind):\n    name = 'own/named'\n\n"
+        "    def judge(self, requests):\n        return [Reply('A') for _ in requests]\n"
     )
     info = tmp_path / "guests-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guests\nVersion: 1\n")
-    places = "kind = guests:Kind\nmute = guests:Mute\ngone = guests:Gone\n"
+    places = "kind = guests:Kind\nmute = guests:Mute\ngone = guests:Gone\nnamed = guests:Named\n"
     (info / "entry_points.txt").write_text(f"[judgekit.judges]\n{places}")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -562,7 +571,10 @@ def test_a_registered_judge_is_loaded_by_name(registered):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own/nobody", "registers a judge 'nobody' under judgekit.judges; registered: own/gone, own/kind, own/mute"),
+        (
+            "own/nobody",
+            "a judge 'nobody' under judgekit.judges; registered: own/gone, own/kind, own/mute, own/named",
+        ),
         ("own/mute", r"own/mute \(guests:Mute\) has no 'fingerprint'"),
         ("own/gone", r"own/gone \(guests:Gone\) cannot be loaded: .*Gone"),
     ],
@@ -570,3 +582,19 @@ def test_a_registered_judge_is_loaded_by_name(registered):
 def test_a_registered_judge_that_is_none_is_told(registered, name, message):
     with pytest.raises(UnknownJudge, match=message):
         load_judge(name)
+
+
+def test_a_registered_judge_that_replies_by_name_is_told(registered, tmp_path, capsys):
+    """At the first edition: ``KeyError: 'A'``."""
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs.write_text('{"question": "Q?", "response_a": "a", "response_b": "b"}\n')
+    code = main(["judge", str(pairs), "--judge", "own/named", "--out", str(out)])
+    said = capsys.readouterr().err
+    assert code == 3 and "replied 'A'" in said and "'first' or 'second' as shown" in said
+    assert "Traceback" not in said and "KeyError" not in said
+
+
+def test_a_reply_by_name_is_no_verdict():
+    pair = PreferencePair("7", "authored", "Q?", "a", "b")
+    with pytest.raises(ValueError, match="own/named replied 'A': a reply's verdict is 'first' or 'second'"):
+        verdict_of(pair, "ab", "own/named", Reply("A"))

@@ -1,4 +1,4 @@
-"""judgekit.jury: panels that cannot be misaligned, votes by hand, weights off the test, and the ends of cascades."""
+"""studies.jury: panels that cannot be misaligned, votes by hand, weights off the test, and the ends of cascades."""
 
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit.catalogue import load_set
+from judgekit.data.catalogue import load_set
+from judgekit.figures import plot_cascades, plot_correlations
 from judgekit.judges import load_judge
-from judgekit.jury import (
+from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict
+from judgekit.report import save_results
+from judgekit.scoring import run_judge, score
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
+from judgekit.studies.jury import (
     Cascade,
     LabelLeak,
     Panel,
@@ -39,13 +45,8 @@ from judgekit.jury import (
     validation_panel,
     weighted_vote,
 )
-from judgekit.jury.cascade import area_above_random, path_of
-from judgekit.jury.weights import folds_of
-from judgekit.plots import plot_cascades, plot_correlations
-from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict
-from judgekit.results import Number, save_results
-from judgekit.scoring import run_judge, score
-from judgekit.store import VerdictStore
+from judgekit.studies.jury.cascade import area_above_random, path_of
+from judgekit.studies.jury.weights import folds_of
 
 QUICK = {"n_boot": 200}
 LETTER = {"A": "A", "B": "B", "t": "tie", "-": None}
@@ -356,7 +357,7 @@ def test_folds_keep_prompts_whole_and_count_every_item_once():
 
 
 def test_cross_fitted_numbers_have_a_study_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.paths.project_root", lambda: tmp_path)
+    monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
     number = Number(0.5)
     for key in ("scores.pandalm.crossfit_log_odds.accuracy", "jury.pandalm.all.crossfit_logistic.accuracy"):
         with pytest.raises(ValueError, match="_crossfit"):

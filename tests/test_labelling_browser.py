@@ -13,9 +13,9 @@ from typing import ClassVar
 import pytest
 from labelling_setting import calm, command, hostile, write_pairs
 
-from judgekit.labelling import label_all, start
+from judgekit.people.labelling import label_all, start
+from judgekit.people.labelling.votefile import read_lines, read_votes
 from judgekit.records import PreferencePair, Turn
-from judgekit.votefile import read_lines, read_votes
 
 DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(
@@ -115,6 +115,8 @@ def test_agreement_pace_and_help_are_shown(browser, tmp_path):
         assert re.fullmatch(r"Same as the others: 95\.0 % \([\d.-]+, 20 comparisons\)", shown(browser, "agreement"))
         press(browser, "h", moves=False)
         assert "take the last vote back" in shown(browser, "help")
+        press(browser, "\ue00c", moves=False)  # Esc
+        assert browser.execute_script("return document.getElementById('help').hidden")
 
 
 class Canary(http.server.BaseHTTPRequestHandler):

@@ -13,11 +13,11 @@ from chat_server import KEY, ChatServer, good_reply, running
 from labelling_setting import command, write_pairs
 
 from judgekit.cli import main
-from judgekit.labelling import Visitor
-from judgekit.pairfile import read_pairs
+from judgekit.data.pairfile import read_pairs
+from judgekit.data.votes import Votes
+from judgekit.people.labelling.client import Client
+from judgekit.people.labelling.votefile import Vote, VoteFile, read_lines, read_votes
 from judgekit.records import LABELS
-from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
-from judgekit.votes import Votes
 
 AT = "2026-01-02T03:04:05+00:00"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
@@ -78,9 +78,9 @@ def test_votes_are_there_after_an_interrupt(folder):
     with command("pairs.jsonl", "votes.jsonl", *more) as (process, links):
         assert any("note: votes.jsonl: the last line was not written" in line for line in process.said)
         for link in links.values():
-            with Visitor(link) as visitor:
-                assert visitor.now["pair"]["question"]["raw"] == "Question 0?"
-                visitor.vote("tie")
+            with Client(link) as client:
+                assert client.now["pair"]["question"]["raw"] == "Question 0?"
+                client.vote("tie")
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(20) == 0 and "3 votes are in votes.jsonl" in rest
@@ -95,10 +95,10 @@ def test_a_server_killed_again_and_again_keeps_what_it_confirmed(folder):
         with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann") as (process, links):
             killer = threading.Timer(0.4, process.kill)
             killer.start()
-            with Visitor(links["ann"]) as visitor, suppress(OSError, http.client.HTTPException):
-                while visitor.now["pair"] is not None:
-                    asked = visitor.now["pair"]["question"]["raw"]
-                    visitor.vote("tie")
+            with Client(links["ann"]) as client, suppress(OSError, http.client.HTTPException):
+                while client.now["pair"] is not None:
+                    asked = client.now["pair"]["question"]["raw"]
+                    client.vote("tie")
                     confirmed.append(asked)
             killer.join()
     lines = read_lines(folder / "votes.jsonl")
@@ -110,11 +110,11 @@ def test_a_server_killed_again_and_again_keeps_what_it_confirmed(folder):
 def asked_first(*more, count=3):
     """The questions that an annotator sees first, and the exit code."""
     with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann", *more) as (process, links):
-        with Visitor(links["ann"]) as visitor:
+        with Client(links["ann"]) as client:
             seen = []
             for _ in range(count):
-                seen.append(visitor.now["pair"]["question"]["raw"])
-                visitor.vote("tie")
+                seen.append(client.now["pair"]["question"]["raw"])
+                client.vote("tie")
         process.send_signal(signal.SIGINT)
         return seen, process.wait(20)
 
@@ -129,11 +129,11 @@ def test_active_without_a_judge_is_fewest_votes_first(folder):
 
 @posix
 def test_active_with_a_judge_is_what_consensus_wants_next(folder):
-    from judgekit.consensus.active import label_next
     from judgekit.judges import load_judge
+    from judgekit.people.consensus.active import label_next
     from judgekit.scoring import run_judge
-    from judgekit.scoring.stated import stated_probabilities
-    from judgekit.store import VerdictStore
+    from judgekit.scoring.items import stated_probabilities
+    from judgekit.scoring.store import VerdictStore
 
     pairs = read_pairs(folder / "pairs.jsonl")
     with VerdictStore(":memory:") as store:

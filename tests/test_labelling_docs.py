@@ -3,14 +3,15 @@
 import json
 import re
 import shlex
+from dataclasses import fields
 
 import pytest
 from doc_page import run_examples, text_of
 from labelling_setting import command, write_pairs
 
-from judgekit.labelling import Visitor
-from judgekit.labelling.app import PAGE
-from judgekit.votefile import OPTIONAL, Vote, read_lines
+from judgekit.people.labelling.app import PAGE
+from judgekit.people.labelling.client import Client
+from judgekit.people.labelling.votefile import Vote, read_lines
 
 TEXT = text_of("labelling.md")
 
@@ -28,15 +29,16 @@ def test_the_command_runs_as_it_stands_there(tmp_path, monkeypatch):
     (line,) = re.findall(r"```bash\njudgekit label (.*?)\n```", TEXT)
     pairs, option, votes, *more = shlex.split(line)
     assert option == "--votes"
-    with command(pairs, votes, *more) as (_, links), Visitor(links["bob"]) as visitor:
-        visitor.vote("first")
+    with command(pairs, votes, *more) as (_, links), Client(links["bob"]) as client:
+        client.vote("first")
     assert [vote.annotator for vote in read_lines(tmp_path / votes)] == ["bob"]
 
 
 def test_the_line_shown_is_a_vote(tmp_path):
     (line,) = re.findall(r"```json\n(.*?)\n```", TEXT)
     (tmp_path / "v.jsonl").write_text(line + "\n")
-    assert read_lines(tmp_path / "v.jsonl") == [Vote(**json.loads(line))] and OPTIONAL == ("pair",)
+    assert read_lines(tmp_path / "v.jsonl") == [Vote(**json.loads(line))]
+    assert list(json.loads(line)) == [field.name for field in fields(Vote)], "every field is shown"
 
 
 @pytest.mark.parametrize("source", ["page.html", "page.js"])

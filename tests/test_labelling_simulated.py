@@ -5,23 +5,13 @@ import threading
 from collections import Counter
 
 import pytest
-from labelling_setting import calm
 
-from judgekit.labelling import (
-    by_texts,
-    distinct,
-    fewest_votes_first,
-    label_all,
-    misfiled,
-    panel_votes,
-    photograph,
-    published_votes,
-    start,
-)
-from judgekit.plots.labelling import plot_page
+from judgekit.data.sample import annotators, load_sample
+from judgekit.figures.labelling import plot_page
+from judgekit.people.labelling import by_texts, distinct, label_all, misfiled, panel_votes, screenshot, start
+from judgekit.people.labelling.ordering import fewest_votes_first
+from judgekit.people.labelling.votefile import Vote, VoteFile, read_lines, read_votes
 from judgekit.records import PreferencePair
-from judgekit.sample import annotators, load_sample
-from judgekit.votefile import Vote, VoteFile, read_lines, read_votes
 
 PAIRS = load_sample("sample_natural")
 
@@ -83,18 +73,10 @@ def test_equal_texts_with_other_votes_are_refused():
     assert distinct([one, two, two.swapped(), PAIRS[0]]) == [one, PAIRS[0]]
 
 
-def test_published_votes_are_complete():
-    assert published_votes(calm(2), ["earlier-annotator"]) == {
-        "earlier-annotator": {"model-x:model-y:0": "B", "model-x:model-y:1": "B"}
-    }
-    with pytest.raises(ValueError, match="zoe did not vote"):
-        published_votes(calm(2), ["zoe"])
-
-
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium: setup/chromium.sh installs it")
 def test_a_picture_is_taken(tmp_path):
     with start(PAIRS[:3], tmp_path / "votes.jsonl", "ann") as page:
-        assert photograph(page.link(), tmp_path / "page.png", 800, 500, 1)
+        assert screenshot(page.link(), tmp_path / "page.png", 800, 500, 1)
     image = plot_page(tmp_path / "page.png").images[0].get_array()
     assert image.shape[:2] == (500, 800) and len({tuple(row) for row in image.reshape(-1, image.shape[2])}) > 20
 
@@ -102,5 +84,5 @@ def test_a_picture_is_taken(tmp_path):
 def test_without_a_browser_the_old_picture_stays(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "page.png").write_bytes(b"old")
-    assert not photograph("http://127.0.0.1:9/", tmp_path / "page.png")
+    assert not screenshot("http://127.0.0.1:9/", tmp_path / "page.png")
     assert (tmp_path / "page.png").read_bytes() == b"old"

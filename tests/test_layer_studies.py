@@ -9,9 +9,10 @@ from scipy.special import softmax
 from sklearn.metrics import f1_score
 from tiny_causal import save_tiny
 
-from judgekit.layers.evaluation import evaluated
-from judgekit.layers.reading import LayerReader
-from judgekit.layers.study import (
+from judgekit.figures.layers import plot_layer_curves, plot_order_and_size
+from judgekit.inside.layers.evaluation import evaluated
+from judgekit.inside.layers.reading import LayerReader
+from judgekit.inside.layers.study import (
     fitted_weights,
     measured,
     ordered_pairs,
@@ -19,17 +20,8 @@ from judgekit.layers.study import (
     scores_by_layer,
     scores_by_method,
 )
-from judgekit.layers.uses import (
-    KNOWING,
-    Cut,
-    answerability,
-    emotion_intensity,
-    f1,
-    fit_cut,
-    unanswerable_f1,
-)
-from judgekit.layers.weights import fit_weights, scaled_last
-from judgekit.plots.layers import plot_layer_curves, plot_order_and_size
+from judgekit.inside.layers.uses import KNOWING, Cut, answerability, emotion_intensity, f1, fit_cut, unanswerable_f1
+from judgekit.inside.layers.weights import fit_weights, scaled_last
 from judgekit.prompts import load_strategy
 from judgekit.training.blind import response_only
 from judgekit.training.causal_families import WORDS

@@ -7,13 +7,13 @@ from scipy import stats
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from judgekit.layers import reference
-from judgekit.layers.aggregation import OVER, aggregated_scores, distribution, modal_score
-from judgekit.layers.evaluation import calibration_error, differences, evaluated
-from judgekit.layers.head import ScoreHead, final_norm
-from judgekit.layers.rated import soft_target
-from judgekit.layers.reading import LayerReader, layer_logits, written_up_to
-from judgekit.layers.reference import (
+from judgekit.inside.layers import reference
+from judgekit.inside.layers.aggregation import OVER, aggregated_scores, distribution, modal_score
+from judgekit.inside.layers.evaluation import calibration_error, differences, evaluated
+from judgekit.inside.layers.head import ScoreHead, final_norm
+from judgekit.inside.layers.rated import soft_target
+from judgekit.inside.layers.reading import LayerReader, layer_logits, written_up_to
+from judgekit.inside.layers.reference import (
     N_PROMPTS,
     PLAN,
     SCALE,
@@ -24,8 +24,8 @@ from judgekit.layers.reference import (
     seeded_model,
     seeded_prompts,
 )
-from judgekit.layers.scale import score_plan
-from judgekit.layers.weights import cross_fitted, fit_weights, published_weights
+from judgekit.inside.layers.scale import score_plan
+from judgekit.inside.layers.weights import cross_fitted, fit_weights, published_weights
 from judgekit.models import causal
 from judgekit.models.causal import CausalModel
 from judgekit.models.chat_tokens import ChatTokenizer

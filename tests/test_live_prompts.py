@@ -1,4 +1,4 @@
-"""The prompt study asked live: judgekit.prompting.live, and notebook 32 against a real local server."""
+"""The prompt study asked live: judgekit.studies.prompting.live, and notebook 32 against a real local server."""
 
 import json
 import os
@@ -9,11 +9,11 @@ import sys
 import pytest
 from chat_server import ANSWER, KEY, ChatServer, good_reply, running
 
-from judgekit.catalogue import load_set, questions_of_tests
-from judgekit.paths import project_root
-from judgekit.prompting import outcome_table
-from judgekit.prompting.live import forecast_table, live_call_table, live_evaluators, live_judges, live_numbers
-from judgekit.store import VerdictStore
+from judgekit.data.catalogue import load_set, questions_of_tests
+from judgekit.data.paths import project_root
+from judgekit.scoring.store import VerdictStore
+from judgekit.studies.prompting import outcome_table
+from judgekit.studies.prompting.live import forecast_table, live_call_table, live_evaluators, live_judges, live_numbers
 
 QUICK = {"structured": "off", "backoff": 0.005, "attempts": 2}
 SET = "sample_adversarial"

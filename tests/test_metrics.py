@@ -1,4 +1,4 @@
-"""judgekit.metrics: the same numbers as scikit-learn, from counts that add up."""
+"""judgekit.scoring.metrics and judgekit.stats: the same numbers as scikit-learn, from counts that add up."""
 
 import warnings
 
@@ -17,8 +17,9 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from judgekit import metrics
 from judgekit.records import LABELS
+from judgekit.scoring import metrics
+from judgekit.stats import expected_calibration_error, kendall, pearson, ratio, reliability_bins, spearman
 
 STEADY = settings(deadline=None)
 LABELLED = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60)
@@ -102,7 +103,7 @@ def test_batches_of_matrices_give_each_matrix_its_own_value(batches):
 
 
 def test_nothing_over_nothing_is_nothing():
-    assert metrics.ratio([0, 1, 0], [0, 2, 3]).tolist() == [0, 0.5, 0]
+    assert ratio([0, 1, 0], [0, 2, 3]).tolist() == [0, 0.5, 0]
     assert metrics.accuracy(np.zeros((3, 4))) == 0
     assert metrics.macro(np.zeros((3, 4))) == (0, 0, 0)
 
@@ -143,20 +144,20 @@ def test_ece_is_the_weighted_gap_of_the_bins():
     rng = np.random.default_rng(0)
     confidence, correct = rng.uniform(0.001, 0.999, 300), rng.integers(0, 2, 300)
     for n_bins in (1, 7, 10):
-        bins = metrics.reliability_bins(confidence, correct, n_bins).sum(0)
-        assert metrics.expected_calibration_error(bins) == pytest.approx(slow_ece(confidence, correct, n_bins))
+        bins = reliability_bins(confidence, correct, n_bins).sum(0)
+        assert expected_calibration_error(bins) == pytest.approx(slow_ece(confidence, correct, n_bins))
 
 
 def test_ece_by_hand():
-    bins = metrics.reliability_bins([1.0, 1.0, 0.0, 0.5], [1, 0, 0, 1], n_bins=2).sum(0)
+    bins = reliability_bins([1.0, 1.0, 0.0, 0.5], [1, 0, 0, 1], n_bins=2).sum(0)
     assert bins[0].tolist() == [1, 3]  # one half opens the upper bin, one closes it
-    assert metrics.expected_calibration_error(bins) == pytest.approx((0 + abs(2.5 - 2)) / 4)
+    assert expected_calibration_error(bins) == pytest.approx((0 + abs(2.5 - 2)) / 4)
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.2, 4.0])
 def test_confidence_outside_the_unit_interval_is_refused(confidence):
     with pytest.raises(ValueError, match="confidence"):
-        metrics.reliability_bins([0.5, confidence], [1, 1])
+        reliability_bins([0.5, confidence], [1, 1])
 
 
 @pytest.mark.parametrize("labels", [["A", "C"], ["a"], ["Tie"], [0]])
@@ -208,9 +209,9 @@ def test_balanced_accuracy_takes_each_label_alike():
 
 SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=40)
 CORRELATIONS = {
-    metrics.pearson: stats.pearsonr,
-    metrics.spearman: stats.spearmanr,
-    metrics.kendall: stats.kendalltau,
+    pearson: stats.pearsonr,
+    spearman: stats.spearmanr,
+    kendall: stats.kendalltau,
 }
 
 
@@ -230,6 +231,6 @@ def test_correlations_are_those_of_scipy_on_every_resample(own, items, seed):
 
 def test_scores_that_do_not_pair_up_are_refused():
     with pytest.raises(ValueError, match="shape"):
-        metrics.pearson([1, 2], [1, 2, 3])
+        pearson([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="missing or infinite"):
-        metrics.kendall([1, np.nan], [1, 2])
+        kendall([1, np.nan], [1, 2])

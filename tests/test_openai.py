@@ -11,21 +11,21 @@ from collections import Counter
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 
+from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.chat import estimated_tokens, retry_after
-from judgekit.judges.generative import letters_turned
+from judgekit.judges.chat import retry_after
+from judgekit.judges.generative import estimated_tokens, letters_turned
+from judgekit.judges.names import slug
 from judgekit.judges.openai import OpenAIJudge, Settings, settings_of
 from judgekit.judges.pacing import Budget, BudgetSpent, Concurrency, RateLimit
-from judgekit.judges.secrets import Secret
+from judgekit.judges.server import Secret
 from judgekit.judges.streaming import streamed
 from judgekit.judges.token_verdict import token_probabilities
 from judgekit.models.errors import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
-from judgekit.results import slug
-from judgekit.sample import load_sample
 from judgekit.scoring import run_judge, waiting_requests
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3, "structured": "off"}
 REQUEST = Request("Which?", "this is right", "this is wrong")
@@ -151,7 +151,7 @@ def test_a_cut_input_is_recorded(serve):
 def test_two_turns_and_demonstrations_are_sent(serve):
     server = serve()
     shown = draw_demonstrations(load_sample("sample_train"), 2)
-    judge = OpenAIJudge("tiny", Settings("demonstrations", structured="off"), shown)
+    judge = OpenAIJudge("tiny", Settings(strategy="demonstrations", structured="off"), shown)
     pair = PreferencePair("1", "authored", "Q2?", "right", "wrong", turns=(Turn("Q1?", "a1", "b1"),))
     run_judge(judge, [pair], VerdictStore(":memory:"), orders=("ab",))
     (body,) = server.bodies

@@ -14,7 +14,7 @@ import pytest
 from chat_server import FAULTS, KEY, ChatServer, faults_at, running
 
 from judgekit.records import PreferencePair
-from judgekit.store import load_reply
+from judgekit.scoring.store import load_reply
 
 N_PAIRS, N_CALM = 1000, 150
 N_ITEMS = 2 * (N_PAIRS + N_CALM)
@@ -27,7 +27,7 @@ from test_openai_faults import MOST, pairs
 from judgekit.judges import load_judge
 from judgekit.judges.pacing import Concurrency
 from judgekit.scoring import run_judge
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "most": MOST}
 judge = load_judge("openai/tiny", settings=settings)

@@ -2,9 +2,9 @@
 
 import re
 
-from judgekit.paths import project_root
-from judgekit.plots import style
-from judgekit.workflow import notebook_list
+from judgekit.data.paths import project_root
+from judgekit.figures import style
+from judgekit.report.workflow import notebook_list
 
 FIGURE = (project_root() / "report" / "overview.tex").read_text(encoding="utf-8")
 PAGE = (project_root() / "docs" / "overview.md").read_text(encoding="utf-8")

@@ -3,11 +3,18 @@
 import gzip
 import json
 import os
+import random
+import re
+import subprocess
+import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hostile import ODD_TEXTS
 
-from judgekit.pairfile import PairFileError, read_pair_rows, read_pairs
+from judgekit.data.pairfile import PairFileError, read_pair_rows, read_pairs
+from judgekit.data.pairfile.lines import records
 
 PAIR = {"id": "x", "question": "q", "response_a": "one", "response_b": "two"}
 GOOD = json.dumps(PAIR)
@@ -250,3 +257,115 @@ def test_equal_responses_are_a_pair(tmp_path):
     conversation = [message("user", "q"), message("assistant", "same")]
     pair = read_pairs(write(tmp_path, json.dumps({"chosen": conversation, "rejected": conversation})))[0]
     assert pair.response_a == pair.response_b == "same"
+
+
+# --- small files that fill memory
+
+
+def packed(path, *parts):
+    """A gzipped file of parts, each (bytes, how many times)."""
+    path.write_bytes(b"".join(gzip.compress(content, 9) * times for content, times in parts))
+    return path
+
+
+def repeated(text, times):
+    """A column that holds one text many times and stores it once."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), pa.array([text]))
+
+
+def listed(values):
+    """A column of lists of one value each."""
+    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+
+
+def parquet_bomb(path, rows):
+    """A few kilobytes that state long texts many times."""
+    pq.write_table(pa.table(rows), path, compression="zstd", store_schema=False)
+    return path
+
+
+LONG = b"x" * 2**20
+OBJECTS = b"{}," * 2**18
+ROW = json.dumps({"question": "", "response_a": "", "response_b": "x" * 2**14}).encode() + b"\n"
+BOMBS = {
+    "CSV of one cell over many lines": (
+        lambda folder: packed(
+            folder / "b.csv.gz", (b'question,response_a,response_b\n"', 1), (LONG[:-1] + b"\n", 4096)
+        ),
+        "line 2: is longer than 8 MiB",
+    ),
+    "CSV of one line": (lambda folder: packed(folder / "b.csv.gz", (LONG, 2048)), "line 1: is longer than 8 MiB"),
+    "a line of small objects": (
+        lambda folder: packed(folder / "b.jsonl.gz", (b'{"a": [', 1), (OBJECTS, 20), (b"0]}", 1)),
+        "line 1: is longer than 8 MiB",
+    ),
+    "a record within the bound": (
+        lambda folder: packed(folder / "b.jsonl.gz", (b'{"a": [', 1), (OBJECTS, 10), (b"0]}", 1)),
+        "line 1: field 'question' is missing",
+    ),
+    "rows without end": (
+        lambda folder: packed(folder / "b.jsonl.gz", (ROW * 64, 1024)),
+        "the file unpacks to more than",
+    ),
+    "a list of small objects": (
+        lambda folder: packed(folder / "b.json.gz", (b'[{"a": [', 1), (OBJECTS, 60), (b"0]}]", 1)),
+        "unpacks to more than|is longer than 8 MiB",
+    ),
+    "a list without end": (
+        lambda folder: packed(folder / "b.json.gz", (b"[", 1), (LONG[:-1] + b"\n", 1024)),
+        "holds more than 64 MiB|unpacks to more than",
+    ),
+    "Parquet of one long text in every row": (
+        lambda folder: parquet_bomb(
+            folder / "b.parquet", {"question": repeated(random.Random(0).randbytes(9 * 2**19).hex(), 5000)}
+        ),
+        "row 1: is longer than 8 MiB",
+    ),
+    "Parquet of one long text in every list": (
+        lambda folder: parquet_bomb(
+            folder / "b.parquet", {"question": listed(repeated(random.Random(0).randbytes(7 * 2**19).hex(), 5000))}
+        ),
+        "row 1: field 'question' is a list, not text",
+    ),
+    "Parquet of texts that compress beyond reason": (
+        lambda folder: parquet_bomb(folder / "b.parquet", {"question": ["x" * 2**22 + str(n) for n in range(30)]}),
+        "row group 1: unpacks to more than",
+    ),
+    "Parquet of a list of many values": (
+        lambda folder: parquet_bomb(folder / "b.parquet", {"question": [[""] * 2 * 10**6]}),
+        "row group 1: unpacks to more than",
+    ),
+}
+MEASURE = """
+import sys
+from judgekit.data.pairfile import PairFileError, read_pairs, read_response_rows
+try:
+    (read_response_rows if ".json." in sys.argv[1] else read_pairs)(sys.argv[1])
+except PairFileError as error:
+    print(error)
+print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux: ru_maxrss begins at the parent's")
+def test_a_small_file_does_not_fill_memory(tmp_path, name):
+    make, words = BOMBS[name]
+    path = make(tmp_path)
+    assert path.stat().st_size < 6 * 2**20
+    done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
+    message, kilobytes = done.stdout.splitlines()
+    assert message.startswith(str(path)) and re.search(words, message)
+    assert int(kilobytes) < 500_000
+
+
+def test_a_parquet_row_has_what_was_written(tmp_path):
+    """Texts that stand in many rows, in messages, and in none."""
+    turns = [{"role": "user", "content": "é"}, {"role": "assistant", "content": None}]
+    rows = [
+        {"id": n, "question": "same", "turns": turns[: n % 3], "none": None, "bytes": b"\xff", "long": f"{n}" * 500}
+        for n in range(3000)
+    ]
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=1100)
+    assert [fields for _, fields in records(path)] == rows

@@ -1,4 +1,4 @@
-"""judgekit.parsing: the completion only, the last match, and a status where nobody can say."""
+"""judgekit.prompts.parsing: the completion only, the last match, and a status where nobody can say."""
 
 import random
 import time
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.benchmarks.outputs import published_on, published_verdicts
-from judgekit.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
+from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.prompts import load_strategy, strategy_names
+from judgekit.prompts.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")

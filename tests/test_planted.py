@@ -7,10 +7,10 @@ import pytest
 
 from judgekit.bias.judged import COLUMNS, judged_table, people_share
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
-from judgekit.intervals import coverage
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import run_judge
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import coverage
 
 
 def pair(number, label="A", **fields):

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judgekit.consensus.active_sampling import asking_chances, estimated_accuracy
-from judgekit.consensus.clustered import clustered_mean
-from judgekit.consensus.gain_curves import area_gain, gain_curves, hold_out, votes_saved
-from judgekit.intervals import coverage
-from judgekit.votes import ClassProbabilities, Votes
+from judgekit.data.votes import ClassProbabilities, Votes
+from judgekit.people.consensus.active_sampling import asking_chances, estimated_accuracy
+from judgekit.people.consensus.clustered import clustered_mean
+from judgekit.people.consensus.gain_curves import area_gain, gain_curves, hold_out, votes_saved
+from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
 CLASSES = ("A", "B", "tie")

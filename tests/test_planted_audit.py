@@ -8,9 +8,9 @@ from scipy.special import ndtr
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
-from judgekit.audit import estimates
-from judgekit.audit.artefacts import cross_fitted, gain_over_majority
-from judgekit.intervals import coverage
+from judgekit.stats import coverage
+from judgekit.studies.audit import estimates
+from judgekit.studies.audit.artefacts import cross_fitted, gain_over_majority
 
 PROMPTS, EACH, N_BOOT = 90, 5, 400
 CLUSTERS = np.repeat([f"p{number:03d}" for number in range(PROMPTS)], EACH)

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judgekit.calibration.disagreement import disagreement
-from judgekit.calibration.fitting import cross_fitted, restated
-from judgekit.calibration.maps import confidence_slope, fit_map
-from judgekit.calibration.measures import (
+from judgekit.people.calibration.disagreement import disagreement
+from judgekit.people.calibration.fitting import cross_fitted, restated
+from judgekit.people.calibration.maps import confidence_slope, fit_map
+from judgekit.people.calibration.measures import (
     log_losses,
     mean_interval,
     measures,
@@ -22,8 +22,8 @@ from judgekit.calibration.measures import (
     reliability_table,
     verdict_cells,
 )
-from judgekit.calibration.planted import Planted, planted_cases
-from judgekit.calibration.selective import (
+from judgekit.people.calibration.planted import Planted, planted_cases
+from judgekit.people.calibration.selective import (
     areas,
     certified,
     certify,

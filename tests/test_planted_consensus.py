@@ -6,15 +6,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.consensus.agreement import judge_with_people, people_with_people, share_number
-from judgekit.consensus.found import Consensus
-from judgekit.consensus.held_out import held_out_losses, held_out_table
-from judgekit.consensus.judges import inflation, judged_against, with_voter
-from judgekit.consensus.majority import class_shares, majority
-from judgekit.consensus.planted import Panel, planted_votes
-from judgekit.consensus.quality import annotator_quality, credits_of, group_quality
-from judgekit.consensus.truth import accuracy_of, against_truth, auroc
-from judgekit.votes import Votes
+from judgekit.data.votes import Votes
+from judgekit.people.consensus.agreement import judge_with_people, people_with_people, share_number
+from judgekit.people.consensus.found import Consensus
+from judgekit.people.consensus.held_out import held_out_losses, held_out_table
+from judgekit.people.consensus.judges import inflation, judged_against, with_voter
+from judgekit.people.consensus.majority import class_shares, majority
+from judgekit.people.consensus.planted import Panel, planted_votes
+from judgekit.people.consensus.quality import annotator_quality, credits_of, group_quality
+from judgekit.people.consensus.truth import accuracy_of, against_truth, auroc
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 1000
 RATES = tuple(np.random.default_rng(7).beta(8, 3, size=20).round(3))

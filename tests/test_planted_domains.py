@@ -6,7 +6,7 @@ import pytest
 
 from judgekit.bias.domains import COLUMNS, cells_of, design_effects, difference, heterogeneity, shrunken_rates
 from judgekit.bias.planted_domains import PlantedDomains
-from judgekit.intervals import proportion_interval
+from judgekit.stats import proportion_interval
 
 SIMULATIONS, ENOUGH = 1000, 930
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from judgekit.intervals import coverage, proportion_interval
-from judgekit.labelling import agreement_with_others, share_right
-from judgekit.results import Number
-from judgekit.votes import Votes
+from judgekit.data.votes import Votes
+from judgekit.people.labelling import agreement_with_others, share_right
+from judgekit.stats import Number, coverage, proportion_interval
 
 OTHERS = 3
 

@@ -5,7 +5,7 @@ import pytest
 
 from judgekit.bias.latent_length import NoOptimum, fit_latent_length
 from judgekit.bias.planted import PlantedBias, Population, planted_table
-from judgekit.intervals import coverage
+from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
 TASTE, RICHER = 0.5, 0.8

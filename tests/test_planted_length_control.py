@@ -7,8 +7,8 @@ import pytest
 from judgekit.bias.length_control import annotation_table, leaderboard, saturating, win_rates
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.verbosity import doublings_of
-from judgekit.intervals import coverage
 from judgekit.records import PreferencePair
+from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
 TASTE = PlantedBias(length=0.5, opinion=0.3)

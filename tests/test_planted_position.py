@@ -12,7 +12,7 @@ from judgekit.bias.margin import flips, leanings, margin_slope, margin_table, ow
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import MEASURES, difference, log_odds, position_numbers, prompt_sums
 from judgekit.bias.repair import repair_numbers
-from judgekit.intervals import cluster_bootstrap
+from judgekit.stats import cluster_bootstrap
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 300
 PEOPLE = Population(prompts=150, per_prompt=4)

@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.calibration import bradley_terry as bt
-from judgekit.calibration import ppi
-from judgekit.calibration.comparisons import model_pairs, win_rates
-from judgekit.davidson import outcome_probabilities
+from judgekit.people.calibration import bradley_terry as bt
+from judgekit.people.calibration import ppi
+from judgekit.people.calibration.comparisons import model_pairs, win_rates
+from judgekit.stats import outcome_probabilities
 
 ENOUGH, SIMULATIONS = 930, 1000
 SKILLS = np.array([1.0, 0.5, 0.0, -0.5, -1.0])

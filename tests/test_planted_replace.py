@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judgekit.consensus.alt_test import MIN_CLUSTERS, advantage_of, alt_test, as_if_independent, hold_duels
-from judgekit.intervals import coverage
-from judgekit.votes import NO_VOTE, Votes
+from judgekit.data.votes import NO_VOTE, Votes
+from judgekit.people.consensus.alt_test import MIN_CLUSTERS, advantage_of, alt_test, as_if_independent, hold_duels
+from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
 CLASSES = ("A", "B", "tie")

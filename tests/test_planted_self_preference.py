@@ -10,7 +10,7 @@ import pytest
 from judgekit.bias.lifts import calibrated_lift, own_contrast, own_lift, regressed_lift, sharpness
 from judgekit.bias.planted import PlantedBias, Population, judged_again, planted_table
 from judgekit.bias.self_preference import compared, credit_of, facing, planted_gain, pooled_lift, pooled_rows
-from judgekit.intervals import coverage
+from judgekit.stats import coverage
 
 SIMULATIONS, N_BOOT = 1000, 300
 ENOUGH = 930

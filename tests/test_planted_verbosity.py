@@ -13,7 +13,7 @@ from judgekit.bias.verbosity import (
     partial_correlation,
     prefers_longer,
 )
-from judgekit.intervals import coverage
+from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 500
 TASTE, RICHER = 0.5, 0.8

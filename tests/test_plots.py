@@ -1,4 +1,4 @@
-"""judgekit.plots: every picture draws on tidy tables, returns its axes and lacks no glyph."""
+"""judgekit.figures: every picture draws on tidy tables, returns its axes and lacks no glyph."""
 
 import warnings
 
@@ -10,10 +10,10 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit import plots
-from judgekit.plots.probes import plot_layer_curves, plot_methods
-from judgekit.plots.training import plot_rank_check, plot_stages
-from judgekit.results import Number
+from judgekit import figures as plots
+from judgekit.figures.probes import plot_layer_curves, plot_methods
+from judgekit.figures.training import plot_rank_check, plot_stages
+from judgekit.stats import Number
 
 JUDGES = ["minilm", "features", "longer", "some_other_judge"]
 

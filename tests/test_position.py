@@ -4,18 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.benchmarks import outputs
 from judgekit.bias.both_orders import both_orders, verdicts_of_marks
 from judgekit.bias.judged import judged_table
 from judgekit.bias.margin import flips, leanings, margin_slope, margin_table, others_margin, people_margin
 from judgekit.bias.planted import PlantedBias, PlantedJudge
 from judgekit.bias.position import difference, direction_table, log_odds, position_numbers, prompt_sums
 from judgekit.bias.repair import repair_numbers, repair_table
+from judgekit.data.benchmarks import outputs
 from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import score
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 nan = np.nan
 

@@ -7,9 +7,9 @@ import shlex
 import pytest
 
 from judgekit.cli import main
-from judgekit.paths import project_root
-from judgekit.rating import evaluate_samples, fit_probes, load_rater
-from judgekit.sample.ratings import load_sample_ratings
+from judgekit.data.paths import project_root
+from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.inside.rating import evaluate_samples, fit_probes, load_rater
 
 DOCS = project_root() / "docs" / "inside_judges.md"
 

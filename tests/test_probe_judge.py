@@ -7,13 +7,13 @@ import pytest
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
+from judgekit.data.sample import load_sample
+from judgekit.inside.probes.pairs import TieModel, fit_ties, margins_of
+from judgekit.inside.probes.saved import ProbeError, SavedProbe
+from judgekit.inside.representations import inputs_of
 from judgekit.judges import UnknownJudge, load_judge, request_of
 from judgekit.judges.probe import ProbeJudge, save_probe_judge
-from judgekit.probes.pairs import TieModel, fit_ties, margins_of
-from judgekit.probes.saved import ProbeError, SavedProbe
-from judgekit.representations.reader import StateReader
-from judgekit.representations.serving import inputs_of
-from judgekit.sample import load_sample
+from judgekit.models.states import StateReader
 
 
 @pytest.fixture(scope="module")

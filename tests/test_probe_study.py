@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from judgekit.probes import study
-from judgekit.probes.heads import HEADS
-from judgekit.probes.nested import nested_probe
-from judgekit.probes.published import published_estimate
-from judgekit.probes.selection import Space
-from judgekit.probes.study import Cell, Method, layer_curve, metrics_of, run_study
+from judgekit.inside.probes import study
+from judgekit.inside.probes.heads import HEADS
+from judgekit.inside.probes.nested import nested_probe
+from judgekit.inside.probes.published import published_estimate
+from judgekit.inside.probes.selection import Space
+from judgekit.inside.probes.study import Cell, Method, layer_curve, metrics_of, run_study
 
 METHODS = {
     "linear": Method(("mean",), {"binary": ("logistic",)}),

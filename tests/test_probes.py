@@ -11,16 +11,24 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-from judgekit.intervals import cluster_bootstrap, cluster_sums, proportion_interval
-from judgekit.probes.controls import length_features
-from judgekit.probes.export import saved_probe
-from judgekit.probes.families import FAMILIES, Projection, make_probe
-from judgekit.probes.heads import CLASSIFIERS, HEADS, binary_labels, checked_labels
-from judgekit.probes.nested import nested_probe
-from judgekit.probes.ordinal import OrdinalLogistic, class_probabilities, penalised_loss
-from judgekit.probes.saved import Inputs, ProbeError, load_probe, save_probe
-from judgekit.probes.scores import METRICS, class_counts, scored
-from judgekit.probes.selection import Choice, Search, Space, choose_probe, fit_choice, grouped_folds, joined_layers
+from judgekit.inside.probes.controls import length_features
+from judgekit.inside.probes.export import saved_probe
+from judgekit.inside.probes.families import FAMILIES, Projection, make_probe
+from judgekit.inside.probes.heads import CLASSIFIERS, HEADS, binary_labels, checked_labels
+from judgekit.inside.probes.nested import nested_probe
+from judgekit.inside.probes.ordinal import OrdinalLogistic, class_probabilities, penalised_loss
+from judgekit.inside.probes.saved import Inputs, ProbeError, load_probe, save_probe
+from judgekit.inside.probes.scores import METRICS, class_counts, scored
+from judgekit.inside.probes.selection import (
+    Choice,
+    Search,
+    Space,
+    choose_probe,
+    fit_choice,
+    grouped_folds,
+    joined_layers,
+)
+from judgekit.stats import cluster_bootstrap, cluster_sums, proportion_interval
 
 FAST = Space(n_components=8, candidates=3, max_layers=2, n_inner=3, families=("logistic",))
 
@@ -386,7 +394,7 @@ def test_a_saved_probe_needs_no_scikit_learn():
     import subprocess
     import sys
 
-    code = "import sys, judgekit.probes.saved\nprint(*sys.modules)"
+    code = "import sys, judgekit.inside.probes.saved\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sklearn", "torch", "transformers"} & set(done.stdout.split())
 

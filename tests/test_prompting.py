@@ -1,12 +1,14 @@
-"""judgekit.prompting: effects are paired differences, and calls are what was stored."""
+"""judgekit.studies.prompting: effects are paired differences, and calls are what was stored."""
 
 import pandas as pd
 import pytest
 
-from judgekit.benchmarks.outputs import published_on
-from judgekit.catalogue import load_set
+from judgekit.data.benchmarks.outputs import published_on
+from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
-from judgekit.prompting import (
+from judgekit.scoring import compare, run_judge, score
+from judgekit.scoring.store import VerdictStore
+from judgekit.studies.prompting import (
     Evaluator,
     call_table,
     effect_table,
@@ -14,9 +16,7 @@ from judgekit.prompting import (
     outcome_table,
     stored_evaluators,
 )
-from judgekit.prompting.calls import cost_of, set_of
-from judgekit.scoring import compare, run_judge, score
-from judgekit.store import VerdictStore
+from judgekit.studies.prompting.calls import cost_of, set_of
 
 MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
 RULES = [Evaluator("rules", rule, f"baseline/{rule}") for rule in ("random", "longer", "shorter")]

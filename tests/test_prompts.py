@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hostile import PROMPTS as HOSTILE
 
+from judgekit.data.sample import load_sample
 from judgekit.judges import Request
 from judgekit.prompts import (
     POLICIES,
@@ -21,7 +22,6 @@ from judgekit.prompts import (
 from judgekit.prompts.files import fill, placeholders, read_sections
 from judgekit.prompts.fitting import LEAST_KEPT, cut_middle
 from judgekit.records import PreferencePair
-from judgekit.sample import load_sample
 
 # SHA-256 of the figures of the assignment, white space squeezed.
 FIGURES = {

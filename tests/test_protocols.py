@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.benchmarks import autoj, load_benchmark
-from judgekit.benchmarks.outputs import published_verdicts
+from judgekit.data.benchmarks import autoj, load_benchmark
+from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
 from judgekit.scoring import (
     PRIMARY,
@@ -24,8 +24,7 @@ from judgekit.scoring import (
     protocols_for,
     score,
 )
-from judgekit.scoring.gold import paper5_labels, references_of
-from judgekit.scoring.protocols import joined_verdict
+from judgekit.scoring.protocols import joined_verdict, paper5_labels, references_of
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")

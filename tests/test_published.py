@@ -1,11 +1,11 @@
-"""judgekit.benchmarks.published: figures as printed, each with source and protocol, and what they can stand for."""
+"""data.benchmarks.published: figures as printed, each with source and protocol, and what they can stand for."""
 
 import re
 
 import pytest
 
-from judgekit.benchmarks import BENCHMARKS
-from judgekit.benchmarks.published import (
+from judgekit.data.benchmarks import BENCHMARKS
+from judgekit.data.benchmarks.published import (
     counterpart_of,
     counterparts,
     fitting_counts,
@@ -13,7 +13,7 @@ from judgekit.benchmarks.published import (
     published_scores,
     published_table,
 )
-from judgekit.results import slug
+from judgekit.judges.names import slug
 from judgekit.scoring import protocols_for
 
 SIZES = {"llmbar_natural": 100, "llmbar_neighbor": 134, "llmbar_gptinst": 92, "llmbar_gptout": 47, "llmbar_manual": 46}

@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from judgekit.calibration import bradley_terry as bt
-from judgekit.calibration import ppi
-from judgekit.calibration.comparisons import comparisons_of, model_pairs, said_shares, vote_shares, win_rates
-from judgekit.davidson import outcome_probabilities
+from judgekit.data.votes import ClassProbabilities, matchup_votes, votes_of_pairs
+from judgekit.people.calibration import bradley_terry as bt
+from judgekit.people.calibration import ppi
+from judgekit.people.calibration.comparisons import comparisons_of, model_pairs, said_shares, vote_shares, win_rates
 from judgekit.records import PreferencePair, Verdict
-from judgekit.votes import ClassProbabilities, matchup_votes, votes_of_pairs
+from judgekit.stats import outcome_probabilities
 
 
 def pair(item, a, b, cluster="q", **votes):

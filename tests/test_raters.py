@@ -6,19 +6,26 @@ from functools import cache
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgekit import paths
-from judgekit.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark, mtbench_repro, outputs
-from judgekit.catalogue import load_set, set_hashes
-from judgekit.compare import hold_contest
+from judgekit.data import paths
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark, mtbench_repro, outputs
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.sources import DataError, Row, read_rows
 from judgekit.judges import load_judge
+from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
 from judgekit.records import PreferencePair, Turn, Verdict
-from judgekit.results import Number, save_results, slug, unique_slugs
-from judgekit.scoring import Protocol, compare, judge_with_itself, judges_together, judges_with_each_other, score
-from judgekit.scoring.raters import final_verdicts, matrix_rows
+from judgekit.report import save_results
+from judgekit.scoring import Protocol, compare, hold_contest, score
 from judgekit.scoring.running import run_judge
-from judgekit.sources import DataError, Row, read_rows
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
+from judgekit.studies.measure_agreement import (
+    final_verdicts,
+    judge_with_itself,
+    judges_together,
+    judges_with_each_other,
+    matrix_rows,
+)
 
 QUICK = {"n_boot": 50}
 LETTERS = {"A": "A", "B": "B", "t": "tie", "-": None}

@@ -8,24 +8,24 @@ import pytest
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.aspects import Aspect, load_aspects
 from judgekit.cli import main
-from judgekit.pairfile import PairFileError, read_response_rows
-from judgekit.probes.heads import HEADS
-from judgekit.probes.nested import NestedResult
-from judgekit.probes.saved import ProbeError, SavedProbe
-from judgekit.probes.study import Method, run_study
-from judgekit.probes.texts import rated_text
-from judgekit.rating import Rater, evaluate_samples, load_rater, rater_names, save_rater
-from judgekit.rating.asked import is_causal, model_scores, prompt_results
-from judgekit.rating.comparison import mean_difference, metric_table
-from judgekit.rating.fitting import fit_rater
-from judgekit.rating.kept import KeptRatings
-from judgekit.rating.material import cells_of, labels_of, read_states
-from judgekit.rating.rater import RaterError
-from judgekit.representations.reader import StateReader
-from judgekit.representations.serving import inputs_of
-from judgekit.sample.ratings import load_sample_ratings
+from judgekit.data.pairfile import PairFileError, read_response_rows
+from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.inside.aspects import Aspect, load_aspects
+from judgekit.inside.probes.heads import HEADS
+from judgekit.inside.probes.nested import NestedResult
+from judgekit.inside.probes.saved import ProbeError, SavedProbe
+from judgekit.inside.probes.study import Method, run_study
+from judgekit.inside.probes.texts import rated_text
+from judgekit.inside.rating import Rater, evaluate_samples, load_rater, rater_names, save_rater
+from judgekit.inside.rating.asked import is_causal, model_scores, prompt_results
+from judgekit.inside.rating.comparison import mean_difference, metric_table
+from judgekit.inside.rating.fitting import fit_rater
+from judgekit.inside.rating.kept import KeptRatings
+from judgekit.inside.rating.material import cells_of, labels_of, read_states
+from judgekit.inside.rating.rater import RaterError
+from judgekit.inside.representations import inputs_of
+from judgekit.models.states import StateReader
 
 ASPECTS = ("fluency", "logicality")
 SAMPLES = [

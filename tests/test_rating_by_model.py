@@ -5,8 +5,8 @@ import json
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 
-from judgekit.aspects import load_aspects
 from judgekit.cli import main
+from judgekit.inside.aspects import load_aspects
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5", "--quiet"]
 ANSWERS = [{"question": "One?", "response": "Yes."}, {"question": "Two?", "prediction": "No.", "note": 1}]

@@ -14,14 +14,18 @@ from importlib.util import find_spec
 import numpy as np
 import psutil
 import pytest
-from test_bulk import LONGER, PAIR, partials, verdict_of
+from test_bulk import LONGER, PAIR, verdict_of
 from test_cli import read_lines
 from test_pairfile import pair_line, write
 
-from judgekit.bulk.ray_engine import CHUNK, RayRun, Task, Worker, chunk_path, line_of, read_json_lines, row_of
-from judgekit.bulk.source import check_source
 from judgekit.cli import main
-from judgekit.pairfile import read_pair_rows
+from judgekit.cli.bulk.ray_engine import CHUNK, RayRun, Task, Worker
+from judgekit.cli.bulk.source import check_source
+from judgekit.cli.keeping import Keeping
+from judgekit.cli.running import judge_file
+from judgekit.judges import load_judge
+from judgekit.records import ORDERS
+from judgekit.scoring.store import VerdictStore
 
 N = 12 * CHUNK + 5
 
@@ -40,67 +44,70 @@ def check_verdicts(out):
     assert [(row["id"], row["verdict"]) for row in read_lines(out)] == [(i, verdict_of(i)) for i in range(N)]
 
 
-def work_folder(folder):
-    return next((path for path in folder.iterdir() if path.suffix == ".ray"), None)
+class ByHand(RayRun):
+    """Does what Ray would do: a worker that is called with the numbers of chunks."""
+
+    def ask(self, store):
+        os.makedirs(self.task.folder, exist_ok=True)
+        self.staged = self.stage(store)
+        worker, failed = Worker(vars(self.task)), {}
+        for number in self.staged[0]:
+            for replies in worker({"chunk": np.array([number])})["replies"]:
+                failed |= self.keep(replies, store)
+        return failed
+
+
+def run_by_hand(path, folder, judge="baseline/longer"):
+    """The exit code of a run, and what had to be judged for it: numbers of chunks, and requests."""
+    source, judge = check_source(path), load_judge(judge)
+    run = ByHand(source, Task(judge.name, {}, None, str(folder / "work")), judge, ORDERS, progress=False)
+    keeping = Keeping(str(folder / "s.sqlite"), quiet=True)
+    return judge_file(source, judge, ORDERS, str(folder / "o.jsonl"), keeping, run.ask), run.staged
 
 
 # ---------------------------------------------------------------- without Ray
 
 
-def test_rows_survive_their_journey(tmp_path):
+def test_a_worker_judges_what_is_not_in_the_store(tmp_path, long_file):
+    assert run_by_hand(long_file, tmp_path) == (0, (list(range(13)), 2 * N))
+    check_verdicts(tmp_path / "o.jsonl")
+    with VerdictStore(tmp_path / "s.sqlite") as store:
+        keys = [key for (key,) in store.connection.execute("SELECT input FROM replies")]
+        assert store.count() == 2 * N == len(keys)
+        store.connection.execute("DELETE FROM replies WHERE input IN (?, ?)", keys[:2])
+    code, (chunks, waiting) = run_by_hand(long_file, tmp_path)
+    assert (code, waiting) == (0, 2) and 1 <= len(chunks) <= 2
+    check_verdicts(tmp_path / "o.jsonl")
+    assert run_by_hand(long_file, tmp_path) == (0, ([], 0))
+
+
+def test_failed_rows_are_told_and_judged_again(tmp_path, long_file, capsys, monkeypatch):
+    from judgekit.judges.baseline import RuleJudge
+
+    rule = RuleJudge.judge
+
+    def failing(self, requests):
+        if any(request.question == f"q{CHUNK + 2}" for request in requests):
+            raise RuntimeError("the server slept")
+        return rule(self, requests)
+
+    monkeypatch.setattr(RuleJudge, "judge", failing)
+    assert run_by_hand(long_file, tmp_path)[0] == 3
+    said = capsys.readouterr().err
+    assert f"1 of {N} pairs failed" in said and "RuntimeError: the server slept" in said
+    assert read_lines(tmp_path / "o.jsonl")[CHUNK + 2]["status"] == "error"
+    monkeypatch.undo()
+    assert run_by_hand(long_file, tmp_path) == (0, ([1], 2))
+    check_verdicts(tmp_path / "o.jsonl")
+
+
+def test_texts_survive_their_journey(tmp_path):
     messages = [{"role": "user", "content": "1?"}, {"role": "assistant", "content": "1"}]
     prompt = [*messages, {"role": "user", "content": "2?\ud800"}]
-    rows = read_pair_rows(write(tmp_path, json.dumps({"id": "é", "prompt": prompt, "chosen": "c", "rejected": "r"})))
-    rows += read_pair_rows(write(tmp_path, pair_line(reference="ref"), "q.jsonl"))
-    for row in rows:
-        found = row_of(json.loads(json.dumps(line_of(row))))
-        names = ("item_id", "question", "response_a", "response_b", "reference", "turns")
-        assert found.id == row.id and found.place.line == row.place.line
-        assert all(getattr(found.pair, name) == getattr(row.pair, name) for name in names)
-
-
-def by_hand(run, *numbers):
-    """What Ray would do: a worker that is called with numbers of chunks."""
-    worker = Worker(vars(run.task) | {"orders": list(run.task.orders)})
-    return worker({"chunk": np.array(numbers)})
-
-
-def run_of(path, folder, judge="baseline/longer"):
-    for kind in ("rows", "verdicts"):
-        (folder / kind).mkdir(parents=True, exist_ok=True)
-    return RayRun(check_source(path), Task(judge, {}, None, ("ab", "ba"), str(folder)), progress=False)
-
-
-def test_a_worker_judges_what_is_not_finished(tmp_path, long_file):
-    run = run_of(long_file, tmp_path / "work")
-    waiting, done = run.stage()
-    assert (waiting, done) == (list(range(13)), 0)
-    found = by_hand(run, *waiting)
-    assert sum(found["rows"]) == N and sum(found["failed"]) == 0
-    edited = chunk_path(run.folder, "verdicts", 3)
-    rows = read_json_lines(edited)
-    rows[0] |= {"judge": "not judged again"}
-    rows[1] |= {"verdict": None, "status": "error", "reason": "the server slept"}
-    edited.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    chunk_path(run.folder, "verdicts", 5).unlink()
-    assert run.stage() == ([3, 5], N - 2 * CHUNK)
-    by_hand(run, 3, 5)
-    tally = run.write(str(tmp_path / "o.jsonl"))
-    assert (tally.n_rows, tally.n_failed) == (N, 0) and not run.folder.exists()
-    check_verdicts(tmp_path / "o.jsonl")
-    assert [row["id"] for row in read_lines(tmp_path / "o.jsonl") if row["judge"] == "not judged again"] == [3 * CHUNK]
-
-
-def test_failed_rows_are_told_and_kept(tmp_path, long_file):
-    run = run_of(long_file, tmp_path / "work")
-    by_hand(run, *run.stage()[0])
-    path = chunk_path(run.folder, "verdicts", 1)
-    rows = read_json_lines(path)
-    rows[2] |= {"verdict": None, "status": "error", "reason": "the server slept"}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tally = run.write(str(tmp_path / "o.jsonl"))
-    assert tally.n_failed == 1 and run.reasons == {CHUNK + 2: "the server slept"} and run.folder.exists()
-    assert "reason" not in read_lines(tmp_path / "o.jsonl")[CHUNK + 2]
+    rows = [{"id": "é", "prompt": prompt, "chosen": "c", "rejected": "r"}]
+    path = write(tmp_path, "\n".join(map(json.dumps, rows)))
+    assert run_by_hand(path, tmp_path)[0] == 0  # what was asked has the key of what was to be asked
+    assert run_by_hand(path, tmp_path) == (0, ([], 0))
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is here")
@@ -127,17 +134,25 @@ def started(path, out, judge="baseline/longer"):
     """The command in a process of its own."""
     command = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))", "judge"]
     command += [str(path), "--out", str(out), "--judge", judge, "--engine", "ray", "--workers", "2", "--quiet"]
+    command += ["--store", str(out.with_name("s.sqlite"))]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_chunks(folder, count, process):
-    """Wait until so many chunks are finished; their work folder."""
+def stored(folder):
+    """Verdicts that have come back so far."""
+    if not (folder / "s.sqlite").is_file():
+        return 0
+    with VerdictStore(folder / "s.sqlite") as store:
+        return store.count()
+
+
+def wait_for_verdicts(folder, process):
+    """Wait until some verdicts have come back."""
     while process.poll() is None:
-        work = work_folder(folder)
-        if work and len(list(work.glob("verdicts/*.jsonl"))) >= count:
-            return work
+        if stored(folder):
+            return
         time.sleep(0.005)
-    raise AssertionError(f"ended before {count} chunks were seen: {process.stderr.read()}")
+    raise AssertionError(f"ended before a verdict was seen: {process.stderr.read()}")
 
 
 def ray_workers():
@@ -151,16 +166,16 @@ def test_rows_come_once_and_in_order(tmp_path, long_file):
     process = started(long_file, tmp_path / "o.jsonl")
     assert process.wait(300) == 0, process.stderr.read()
     check_verdicts(tmp_path / "o.jsonl")
-    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
+    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced(tmp_path, long_file):
     process = started(long_file, tmp_path / "o.jsonl")
-    wait_for_chunks(tmp_path, 1, process)
-    killed = ray_workers()[0]
-    killed.send_signal(signal.SIGKILL)
+    wait_for_verdicts(tmp_path, process)
+    for worker in ray_workers()[:1]:
+        worker.send_signal(signal.SIGKILL)
     assert process.wait(300) == 0, process.stderr.read()
     check_verdicts(tmp_path / "o.jsonl")
 
@@ -170,15 +185,12 @@ def test_a_killed_worker_is_replaced(tmp_path, long_file):
 def test_a_killed_driver_is_gone_on_from(tmp_path, long_file):
     out = tmp_path / "o.jsonl"
     process = started(long_file, out)
-    work = wait_for_chunks(tmp_path, 2, process)
+    wait_for_verdicts(tmp_path, process)
     process.send_signal(signal.SIGKILL)
     process.wait(60)
-    assert not out.exists() and not partials(tmp_path)
-    marked = sorted(work.glob("verdicts/*.jsonl"))[0]
-    rows = read_json_lines(marked)
-    rows[0] |= {"judge": "not judged again"}
-    marked.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before = stored(tmp_path)
+    assert not out.exists() and 0 < before <= 2 * N
     process = started(long_file, out)
     assert process.wait(300) == 0, process.stderr.read()
     check_verdicts(out)
-    assert sum(row["judge"] == "not judged again" for row in read_lines(out)) == 1
+    assert stored(tmp_path) == 2 * N

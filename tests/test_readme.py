@@ -8,12 +8,11 @@ import pytest
 import yaml
 from doc_page import run_python
 
-from judgekit import readme
-from judgekit.latex import MissingResult
-from judgekit.paths import PRETRAINED, project_root
-from judgekit.readme import BLOCKS, FORMS, STAGES, documents, filled
-from judgekit.results import load_provenance, load_results
-from judgekit.workflow import notebook_list
+from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.report import load_provenance, load_results, readme
+from judgekit.report.latex import MissingResult
+from judgekit.report.readme import BLOCKS, FORMS, STAGES, block, documents, filled
+from judgekit.report.workflow import notebook_list
 
 ROOT = project_root()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,19 +28,19 @@ def test_every_block_stands_somewhere():
     assert {name for blocks in documents().values() for name in blocks} == set(BLOCKS)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_a_block_without_its_results_is_an_error(block):
-    if block == "scores":  # judges may lack a set, and then have a dash
-        assert "–" in BLOCKS[block]({})
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_without_its_results_is_an_error(name):
+    if name == "scores":  # judges may lack a set, and then have a dash
+        assert "–" in block(name, {})
     else:
         with pytest.raises(MissingResult):
-            BLOCKS[block]({})
+            block(name, {})
 
 
 def test_a_form_that_changes_verdicts_is_called_another_judge():
     results = load_results("laptop")
-    assert "another judge" not in BLOCKS["forms"](keeping(results, 0.995))
-    assert BLOCKS["forms"](keeping(results, 0.9949)).count("another judge") == len(FORMS)
+    assert "another judge" not in block("forms", keeping(results, 0.995))
+    assert block("forms", keeping(results, 0.9949)).count("another judge") == len(FORMS)
 
 
 def keeping(results, share):
@@ -59,10 +58,10 @@ def test_a_missing_result_is_an_error():
 
 def test_every_notebook_is_in_a_stage_and_its_minutes_in_the_sum():
     assert {name[0] for name in notebook_list()} == set(STAGES)
-    rows = BLOCKS["time"](load_results("laptop")).splitlines()[2:]
+    rows = block("time", load_results("laptop")).splitlines()[2:]
     minutes = [0.5 if "under" in row.split("|")[2] else float(row.split("|")[2]) for row in rows]
     assert abs(sum(minutes[:-1]) - minutes[-1]) <= 0.5 * len(rows)
-    assert 60 * float(re.search(r"([\d.]+) hours", BLOCKS["hours"](load_results("laptop")))[1]) == pytest.approx(
+    assert 60 * float(re.search(r"([\d.]+) hours", block("hours", load_results("laptop")))[1]) == pytest.approx(
         minutes[-1], abs=4
     )
 
@@ -73,7 +72,7 @@ def test_a_notebook_without_results_has_no_minutes(monkeypatch):
         readme, "load_provenance", lambda run: {k: v for k, v in held.items() if k != "10_clean_preferences"}
     )
     with pytest.raises(MissingResult, match="no results of 10_clean_preferences"):
-        BLOCKS["time"](load_results("laptop"))
+        block("time", load_results("laptop"))
 
 
 def test_a_missing_marker_is_an_error():
@@ -83,7 +82,7 @@ def test_a_missing_marker_is_an_error():
 
 def test_notebook_table_lists_every_notebook_in_order():
     found = re.findall(r"(?m)^\| .+ \| \[`(\w+)`\]\(notebooks/(\w+)\.ipynb\) \| .+ \|$", README)
-    assert [shown for shown, _ in found] == [linked for _, linked in found] == list(notebook_list())
+    assert [shown for shown, _ in found] == [linked for _, linked in found] == sorted(notebook_list())
 
 
 def test_folder_table_lists_every_folder():

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from judgekit.consensus import active, active_sampling, gain_curves, stand_ins
-from judgekit.consensus.alt_test import TooFewVotes, advantage_of, alt_test, alt_test_table, hold_duels, nearness
-from judgekit.corpora import alttest
+from judgekit.data.corpora import alttest
+from judgekit.data.sources import DataError
+from judgekit.data.votes import ClassProbabilities, Votes
+from judgekit.people.consensus import active, active_sampling, gain_curves, stand_ins
+from judgekit.people.consensus.alt_test import TooFewVotes, advantage_of, alt_test, alt_test_table, hold_duels, nearness
 from judgekit.records import ORDERS, PreferencePair, Verdict
-from judgekit.sources import DataError
-from judgekit.votes import ClassProbabilities, Votes
 
 CLASSES = ("A", "B", "tie")
 

@@ -7,7 +7,7 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit.plots import plot_alt_test, plot_gain_curves
+from judgekit.figures import plot_alt_test, plot_gain_curves
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,13 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from judgekit import latex, paths
-from judgekit.latex.owners import SCRIPTS
-from judgekit.paths import PRETRAINED
-from judgekit.results import Number, load_results, save_figure, save_results, save_table
-from judgekit.results.tables import latex_number
-from judgekit.workflow import jobs_of
+from judgekit.data import paths
+from judgekit.data.paths import PRETRAINED
+from judgekit.report import latex, load_results, save_figure, save_results, save_table
+from judgekit.report.latex.owners import SCRIPTS
+from judgekit.report.tables import latex_number
+from judgekit.report.workflow import jobs_of
+from judgekit.stats import Number
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -153,7 +154,7 @@ def page_text(path):
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_number_is_typed_on_a_page(path):
     typed = set(TYPED_ON_PAGE.findall(page_text(path))) - set(LITERAL)
-    assert not typed, "make it from a result (judgekit/readme.py), or name it in LITERAL with a reason"
+    assert not typed, "make it from a result (judgekit/report/readme.py), or name it in LITERAL with a reason"
 
 
 def test_typed_numbers_on_a_page_are_noticed(tmp_path):
@@ -290,7 +291,17 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
         if (ROOT / name).is_file():  # one that was removed and not yet committed is no part of the next clone
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, tmp_path / name)
-    command = [sys.executable, "-m", "judgekit.latex", "--run", RUN, "--document", "supplement", "--document", "report"]
+    command = [
+        sys.executable,
+        "-m",
+        "judgekit.report.latex",
+        "--run",
+        RUN,
+        "--document",
+        "supplement",
+        "--document",
+        "report",
+    ]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     pdf = tmp_path / "report" / "report.pdf"

@@ -1,9 +1,9 @@
-"""judgekit.resources: what a judge costs is measured in a process of its own."""
+"""judgekit.studies.score_benchmarks: what a judge costs is measured in a process of its own."""
 
 import numpy as np
 import pytest
 
-from judgekit.resources import resources_of
+from judgekit.studies.score_benchmarks import resources_of
 
 
 def test_memory_is_the_judges_own_and_not_that_of_whoever_asks():

@@ -1,4 +1,4 @@
-"""judgekit.results: what a notebook may save, how it is written, and what is refused."""
+"""judgekit.report: what a notebook may save, how it is written, and what is refused."""
 
 import json
 import math
@@ -8,19 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit import paths, results
-from judgekit.results import (
-    Excerpt,
-    Number,
-    Stacked,
-    load_data,
-    save_data,
-    save_figure,
-    save_results,
-    save_table,
-    slug,
-    unique_slugs,
-)
+from judgekit import report as results
+from judgekit.data import paths
+from judgekit.judges.names import slug, unique_slugs
+from judgekit.report import Excerpt, Stacked, load_data, save_data, save_figure, save_frame, save_results, save_table
+from judgekit.report.results import check_judges
+from judgekit.stats import Number
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +97,7 @@ def test_unchanged_result_is_an_unchanged_file():
 
 def test_clean_commit_replaces_a_dirty_one(monkeypatch):
     def at(commit, dirty):
-        monkeypatch.setattr(results.files, "git_state", lambda: {"git": commit, "dirty": dirty})
+        monkeypatch.setattr(results.results, "git_state", lambda: {"git": commit, "dirty": dirty})
         path = save_results("sample", "40_x", {"a.b": Number(0.5)})
         return json.loads(path.read_text())["provenance"]["git"]
 
@@ -216,6 +209,158 @@ def test_bad_tables_are_refused(rows, options, words):
         save_table("sample", "t", rows, **options)
 
 
+def scores(benchmarks, judges):
+    """Rows like those of notebook 30: a judge's accuracy on each set, none where the judge lacks the set."""
+    return [
+        {"judge": judge} | {title: None if value is None else Number(value, value - 0.05, value + 0.05, 200, ".1%")
+         for title, value in zip(benchmarks, values, strict=True)}
+        for judge, values in judges.items()
+    ]  # fmt: skip
+
+
+def test_the_table_of_scores():
+    judges = {"longer response": (0.611, 0.529), "**ours** (22M)": (0.619, None), "Auto-J": (None, 0.55)}
+    rows = scores(("PandaLM", "Auto-J"), judges)
+    path = save_table("sample", "scores_main", rows, best=dict.fromkeys(list(rows[0])[1:], "max"))
+    assert path.with_suffix(".md").read_text() == (
+        "| judge | PandaLM | Auto-J |\n|---|---:|---:|\n"
+        "| longer response | 61.1 (56.1–66.1) | 52.9 (47.9–57.9) |\n"
+        r"| \*\*ours\*\* (22M) | **61.9 (56.9–66.9)** | – |" + "\n"
+        "| Auto-J | – | **55.0 (50.0–60.0)** |\n"
+    )
+    assert path.read_text().splitlines() == [
+        "% written by judgekit.report; do not edit",
+        r"\begin{tabular}{@{}lrr@{}}",
+        r"\toprule",
+        r"judge & PandaLM & Auto-J \\",
+        r"\midrule",
+        r"\relax longer response & 61.1 (56.1–66.1) & 52.9 (47.9–57.9) \\",
+        r"\relax **ours** (22M) & \textbf{61.9 (56.9–66.9)} & – \\",
+        r"\relax Auto-J & – & \textbf{55.0 (50.0–60.0)} \\",
+        r"\bottomrule",
+        r"\end{tabular}%",
+    ]
+
+
+def test_the_table_of_comparisons():
+    frame = pd.DataFrame(
+        {
+            ("", "set"): ["PandaLM", "PandaLM", "Auto-J"],
+            ("", "judge"): ["a_1", "b_2", "a_1"],
+            ("minus longer", "gain"): [
+                Number(0.02, -0.01, 0.05, 9, "+.1%"),
+                None,
+                Number(-0.1, -0.2, -0.05, 9, "+.1%"),
+            ],
+            ("minus longer", "p"): [0.04, 1.0, 0.5],
+            ("", "n"): [999, 999, 1392],
+        }
+    )
+    path = save_table("sample", "compare_ours", frame, sections=("", "set"), stacked=True, spec=".2g")
+    assert path.with_suffix(".md").read_text() == (
+        "| judge | minus longer gain | minus longer p | n |\n|---|---:|---:|---:|\n"
+        "| *PandaLM* |  |  |  |\n"
+        r"| a\_1 | +2.0 (−1.0 to +5.0) | 0.04 | 999 |" + "\n"
+        r"| b\_2 | – | 1 | 999 |" + "\n"
+        "| *Auto-J* |  |  |  |\n"
+        r"| a\_1 | −10.0 (−20.0 to −5.0) | 0.5 | 1,392 |" + "\n"
+    )
+    tex = path.read_text()
+    heads = tex.index(r"\multicolumn{2}{c}{minus longer}"), tex.index(r"\cmidrule(lr){2-3}"), tex.index(r"\midrule")
+    assert sorted(heads) == list(heads)
+    assert r"\addlinespace" + "\n" + r"\multicolumn{4}{@{}l}{\textit{Auto-J}} \\" + "\n" in tex
+    assert r"+2.0\\[-1pt]{\scriptsize \ensuremath{-}1.0 to +5.0}\end{tabular} & 0.04 & 999 \\" in tex
+
+
+# ---------------------------------------------------------------- frames
+
+
+def flips():
+    """Estimates as a group-by gives them: a row for each set and judge, key columns in the index."""
+    index = pd.MultiIndex.from_tuples(
+        [("pandalm", "encoder/minilm"), ("pandalm", "replay/gpt-3.5"), ("autoj", "encoder/minilm")],
+        names=["set", "judge"],
+    )
+    columns = {"value": [0.25, 0.125, 0.5], "low": [0.2, 0.1, np.nan], "high": [0.3, 0.2, np.nan]}
+    return pd.DataFrame(columns | {"n": [200, 200, 40]}, index=index)
+
+
+def test_a_frame_gives_keys_to_quote(project):
+    numbers = save_frame("sample", "position", flips(), key="position.{set}.{judge}.flip_rate", spec=".1%")
+    assert numbers["position.pandalm.minilm.flip_rate"] == Number(0.25, 0.2, 0.3, 200, ".1%")
+    assert numbers["position.autoj.minilm.flip_rate"] == Number(0.5, n=40, spec=".1%")
+    assert list(numbers)[1] == "position.pandalm.gpt_3_5.flip_rate"
+    save_results("sample", "40_position_bias", numbers)
+    assert results.load_results("sample")["position.pandalm.minilm.flip_rate"]["interval"] == "20.0-30.0"
+    lines = (project / "outputs/sample/data/position.csv").read_text().splitlines()
+    assert lines[:2] == ["set,judge,value,low,high,n", "pandalm,encoder/minilm,0.25,0.2,0.3,200"]
+    pd.testing.assert_frame_equal(load_data("sample", "position"), flips().reset_index())
+
+
+def test_a_part_of_a_frame_is_quoted_by_a_query():
+    long = flips().assign(quantity="flip_rate", spec=".1%").reset_index()
+    other = long.assign(quantity="first_rate", spec=".3f")
+    both = pd.concat([long, other]).query("judge == 'encoder/minilm' and set == 'pandalm'")
+    numbers = save_frame("sample", "position", both, key="position.{set}.{judge}.{quantity}")
+    assert {key: str(number) for key, number in numbers.items()} == {
+        "position.pandalm.minilm.flip_rate": "25.0", "position.pandalm.minilm.first_rate": "0.250"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frame", "key", "words"),
+    [
+        (flips(), "position.{set}.{order}.flip_rate", "frame position has no column 'order'"),
+        (flips().drop(columns="value"), "position.{set}.{judge}.flip_rate", "has no column 'value'"),
+        (flips(), "position.{set}.flip_rate", "two rows have the key 'position.pandalm.flip_rate'"),
+        (flips().assign(value=np.nan), "position.{set}.{judge}.flip_rate", "NaN"),
+        (flips(), "{judge}", "key 'minilm': write study"),
+        (flips(), "scores.{set}_repro.{judge}.accuracy", "nobody labelled"),
+    ],
+)
+def test_bad_frames_are_refused(project, frame, key, words):
+    with pytest.raises(ValueError, match=words):
+        save_frame("sample", "position", frame, key)
+    assert not (project / "outputs").exists()
+
+
+def test_a_judge_is_one_model_in_a_run():
+    path = save_results("sample", "30_x", {"a.b": Number(0.5)}, judges={"encoder/minilm": "aa11"})
+    assert json.loads(path.read_text())["provenance"]["judges"] == {"encoder/minilm": "aa11"}
+    save_results("sample", "31_y", {"a.c": Number(0.5)}, judges={"encoder/minilm": "aa11", "baseline/longer": "00"})
+    check_judges("sample")
+    with pytest.warns(UserWarning, match=r"'encoder/minilm' has fingerprint bb22 in 11_z and aa11 in 30_x"):
+        save_results("sample", "11_z", {"a.d": Number(0.5)}, judges={"encoder/minilm": "bb22"})
+    with pytest.raises(ValueError, match="one judge of run sample is two models"):
+        check_judges("sample")
+    save_results("laptop", "11_z", {"a.d": Number(0.5)}, judges={"encoder/minilm": "bb22"})  # another run
+    check_judges("laptop")
+
+
+def test_results_name_the_judges_that_were_loaded_for_the_run(project):
+    from judgekit.judges import load_judge
+
+    longer = load_judge("baseline/longer", run="sample")
+    path = save_results("sample", "30_x", {"a.b": Number(0.5)})
+    assert json.loads(path.read_text())["provenance"]["judges"]["baseline/longer"] == longer.fingerprint
+
+
+def test_a_run_judges_with_its_own_model(project):
+    from shutil import copytree
+
+    from judgekit.data.paths import PRETRAINED, run_folder
+    from judgekit.judges import load_judge
+
+    shipped = load_judge("baseline/features", run="sample")
+    own = run_folder("sample", "models", "features")
+    copytree(PRETRAINED / "features", own, dirs_exist_ok=True)
+    parts = json.loads((own / "features.json").read_text())
+    parts["parts"]["tie_bias"] += 1.0
+    (own / "features.json").write_text(json.dumps(parts))
+    assert load_judge("baseline/features", run="sample").fingerprint != shipped.fingerprint
+    assert load_judge("baseline/features").fingerprint == shipped.fingerprint
+
+
 def test_unchanged_figure_is_an_unchanged_file():
     import matplotlib
 
@@ -240,3 +385,9 @@ def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
         contents.append(save_data("test", "some_split", frame).read_bytes())
     assert contents[0] == contents[1]
     assert load_data("test", "some_split").astype(str).equals(frame)
+
+
+def test_the_head_of_one_column_stands_over_its_middle():
+    table = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples([("", "n"), ("P", "x"), ("Q", "y")]))
+    tex = save_table("sample", "t", table).read_text()
+    assert r"\multicolumn{1}{c}{P} & \multicolumn{1}{c}{Q} \\" in tex and r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}" in tex

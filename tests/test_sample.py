@@ -9,11 +9,11 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
+from judgekit.data.sample import ASSISTANTS, DISTRACTORS, FAMILIES, SAMPLE_SETS, annotators, load_sample
+from judgekit.data.sample.pairs import make_set
+from judgekit.data.sample.problems import PEOPLE
+from judgekit.data.sample.quantities import THINGS
 from judgekit.records import to_rows
-from judgekit.sample import ASSISTANTS, DISTRACTORS, FAMILIES, SAMPLE_SETS, annotators, load_sample
-from judgekit.sample.pairs import make_set
-from judgekit.sample.problems import PEOPLE
-from judgekit.sample.quantities import THINGS
 
 GOLDEN = "8e1eadd7ead9d9b8ee1b5838d3a6413af9d7eb5005fcdb55b0526f8db4a4e35c"
 SIZES = {"sample_train": 500, "sample_validation": 150, "sample_natural": 160, "sample_adversarial": 120}
@@ -255,7 +255,7 @@ def test_composition(name):
     assert len(pairs) == SIZES[name]
     assert {pair.benchmark for pair in pairs} == {name}
     assert {pair.item_id.split("-")[0] for pair in pairs} == set(FAMILIES)
-    assert [pair.source for pair in pairs] == [f"judgekit.sample:{name}:{n}" for n in range(len(pairs))]
+    assert [pair.source for pair in pairs] == [f"judgekit.data.sample:{name}:{n}" for n in range(len(pairs))]
     labels = Counter(pair.label for pair in pairs)
     share = labels["A"] / (labels["A"] + labels["B"])
     assert 0.46 <= share <= 0.54

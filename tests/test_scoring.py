@@ -11,12 +11,12 @@ from functools import cache
 
 import pytest
 
-from judgekit.benchmarks import load_benchmark
-from judgekit.benchmarks.outputs import PUBLISHED
+from judgekit.data.benchmarks import load_benchmark
+from judgekit.data.benchmarks.outputs import PUBLISHED
+from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
-from judgekit.records import SWAPPED, PreferencePair, Verdict
-from judgekit.sample import load_sample
+from judgekit.records import SWAPPED, PreferencePair, Reply, Verdict
 from judgekit.scoring import (
     JudgeFailure,
     Protocol,
@@ -28,9 +28,9 @@ from judgekit.scoring import (
     run_judge,
     score,
     score_table,
-    tradeoff_table,
 )
-from judgekit.store import Reply, VerdictStore
+from judgekit.scoring.store import VerdictStore
+from judgekit.studies.score_benchmarks import tradeoff_table
 
 QUICK = {"n_boot": 50}
 BOTH = ("ab", "ba")
@@ -402,9 +402,9 @@ SLOW_RUN = """
 import json, sys, time
 from judgekit.judges import request_key
 from judgekit.judges.baseline import RuleJudge
-from judgekit.sample import load_sample
+from judgekit.data.sample import load_sample
 from judgekit.scoring import run_judge, score
-from judgekit.store import VerdictStore
+from judgekit.scoring.store import VerdictStore
 
 store_path, calls_path, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
 

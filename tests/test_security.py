@@ -21,17 +21,18 @@ from test_floors import dangers
 from test_workflow import give, project  # noqa: F401 - a fixture
 from tiny_causal import CHATML, save_tiny
 
-from judgekit import latex, paths
 from judgekit.cli import main
-from judgekit.escaping import escape_markdown
+from judgekit.data import paths
+from judgekit.data.plain_yaml import LONGEST, load_plain
+from judgekit.inside.rating.kept import whole_row
 from judgekit.judges import Request, load_judge
-from judgekit.judges.structured import unwrapped
+from judgekit.judges.openai import chosen
 from judgekit.models.errors import Unavailable
-from judgekit.plain_yaml import LONGEST, load_plain
-from judgekit.rating.kept import whole_row
-from judgekit.results import save_data
-from judgekit.store import Reply, VerdictStore
-from judgekit.workflow import WorkflowError, read_parameters
+from judgekit.records import Reply
+from judgekit.report import latex, save_data
+from judgekit.report.escaping import escape_markdown
+from judgekit.report.workflow import WorkflowError, read_parameters
+from judgekit.scoring.store import VerdictStore
 
 ROOT = paths.project_root()
 COMMANDS = hostile.COMMANDS
@@ -312,7 +313,7 @@ def test_a_hostile_parameter_file_is_named(project, text):  # noqa: F811
 
 @pytest.mark.parametrize("text", ["[" * DEEP, '{"a":' * DEEP, "9" * 10_000], ids=["list", "object", "number"])
 def test_json_bombs_are_no_json(text):
-    assert unwrapped(text) == text and whole_row(text) is None
+    assert chosen(text) == text and whole_row(text) is None
 
 
 @pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.csv.gz"])
@@ -323,7 +324,7 @@ def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path, capsys, name):
             stream.write(b"x" * 2**20)
     assert path.stat().st_size < 200_000
     assert main(["judge", str(path), "--judge", "baseline/longer", "--out", str(tmp_path / "out.jsonl")]) == 2
-    assert "line 1: is longer than 64 MiB" in capsys.readouterr().err
+    assert "line 1: is longer than 8 MiB" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- models from elsewhere

@@ -1,4 +1,4 @@
-"""judgekit.selection: what is kept and why, scores that a pair's own label has no part in, and fair comparisons."""
+"""studies.selection: what is kept and why, scores that a pair's own label has no part in, and fair comparisons."""
 
 from dataclasses import replace
 
@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
+from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.encoder import TextEncoder
+from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair, Verdict
-from judgekit.representations.reader import StateReader
-from judgekit.sample import load_sample
 from judgekit.scoring import run_judge
-from judgekit.selection import (
+from judgekit.scoring.store import VerdictStore
+from judgekit.studies.selection import (
     by_judge,
     by_rater,
     choose_threshold,
@@ -29,10 +31,10 @@ from judgekit.selection import (
     rater_scores,
     select_responses,
 )
-from judgekit.selection import encoder_student as encoder_module
-from judgekit.selection.encoder_student import encoder_student
-from judgekit.selection.learners import LEARNERS, cross_fit, learn_probe
-from judgekit.selection.study import (
+from judgekit.studies.selection import encoder_student as encoder_module
+from judgekit.studies.selection.encoder_student import encoder_student
+from judgekit.studies.selection.learners import LEARNERS, cross_fit, learn_probe
+from judgekit.studies.selection.study import (
     Question,
     comparison_table,
     label_scores,
@@ -42,9 +44,7 @@ from judgekit.selection.study import (
     selections,
     student_of,
 )
-from judgekit.selection.views import States, Views, exchanged, view
-from judgekit.store import VerdictStore
-from judgekit.surface import FEATURES, PAIR_FEATURES
+from judgekit.studies.selection.views import States, Views, exchanged, view
 from judgekit.training.constructed import BESIDE
 from judgekit.training.features import FeatureTable
 from judgekit.training.material import make_material
@@ -524,7 +524,7 @@ def test_the_encoder_judge_is_trained_on_what_is_kept_and_read_back(tmp_path, mo
 
 
 def test_the_picture_has_a_panel_for_every_student_and_pool():
-    from judgekit.plots.selection import plot_selection
+    from judgekit.figures.selection import plot_selection
 
     question = asked(True)
     hits, _ = run_selection(question, {"probe": student_of("probe")}, [0], 0.2)

@@ -17,7 +17,7 @@ from judgekit.bias.self_preference import (
     others_opinion,
     pooled_rows,
 )
-from judgekit.plots.self_preference import plot_own_among_others
+from judgekit.figures.self_preference import plot_own_among_others
 from judgekit.records import PreferencePair
 
 AUTHORS = ["gpt-4", "vicuna-13b", "claude-v1", "phi-2"]

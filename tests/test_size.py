@@ -13,13 +13,13 @@ import yaml
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit.benchmarks.outputs import PUBLISHED
-from judgekit.benchmarks.sizes import size_of, sizes
-from judgekit.compare import scores_by_size, share_of_ceiling, size_trends
-from judgekit.corpora import chatbot_arena
-from judgekit.paths import project_root
-from judgekit.plots.size import plot_accuracy_by_size
-from judgekit.results import slug
+from judgekit.data.benchmarks.outputs import PUBLISHED
+from judgekit.data.benchmarks.sizes import size_of, sizes
+from judgekit.data.corpora import chatbot_arena
+from judgekit.data.paths import project_root
+from judgekit.figures.size import plot_accuracy_by_size
+from judgekit.judges.names import slug
+from judgekit.studies.accuracy_by_size import scores_by_size, share_of_ceiling, size_trends
 
 PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
 DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]

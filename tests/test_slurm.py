@@ -13,7 +13,7 @@ import yaml
 from slurm_node import command, slurm_node, why_not
 from test_workflow import write_notebook
 
-from judgekit.paths import project_root
+from judgekit.data.paths import project_root
 
 ROOT = project_root()
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
 
 COUNT = """
 import os
-from judgekit.results import Number, save_results
+from judgekit.report import Number, save_results
 numbers = {"chain.%s": Number(%s)}
 print("GPU:", os.environ.get("CUDA_VISIBLE_DEVICES", "none"), "job:", os.environ.get("SLURM_JOB_ID", "none"))
 save_results(run, "%s", numbers)
@@ -33,7 +33,7 @@ NOTEBOOKS = {
     "10_first": (COUNT % ("first", "n", "10_first"), []),
     "20_on_gpu": (COUNT % ("on_gpu", "2 * n", "20_on_gpu"), ["10_first"]),
     "30_last": (
-        "import json\nfrom judgekit.paths import run_folder\n"
+        "import json\nfrom judgekit.data.paths import run_folder\n"
         'before = json.loads((run_folder(run, "results") / "20_on_gpu.json").read_text())["numbers"]\n'
         'n = before["chain.on_gpu"]["value"]' + COUNT % ("last", "n + 1", "30_last"),
         ["20_on_gpu"],
@@ -64,7 +64,7 @@ def make_project(folder):
 def made(folder, environment, *arguments):
     """The chain of a project is made; its numbers by notebook, and what every notebook printed."""
     done = subprocess.run(
-        [sys.executable, "-m", "judgekit.workflow", "make", "sample", *arguments],
+        [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", *arguments],
         cwd=folder,
         env=environment | {"PYTHONPATH": str(folder)},
         capture_output=True,
@@ -111,7 +111,7 @@ def test_a_job_that_fails_on_the_cluster_fails_the_run_and_keeps_the_rest(folder
     write_notebook(project / "notebooks", "20_on_gpu", 'run = "sample"', "1 / 0")
     with slurm_node(folder / "cluster") as environment:
         done = subprocess.run(
-            [sys.executable, "-m", "judgekit.workflow", "make", "sample", "--profile", "slurm"],
+            [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", "--profile", "slurm"],
             cwd=project,
             env=environment | {"PYTHONPATH": str(project)},
             capture_output=True,

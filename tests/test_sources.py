@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from threading import Thread
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgekit import paths, sources
-from judgekit.sources import (
+from judgekit.data import paths, sources
+from judgekit.data.sources import (
     DataError,
     HubSet,
     HubSplit,
@@ -28,7 +29,7 @@ from judgekit.sources import (
     read_bytes,
     read_hub_rows,
 )
-from judgekit.sources.rows import parse_rows, read_rows
+from judgekit.data.sources.rows import parse_rows, read_rows
 
 CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
 
@@ -68,7 +69,7 @@ def test_registry_records_are_complete_and_pinned():
 
 
 def test_registry_is_small_and_knows_no_machine():
-    files = list((resources.files("judgekit.sources") / "registry").iterdir())
+    files = list((resources.files("judgekit.data.sources") / "registry").iterdir())
     texts = [file.read_text(encoding="utf-8") for file in files]
     assert sum(map(len, texts)) < 400_000
     assert not any(re.search(r'"/|[A-Z]:\\|/home/|/Users/|/tmp/', text) for text in texts)
@@ -94,7 +95,8 @@ def test_every_file_of_the_mirror_is_the_pinned_one():
 
 
 def test_importing_the_loaders_is_light():
-    code = "import sys, judgekit.benchmarks, judgekit.corpora; print([m for m in sys.argv[1:] if m in sys.modules])"
+    loaders = "judgekit.data.benchmarks, judgekit.data.corpora"
+    code = f"import sys, {loaders}; print([m for m in sys.argv[1:] if m in sys.modules])"
     heavy = ["datasets", "pooch", "requests", "torch", "pandas", "numpy"]
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -149,6 +151,45 @@ def test_missing_altered_and_truncated_files_of_a_mirror(authored_mirror):
         fetch(pinned("nogzip.json"))
 
 
+MEASURED = """
+{code}
+print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
+"""
+
+
+def test_a_bomb_in_a_mirror_is_refused_before_it_is_unpacked(authored_mirror):
+    bomb = authored_mirror("bomb.json.gz", gzip.compress(bytes(2**20), 9) * 1024)  # 1 GiB of 1 MiB
+    source = pinned("bomb.json")
+    for read in (fetch, read_bytes):
+        with pytest.raises(
+            DataError, match=rf"bomb\.json: .* \(more than {len(CONTENT)} bytes, {len(CONTENT)} expected"
+        ):
+            read(source)
+    code = f"""
+from pathlib import Path
+from judgekit.data import paths
+from judgekit.data.sources import DataError, Source, open_source, read_bytes
+paths.data_mirror = lambda: Path({str(bomb.parents[2])!r})
+blob = Path({str(bomb)!r}).read_bytes()
+Path({str(bomb.with_name("blob.jsonl.gz"))!r}).write_bytes(blob)
+values = ["authored", "raw/authored/bomb.json", None, None, None, "0" * 64, 1000, None, "MIT", "train", ""]
+try:
+    read_bytes(Source("authored/bomb.json", *values))
+except DataError as error:
+    assert "more than 1000 bytes" in str(error)
+values[1] = "raw/authored/blob.jsonl.gz"
+values[5:7] = [{hashlib.sha256(bomb.read_bytes()).hexdigest()!r}, len(blob)]
+try:
+    open_source(Source("authored/blob.jsonl.gz", *values))
+except DataError as error:
+    assert "unpacks to more than" in str(error), error
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED.format(code=code)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 500_000, "kB"
+
+
 def test_a_file_is_hashed_once_and_again_when_it_changes(authored_mirror, monkeypatch):
     hashed = []
     sha256 = hashlib.sha256
@@ -174,17 +215,26 @@ class Upstream(BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.rsplit("/", 1)[-1]
         self.server.asked.append(self.path)
+        self.server.ranges.append(self.headers["Range"])
         if name.startswith("absent"):
             self.send_error(404)
             return
         content = b"something else" if name.startswith("wrong") else self.server.content
-        self.send_response(200)
-        if not name.startswith("unsized"):
+        start = int((self.headers["Range"] or "=0-").strip("bytes=-")) if name.startswith("resumed") else 0
+        content = content[start:]
+        self.send_response(206 if start else 200)
+        if not name.startswith(("unsized", "endless")):
             self.send_header("Content-Length", str(len(content)))
         self.send_header("Connection", "close")
         self.end_headers()
+        if name.startswith("endless"):
+            while not self.wfile.closed:
+                self.wfile.write(bytes(2**20))
         # A connection that ends in mid-file, with and without a length the client could compare.
-        self.wfile.write(content[: len(content) // 2] if name.startswith(("cut", "unsized")) else content)
+        cut = name.startswith(("cut", "unsized")) or (
+            name.startswith(("resumed", "again")) and self.server.asked[1:] == []
+        )
+        self.wfile.write(content[: len(content) // 2] if cut else content)
         self.close_connection = True
 
     def log_message(self, *_):
@@ -204,7 +254,7 @@ def cache(tmp_path, monkeypatch):
 def upstream(cache, monkeypatch):
     """A local server in upstream's place; ``upstream.asked`` lists the paths asked for."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
-        server.asked, server.content = [], CONTENT
+        server.asked, server.ranges, server.content = [], [], CONTENT
         Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("JUDGEKIT_UPSTREAM", f"http://127.0.0.1:{server.server_port}/")
         yield server
@@ -227,11 +277,36 @@ def test_download_is_pinned_verified_and_kept(upstream, cache, capfd):
     assert len(upstream.asked) == 1
 
 
-@pytest.mark.parametrize("name", ["cut.json", "unsized.json", "wrong.json", "absent.json"])
+@pytest.mark.parametrize("name", ["cut.json", "unsized.json", "wrong.json", "absent.json", "endless.json"])
 def test_a_bad_download_is_one_clear_error_and_leaves_nothing(upstream, cache, name):
     with pytest.raises(DataError, match=rf"authored/{name}: .*(JUDGEKIT_DATA)"):
         fetch(pinned(name), progress=False)
     assert cached_files(cache) == []
+
+
+@pytest.mark.parametrize("name", ["resumed.json", "again.json"])
+def test_a_cut_download_goes_on_where_it_ended(upstream, cache, name):
+    """Where the server gives ranges; another sends the whole again, which is not added to the half."""
+    assert fetch(pinned(name), progress=False).read_bytes() == CONTENT
+    assert upstream.ranges == [None, f"bytes={fetching.PACKET}-"]
+    assert cached_files(cache) == [name]
+
+
+def test_a_killed_download_leaves_nothing_that_is_taken_for_whole(upstream, cache):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom judgekit.data.sources.fetching import retrieve\n"
+        "retrieve('n', sys.argv[1], '0' * 64, 2**40, Path(sys.argv[2]) / 'endless.json', False)"
+    )
+    url = f"http://127.0.0.1:{upstream.server_port}/endless.json"
+    process = subprocess.Popen([sys.executable, "-c", code, url, cache])
+    while not any(file.stat().st_size for file in cache.rglob("*") if file.is_file()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert "endless.json" not in cached_files(cache)
+    with pytest.raises(DataError):
+        fetch(pinned("endless.json"), progress=False)
 
 
 def test_a_damaged_cached_file_is_replaced(upstream, cache):

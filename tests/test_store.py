@@ -1,23 +1,29 @@
-"""judgekit.store: a verdict that was put is there, whatever happens to the process."""
+"""judgekit.scoring.store: a verdict that was put is there, whatever happens to the process."""
 
+import json
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from judgekit.store import SCHEMA_VERSION, Reply, VerdictStore, dump_reply, load_reply
+from judgekit.records import Reply
+from judgekit.scoring.store import SCHEMA_VERSION, VerdictStore, dump_reply, load_reply, user_store_path
 
 JUDGE, DECODING = "fingerprint", "{}"
 FAILED = Reply(None, status="error", raw="TimeoutError: no answer")
 
 WRITER = """
 import sys
-from judgekit.store import Reply, VerdictStore
+from judgekit.records import Reply
+from judgekit.scoring.store import VerdictStore
 
 store, name = VerdictStore(sys.argv[1]), sys.argv[2]
 for n in range(100_000):
@@ -208,3 +214,194 @@ def test_reading_many_replies_is_quick(store):
     started = time.process_time()
     assert len(get(store, [str(n) for n in range(20_000)])) == 20_000
     assert time.process_time() - started < 5
+
+
+# ---------------------------------------------------------------- where it is
+
+
+def test_a_user_has_one_store(monkeypatch, tmp_path, own_store):
+    assert user_store_path() == own_store
+    monkeypatch.setenv("JUDGEKIT_STORE", "~/v.sqlite")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_store_path() == tmp_path / "v.sqlite"
+    monkeypatch.delenv("JUDGEKIT_STORE")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert user_store_path() == tmp_path / ".local" / "share" / "judgekit" / "verdicts.sqlite"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "x"))
+    assert user_store_path() == tmp_path / "x" / "judgekit" / "verdicts.sqlite"
+
+
+# ---------------------------------------------------------------- damage
+
+
+def many_replies(n=120):
+    kinds = (Reply("first", 0.5, 0.25, 0.25), Reply("tie", raw="some text " * 20), Reply(None, status="unparsed"))
+    return {f"{n:064x}": kinds[n % 3] for n in range(0, 97 * n, 97)}
+
+
+def test_a_flipped_bit_is_a_sentence_and_never_another_reply(tmp_path):
+    """500 bits of the file, one at a time: all replies come back as they were, or the file is said to be damaged."""
+    replies, rng, refused = many_replies(), random.Random(20), 0
+    with VerdictStore(tmp_path / "whole.sqlite") as store:
+        put(store, replies)
+    content = (tmp_path / "whole.sqlite").read_bytes()
+    for n in range(500):
+        path, flipped, bit = tmp_path / f"{n}.sqlite", bytearray(content), rng.randrange(8 * len(content))
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            with VerdictStore(path) as store:
+                assert get(store, replies) == replies, f"bit {bit}"
+        except ValueError as said:
+            assert str(path) in str(said), f"bit {bit}"
+            refused += 1
+        for left in tmp_path.glob(f"{n}.sqlite*"):
+            left.unlink()
+    assert refused > 100
+
+
+def test_damage_to_a_key_is_found_before_anybody_is_asked_again(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with VerdictStore(path) as store:
+        put(store, {"a": Reply("first"), "b": Reply("second")})
+        store.connection.execute("UPDATE replies SET input = 'c' WHERE input = 'a'")
+        assert get(store, ["b"]) == {"b": Reply("second")}
+        with pytest.raises(ValueError, match=r"s\.sqlite is damaged .* move it away to start afresh"):
+            get(store, ["a", "b"])
+        assert store.to_parquet(tmp_path / "rest.parquet", damaged=True) == 1
+        with pytest.raises(ValueError, match="is damaged"):
+            store.to_parquet(tmp_path / "all.parquet")
+    assert not (tmp_path / "all.parquet").exists()
+    with VerdictStore(tmp_path / "new.sqlite") as store:
+        assert store.add_parquet(tmp_path / "rest.parquet") == 1
+        assert get(store, ["a", "b"]) == {"b": Reply("second")}
+
+
+# ---------------------------------------------------------------- schemas
+
+VERSION_1 = """
+CREATE TABLE IF NOT EXISTS replies (
+    judge TEXT NOT NULL,
+    input TEXT NOT NULL,
+    decoding TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    written TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    PRIMARY KEY (judge, input, decoding, sample)
+) WITHOUT ROWID;
+"""
+
+
+@pytest.fixture
+def version_1(tmp_path):
+    """A store as it was before replies had checksums, and what it holds."""
+    path, replies = tmp_path / "old.sqlite", many_replies() | {"failed": FAILED}
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA journal_mode=WAL")
+        raw.executescript(VERSION_1)
+        raw.execute("PRAGMA user_version=1")
+        raw.executemany(
+            "INSERT INTO replies VALUES (?, ?, ?, 0, ?, ?, '2026-01-02T03:04:05.000Z')",
+            [(JUDGE, key, DECODING, reply.status, dump_reply(reply)) for key, reply in replies.items()],
+        )
+    raw.close()
+    return path, replies
+
+
+def test_a_store_of_schema_1_is_brought_to_this_one(version_1):
+    path, replies = version_1
+    for _ in range(2):
+        with VerdictStore(path) as store:
+            store.check()
+            assert get(store, replies, failed=True) == replies
+            assert store.connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+            assert {row[0] for row in store.connection.execute("SELECT written FROM replies")} == {
+                "2026-01-02T03:04:05.000Z"
+            }
+
+
+def migrate_and_die(path):
+    store = VerdictStore.__new__(VerdictStore)
+    store.path, store.connection = str(path), sqlite3.connect(path, isolation_level=None)
+    store.connection.execute("BEGIN IMMEDIATE")
+    store._bring_to_schema()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_migration_that_is_killed_leaves_the_old_store(version_1):
+    path, replies = version_1
+    worker = multiprocessing.get_context("fork").Process(target=migrate_and_die, args=(path,))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == -signal.SIGKILL
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("PRAGMA user_version").fetchone() == (1,)
+        assert raw.execute("SELECT count(*) FROM replies").fetchone() == (len(replies),)
+    raw.close()
+    with VerdictStore(path) as store:
+        assert get(store, replies, failed=True) == replies
+
+
+# ---------------------------------------------------------------- fresh
+
+
+def test_a_fresh_store_asks_again_and_replaces_when_the_new_reply_is_there(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with VerdictStore(path) as store:
+        put(store, {"a": Reply("first"), "b": Reply("first")})
+    with VerdictStore(path, fresh=True) as store:
+        assert get(store, ["a", "b"]) == {}
+        put(store, {"a": Reply("second"), "b": FAILED})
+        assert get(store, ["a", "b"]) == {"a": Reply("second")}
+    with VerdictStore(path) as store:
+        assert get(store, ["a", "b"]) == {"a": Reply("second"), "b": Reply("first")}
+
+
+# ---------------------------------------------------------------- Parquet
+
+
+def test_replies_go_to_parquet_and_back(tmp_path):
+    path, replies = tmp_path / "r.parquet", many_replies() | {"failed": FAILED}
+    with VerdictStore(tmp_path / "a.sqlite") as store:
+        put(store, replies)
+        put(store, {"sampled": Reply("tie")}, sample=3)
+        assert store.to_parquet(path) == len(replies) + 1
+    assert pq.read_schema(path).names == [
+        *("judge", "input", "decoding", "sample", "status", "reply", "checksum", "written")
+    ]
+    with VerdictStore(tmp_path / "b.sqlite") as store:
+        own = next(key for key, reply in replies.items() if reply.status == "ok")
+        put(store, {own: Reply("second"), "failed": Reply("first")})
+        assert store.add_parquet(path) == store.add_parquet(path) == len(replies) + 1
+        assert get(store, replies, failed=True) == replies | {own: Reply("second"), "failed": Reply("first")}
+        assert get(store, ["sampled"], sample=3) == {"sampled": Reply("tie")}
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"reply": json.dumps({"verdict": "second", "status": "ok"})}, "row 2: its checksum does not fit it"),
+        ({"sample": 7}, "row 2: its checksum"),
+        ({"reply": None}, "row 2: its checksum"),
+        ({"checksum": None}, "row 2: its checksum"),
+    ],
+)
+def test_a_row_that_is_not_what_was_written_is_refused_and_nothing_is_added(tmp_path, store, change, wanted):
+    put(store, {"a": Reply("first"), "b": Reply("first")})
+    store.to_parquet(tmp_path / "r.parquet")
+    rows = pq.read_table(tmp_path / "r.parquet").to_pylist()
+    rows[1] |= change
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet")
+    with VerdictStore(":memory:") as other:
+        with pytest.raises(ValueError, match=rf"r\.parquet, {wanted}.*nothing was added"):
+            other.add_parquet(tmp_path / "r.parquet")
+        assert other.count() == 0
+
+
+def test_what_is_no_table_of_replies_is_refused(tmp_path, store):
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
+    (tmp_path / "text.parquet").write_text("no table")
+    for name in ("other", "text"):
+        with pytest.raises(ValueError, match=rf"{name}\.parquet: no Parquet file of replies"):
+            store.add_parquet(tmp_path / f"{name}.parquet")

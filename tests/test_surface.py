@@ -1,4 +1,4 @@
-"""judgekit.surface and judgekit.davidson: features of any text, and the model of ties on top of them."""
+"""judgekit.judges.surface and judgekit.stats: features of any text, and the model of ties on top of them."""
 
 import hashlib
 import json
@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.davidson import outcome_logits, outcome_probabilities
-from judgekit.surface import (
-    FEATURES,
-    PAIR_FEATURES,
-    SENTENCE_END,
-    pair_features,
-    surface_features,
-)
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, SENTENCE_END, pair_features, surface_features
+from judgekit.stats import outcome_logits, outcome_probabilities
 
 STEADY = settings(deadline=None)
 TEXT = st.text(max_size=200) | st.text(alphabet="ab .!?\n\t-*#1|`(", max_size=200)

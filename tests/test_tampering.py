@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.surface import words_of
-from judgekit.tampering import CONTROLS, EDITS, HELD_OUT, REPLACING, TRAINABLE, tampered
-from judgekit.tampering.edits import LONG_WORDS, UNWORDED, WHOLE, ZERO_WIDTH, reworded, sentences_of, wordings
+from judgekit.bias.tampering import CONTROLS, EDITS, HELD_OUT, REPLACING, TRAINABLE, tampered
+from judgekit.bias.tampering.edits import LONG_WORDS, UNWORDED, WHOLE, ZERO_WIDTH, reworded, sentences_of, wordings
+from judgekit.judges.surface import words_of
 
 QUESTION = "How do I boil an egg? Name two ways."
 RESPONSE = "You may boil it:\n1. In water.\n2. In steam, which is often faster."

@@ -16,11 +16,11 @@ from chat_server import FAULTS, KEY, ChatServer, faults_at, good_reply, running
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgekit.aspects import Aspect, AspectError, load_aspects
+from judgekit.data.pairfile import PairFileError
+from judgekit.inside.aspects import Aspect, AspectError, load_aspects
 from judgekit.models.errors import Unavailable
-from judgekit.pairfile import PairFileError
-from judgekit.store import VerdictStore
-from judgekit.teacher import (
+from judgekit.scoring.store import VerdictStore
+from judgekit.studies.teacher import (
     balanced_probing_set,
     checked_questions,
     collect_responses,
@@ -313,7 +313,7 @@ def tiny(tmp_path_factory):
 
 def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
     from judgekit.models.causal import CausalModel
-    from judgekit.teacher.local import LocalEngine
+    from judgekit.studies.teacher.local import LocalEngine
 
     settings = {"max_new_tokens": 5}
     rows = collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)

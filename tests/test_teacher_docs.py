@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 
-from judgekit.aspects import load_aspects
 from judgekit.cli import main
-from judgekit.paths import project_root
+from judgekit.data.paths import project_root
+from judgekit.inside.aspects import load_aspects
 
 DOCS = project_root() / "docs" / "inside_judges.md"
 

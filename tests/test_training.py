@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from judgekit.compare.ranking import hits_of, study_hits
-from judgekit.davidson import outcome_probabilities
-from judgekit.gate import PARAPHRASE
+from judgekit.data.sample import load_sample
 from judgekit.judges import UnknownJudge, request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.features import FeaturesJudge
+from judgekit.judges.gate import PARAPHRASE
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.seal import SEAL, check_seal
 from judgekit.records import PreferencePair, Response, Turn
-from judgekit.sample import load_sample
-from judgekit.surface import FEATURES, PAIR_FEATURES
+from judgekit.stats import outcome_probabilities
+from judgekit.studies.check_selection import hits_of, study_hits
 from judgekit.training import relevance as training_relevance
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, make_bank, meant_for, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS, constructed_pairs, demands_between
@@ -29,26 +29,11 @@ from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, choose_share, compare_gates, fit_gate, fit_relevance
 from judgekit.training.losses import contrastive_loss, davidson_loss
 from judgekit.training.material import Material, make_material, parts_of
-from judgekit.training.mixture import (
-    BASE,
-    FACTORS,
-    Level,
-    learnt_from,
-    levels_of,
-    questions_of,
-    run_study,
-    study_table,
-)
+from judgekit.training.mixture import BASE, FACTORS, Level, learnt_from, levels_of, questions_of, run_study, study_table
 from judgekit.training.recipe import RelevanceRecipe
 from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, load_encoder, train_relevance
 from judgekit.training.tables import PairTable
-from judgekit.training.targets import (
-    mixture_table,
-    select_split,
-    source_weights,
-    sources_with_ties,
-    target_of,
-)
+from judgekit.training.targets import mixture_table, select_split, source_weights, sources_with_ties, target_of
 
 TINY = RelevanceRecipe(
     r=4,

@@ -11,14 +11,14 @@ from judgekit.bias import formats
 from judgekit.bias.judged import judged_table
 from judgekit.bias.planted import PlantedBias, PlantedJudge
 from judgekit.bias.verbosity_tables import form_table, planted_readings, verbosity_table
+from judgekit.data.sample import load_sample
+from judgekit.figures.verbosity import plot_verbosity
 from judgekit.judges import load_judge
-from judgekit.plots.verbosity import plot_verbosity
+from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair
-from judgekit.results import Number
-from judgekit.sample import load_sample
 from judgekit.scoring import run_judge
-from judgekit.store import VerdictStore
-from judgekit.surface import words_of
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
 
 matplotlib.use("Agg")
 

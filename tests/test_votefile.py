@@ -8,8 +8,16 @@ import sys
 
 import pytest
 
-from judgekit.pairfile import PairFileError
-from judgekit.votefile import TornLine, Vote, VoteFile, VoteFileBusy, checked_annotator, read_lines, read_votes
+from judgekit.data.pairfile import PairFileError
+from judgekit.people.labelling.votefile import (
+    TornLine,
+    Vote,
+    VoteFile,
+    VoteFileBusy,
+    checked_annotator,
+    read_lines,
+    read_votes,
+)
 
 AT = "2026-01-02T03:04:05+00:00"
 
@@ -161,7 +169,7 @@ def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
 
 WRITER = """
 import sys
-from judgekit.votefile import Vote, VoteFile
+from judgekit.people.labelling.votefile import Vote, VoteFile
 file = VoteFile(sys.argv[1])
 for n in range(100_000):
     file.append(Vote(f"i{n}", "ann", "A", "ab", 1.0, "2026-01-02T03:04:05+00:00"))
@@ -185,7 +193,7 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed_and_frees_the_file(tmp_
 
 LIMITED = """
 import resource, sys
-from judgekit.votefile import Vote, VoteFile
+from judgekit.people.labelling.votefile import Vote, VoteFile
 file = VoteFile(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 for n in range(5):

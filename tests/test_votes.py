@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from judgekit.catalogue import load_set
-from judgekit.judges import load_judge
-from judgekit.records import LABELS, PreferencePair
-from judgekit.scoring import run_judge
-from judgekit.scoring.stated import stated_probabilities
-from judgekit.store import VerdictStore
-from judgekit.votes import (
+from judgekit.data.catalogue import load_set
+from judgekit.data.votes import (
     TIE_FREE,
     ClassProbabilities,
     Votes,
@@ -19,6 +14,11 @@ from judgekit.votes import (
     votes_from_long,
     votes_of_pairs,
 )
+from judgekit.judges import load_judge
+from judgekit.records import LABELS, PreferencePair
+from judgekit.scoring import run_judge
+from judgekit.scoring.items import stated_probabilities
+from judgekit.scoring.store import VerdictStore
 
 ROWS = [("i", "ann", "A", "p"), ("i", "bob", "tie", "p"), ("j", "bob", "B", "q"), ("j", "cat", "B", "q")]
 

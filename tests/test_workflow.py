@@ -1,33 +1,33 @@
-"""judgekit.workflow: a misspelt parameter or a failed notebook is an error that says where."""
+"""judgekit.report.workflow: a misspelt parameter or a failed notebook is an error that says where."""
 
 import ast
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml
 
-from judgekit import paths, workflow
-from judgekit.workflow import (
+from judgekit.data import paths
+from judgekit.report import workflow
+from judgekit.report.workflow import (
     WorkflowError,
-    code_files,
-    imported_modules,
     jobs_of,
     known_parameters,
     main,
     make_run,
-    module_files,
     notebook_list,
     notebook_of,
-    parameter_file,
     read_parameters,
     resources_of,
     run_notebook,
     runs,
+    stamp,
 )
 
 ROOT = paths.project_root()
@@ -82,11 +82,27 @@ def test_a_parameter_file_belongs_to_a_notebook():
         assert path.name == "resources.yaml" or notebook_of(path.stem) in notebook_list(), path.name
 
 
+def test_every_notebook_is_in_the_sample_and_a_file_there_says_more_than_the_run():
+    assert {notebook_of(job) for job in jobs_of("sample")} == set(notebook_list())
+    for path in (ROOT / "params" / "sample").glob("*.yaml"):
+        assert set(yaml.safe_load(path.read_text(encoding="utf-8"))) > {"run"}, path.name
+
+
+def test_a_notebook_without_a_file_has_its_defaults_in_the_sample_alone(project):
+    (project / "params" / "sample" / "10_count.yaml").unlink()
+    assert jobs_of("sample") == {"10_count": []} and read_parameters("sample", "10_count") == {"run": "sample"}
+    (project / "params" / "laptop").mkdir()
+    assert jobs_of("laptop") == {}
+    with pytest.raises(WorkflowError, match=r"params/laptop/10_count\.yaml does not exist"):
+        read_parameters("laptop", "10_count")
+
+
 def test_a_parameter_file_holds_only_what_differs():
     for run, name in CHAIN:
         cells = json.loads(workflow.notebook_path(name).read_text(encoding="utf-8"))["cells"]
         (cell,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
         tree = ast.parse("".join(cell["source"]))
+        assert {node.targets[0].id for node in tree.body} == known_parameters(workflow.notebook_path(name))
         defaults = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body}
         same = [key for key, value in read_parameters(run, name).items() if key != "run" and defaults[key] == value]
         assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"
@@ -123,14 +139,13 @@ def test_a_run_without_parameters_is_refused(project):
         read_parameters("gpu", "10_count")
     with pytest.raises(WorkflowError, match=r"params/sample/11_more.yaml does not exist; the runs are sample"):
         read_parameters("sample", "11_more")
-    assert parameter_file("sample", "11_more") is None
 
 
 def test_parameters_are_what_the_tagged_cell_assigns(project):
-    path = write_notebook(project / "notebooks", "11_x", "a = 1\nb = c = 2\nprint(a)", "d = 3")
-    assert known_parameters(path) == {"a", "b", "c"}
+    path = write_notebook(project / "notebooks", "11_x", "a = 1  # one\nb = [\n    2,\n]\nprint(a)", "d = 3")
+    assert known_parameters(path) == {"a", "b"}
     untagged = write_notebook(project / "notebooks", "12_x", "a = 1", tags=())
-    with pytest.raises(WorkflowError, match="0 cells are tagged"):
+    with pytest.raises(WorkflowError, match=r"12_x\.ipynb: no cell tagged 'parameters'"):
         known_parameters(untagged)
 
 
@@ -164,15 +179,15 @@ def test_a_list_is_filled_with_defaults(project):
 
 def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
     (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n30_no:\n")
-    folder = project / "params" / "sample"
+    folder = project / "params" / "gpu"
+    folder.mkdir()
     for name in ("10_count-b", "10_count-a", "20_more"):
-        (folder / f"{name}.yaml").write_text("run: sample\n")
-    (folder / "10_count.yaml").unlink()
+        (folder / f"{name}.yaml").write_text("run: gpu\n")
     (folder / "resources.yaml").write_text("10_count-a: {gpu: 1}\n")
-    assert jobs_of("sample") == {"10_count-a": [], "10_count-b": [], "20_more": ["10_count-a", "10_count-b"]}
-    assert list(jobs_of("sample")) == ["10_count-a", "10_count-b", "20_more"]
-    assert resources_of("sample") == {"10_count-a": {"gpu": 1}}
-    assert run_notebook("10_count-a", "sample").name == "10_count-a.ipynb"
+    assert jobs_of("gpu") == {"10_count-a": [], "10_count-b": [], "20_more": ["10_count-a", "10_count-b"]}
+    assert list(jobs_of("gpu")) == ["10_count-a", "10_count-b", "20_more"]
+    assert resources_of("gpu") == {"10_count-a": {"gpu": 1}}
+    assert run_notebook("10_count-a", "gpu").name == "10_count-a.ipynb"
 
 
 @pytest.mark.parametrize(
@@ -200,35 +215,82 @@ def test_parameters_without_a_notebook_are_refused(project):
 # ---------------------------------------------------------------- dependencies
 
 
+@pytest.fixture
+def package(project, monkeypatch):
+    """A package of three modules, one of which the project's notebook imports by way of another."""
+    folder = project / "judgekit"
+    (folder / "scoring").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "scoring" / "__init__.py").write_text('"""Scores."""\n')
+    (folder / "scoring" / "rates.py").write_text("from judgekit import counts\nRATE = counts.half(3)\n")
+    code = (
+        'def half(n):\n    """Half."""\n    def inner():\n        return n\n    return inner() / 2  # of n\nBASE = 2\n'
+    )
+    (folder / "counts.py").write_text(code)
+    (folder / "other.py").write_text("RATE = 1\n")
+    monkeypatch.setattr(workflow, "PACKAGE", folder)
+    workflow._module_files.cache_clear()
+    write_notebook(
+        project / "notebooks", "10_count", 'run = "sample"  # folder\nn = 2  # pairs',
+        "import json\nfrom judgekit.scoring.rates import RATE", "RATE",
+    )  # fmt: skip
+    yield folder
+    workflow._module_files.cache_clear()
+
+
+def digest():
+    return stamp("sample", "10_count").read_text()
+
+
+def test_what_says_nothing_else_changes_no_stamp(package, project):
+    path, first = stamp("sample", "10_count"), digest()
+    written = path.stat().st_mtime_ns
+    os.utime(package / "counts.py")
+    code = '# counts\nfrom typing import Any\n\n\ndef half(n: int) -> float:\n    """Half of ``n``."""\n\n'
+    code += "    def inner() -> Any:\n        return n\n\n    return inner() / 2\n\n\nBASE: int = 2\n"
+    (package / "counts.py").write_text(code)
+    (package / "scoring" / "__init__.py").write_text("")
+    (package / "other.py").write_text("RATE = 2\n")  # which no notebook imports
+    give(project, "# the defaults\nrun: sample\n")
+    notebook = project / "notebooks" / "10_count.ipynb"
+    notebook.write_text(notebook.read_text().replace("# pairs", "# pairs drawn"))
+    assert digest() == first and path.stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("judgekit/counts.py", "/ 2", "/ 3"),
+        ("judgekit/counts.py", "return n", "return -n"),
+        ("judgekit/scoring/rates.py", "half(3)", "half(n=3)"),
+        ("judgekit/scoring/__init__.py", '"""Scores."""', "from judgekit import other"),
+        ("params/sample/10_count.yaml", "run: sample", "run: sample\nn: 3"),
+        ("notebooks/10_count.ipynb", '"RATE"', '"RATE * n"'),
+    ],
+)
+def test_what_says_something_else_changes_the_stamp(package, project, name, old, new):
+    first, path = digest(), project / name
+    assert path.read_text().count(old) == 1
+    path.write_text(path.read_text().replace(old, new))
+    changed = digest()
+    assert changed != first
+    path.write_text(path.read_text().replace(new, old))
+    assert digest() == first
+
+
+def test_fields_of_a_class_are_code(package):
+    (package / "counts.py").write_text("class Row:\n    n: int\nhalf = Row\n")
+    first = digest()
+    (package / "counts.py").write_text("class Row:\n    n: float\nhalf = Row\n")
+    assert digest() != first
+
+
 def test_imports_are_followed_to_the_end():
-    found = {str(path.relative_to(paths.PACKAGE)) for path in code_files("30_score_benchmarks")}
-    direct = {
-        "scoring/__init__.py",
-        "scoring/scores.py",
-        "store.py",
-        "paths.py",
-        "catalogue.py",
-        "results/__init__.py",
-        "__init__.py",
-    }
-    through_others = {"metrics.py", "intervals.py", "records.py", "judges/base.py", "benchmarks/pandalm.py"}
-    inside_functions = {"judges/encoder.py", "models/encoder.py", "surface.py", "benchmarks/outputs.py"}
-    assert direct | through_others | inside_functions <= found
-    assert not {"cleaning/chain.py", "training/encoder.py", "workflow.py"} & found
-    assert (paths.PACKAGE / "cleaning" / "chain.py").is_file()
-
-
-def test_imported_modules_are_those_of_the_package():
-    code = "import numpy\nfrom judgekit.results import Number\nimport judgekit.store as s\n"
-    code += "def f():\n    from judgekit import paths"
-    assert imported_modules(code) == {
-        "judgekit", "judgekit.paths", "judgekit.results", "judgekit.results.Number", "judgekit.store"
-    }  # fmt: skip
-
-
-def test_a_module_brings_the_packages_above_it():
-    names = [path.relative_to(paths.PACKAGE).as_posix() for path in module_files("judgekit.judges.base")]
-    assert names == ["__init__.py", "judges/__init__.py", "judges/base.py"]
+    names = {str(path.relative_to(paths.PACKAGE)) for path in workflow.code_files("30_score_benchmarks")}
+    direct = {"scoring/__init__.py", "scoring/store.py", "data/paths.py", "report/__init__.py", "__init__.py"}
+    through_others = {"scoring/metrics.py", "stats.py", "records.py", "judges/base.py"}
+    assert direct | through_others <= names
+    assert not {"data/cleaning/chain.py", "training/encoder.py", "report/workflow.py"} & names
 
 
 # ---------------------------------------------------------------- execution
@@ -298,15 +360,62 @@ def test_the_dag_refuses_an_unknown_run():
     assert "no run is called 'smaple'" in done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_the_dag_refuses_a_misspelt_parameter(tmp_path):
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of what a chain is made of, in which every notebook of the sample run seems to be executed."""
     for folder in ("notebooks", "params", "judgekit"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "pretrained"))
     shutil.copy(ROOT / "Snakefile", tmp_path)
-    path = tmp_path / "params" / "sample" / "10_clean_preferences.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"max_char": 5}))
+    return tmp_path
+
+
+def planned(folder):
+    """The notebooks that a chain would execute."""
+    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--rerun-triggers", "mtime"]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return set(re.findall(r"(?m)^rule (\d\d_\w+):", done.stdout + done.stderr))
+
+
+def pretend(folder):
+    """Every notebook is executed: the copies are as old as each other, and newer than the stamps."""
+    for name in notebook_list():
+        (folder / "outputs" / "sample" / "executed" / f"{name}.ipynb").write_text("{}")
+    now = time.time()
+    for name in notebook_list():
+        os.utime(folder / "outputs" / "sample" / "executed" / f"{name}.ipynb", (now, now))
+
+
+def following(names):
+    """Notebooks and all that come after them."""
+    for name, entry in notebook_list().items():
+        names = names | {name} if set(entry["after"]) & names else names
+    return names
+
+
+@pytest.mark.slow
+def test_a_statement_re_makes_the_notebooks_that_import_it_and_prose_none(checkout):
+    assert planned(checkout) == set(notebook_list())
+    pretend(checkout)
+    assert planned(checkout) == set()
+    users = {name for name in notebook_list() if paths.PACKAGE / "data/cleaning/chain.py" in workflow.code_files(name)}
+    assert users and following(users) < set(notebook_list())
+    module = checkout / "judgekit" / "data" / "cleaning" / "chain.py"
+    code = module.read_text()
+    time.sleep(1.1)  # Snakemake compares seconds
+    module.write_text("# A comment.\n" + code)
+    os.utime(checkout / "judgekit" / "records.py")
+    assert planned(checkout) == set()
+    module.write_text(code + "\nCHANGED = True\n")
+    assert planned(checkout) == following(users)
+
+
+@pytest.mark.slow
+def test_the_dag_refuses_a_misspelt_parameter(checkout):
+    (checkout / "params" / "sample" / "10_clean_preferences.yaml").write_text("run: sample\nmax_char: 5\n")
     command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--config", "run=sample"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, env=environment)
     assert done.returncode != 0
     assert "no parameter 'max_char'" in done.stdout + done.stderr

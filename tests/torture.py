@@ -26,6 +26,8 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 CLI = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
 NEAR = 5e-3  # probabilities: other batches are padded otherwise, and bfloat16 keeps three digits
@@ -38,7 +40,7 @@ TRAIN = """
 import sys, warnings
 warnings.simplefilter("ignore", FutureWarning)
 from judgekit.models.encoder import TextEncoder
-from judgekit.sample import load_sample
+from judgekit.data.sample import load_sample
 from judgekit.training.encoder import train_encoder
 from judgekit.training.material import make_material
 from judgekit.training.recipe import RelevanceRecipe
@@ -54,9 +56,9 @@ LABEL = """
 import sys
 from pathlib import Path
 
-from judgekit.labelling import label_all, start
-from judgekit.sample import load_sample
-from judgekit.votefile import read_lines
+from judgekit.data.sample import load_sample
+from judgekit.people.labelling import label_all, start
+from judgekit.people.labelling.votefile import read_lines
 
 pairs, path = load_sample("sample_natural")[:60], Path(sys.argv[1]) / "votes.jsonl"
 print("going on from", len(read_lines(path)) if path.exists() else 0, "votes", flush=True)
@@ -113,7 +115,7 @@ def write_pairs(n):
     """A preparation: so many authored pairs in ``in.jsonl``, responses with their question for `judgekit rate`."""
 
     def prepare(folder):
-        from judgekit.sample import load_sample
+        from judgekit.data.sample import load_sample
 
         pairs = [pair for name in ("sample_train", "sample_natural", "sample_validation") for pair in load_sample(name)]
         rows = []
@@ -171,9 +173,9 @@ def numbers_of(folder):
     return found
 
 
-def stored(folder):
+def stored(folder, name="out.jsonl.store.sqlite"):
     """Verdicts in the store beside ``out.jsonl``."""
-    path = folder / "out.jsonl.store.sqlite"
+    path = folder / name
     if not path.is_file():
         return 0
     try:
@@ -181,13 +183,6 @@ def stored(folder):
             return connection.execute("SELECT count(*) FROM replies WHERE status != 'error'").fetchone()[0]
     except sqlite3.OperationalError:  # killed before there was a table
         return 0
-
-
-def judged(folder):
-    """What ``out.jsonl`` can be gone on from: verdicts of the store, or whole rows of the file of finished ones."""
-    if (folder / "out.jsonl.store.sqlite").is_file():
-        return stored(folder)
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("out.jsonl.*.part"))
 
 
 def cast(folder):
@@ -214,13 +209,14 @@ def rated(folder):
 def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     """The kinds of faults, chain excepted."""
     judge = [*CLI, "judge", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge"]
+    encoder = [*judge, "encoder/minilm", "--store", "{}/s.sqlite"]
     rate = [*CLI, "rate", "{}/responses.jsonl", "--out", "{}/out.jsonl", "--probe", "gsm8k-binary"]
     attack = [*CLI, "attack", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge", "baseline/features", "--queries", "0"]
-    workflow = [sys.executable, "-m", "judgekit.workflow", "run", notebook, "sample"]
+    workflow = [sys.executable, "-m", "judgekit.report.workflow", "run", notebook, "sample"]
     return [
-        Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, judged),
+        Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
-        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, judged),
+        Case("judge_encoder", 3, encoder, write_pairs(9 * n_slow), rows_of, lambda folder: stored(folder, "s.sqlite")),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),
@@ -231,7 +227,7 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
 
 def chain(tries=2):
     """The whole sample chain, through Snakemake."""
-    command = [sys.executable, "-m", "judgekit.workflow", "make", "sample", "--cores", "2"]
+    command = [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", "--cores", "2"]
     return Case("chain", tries, command, copy_of_checkout, numbers_of, in_a_row=True)
 
 
@@ -243,6 +239,12 @@ def copy_of_checkout(folder, notebooks=None):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     if notebooks:
+        path = folder / "notebooks" / "notebooks.yaml"
+        listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+        chosen = {name: dict(entry or {}) for name, entry in listed.items() if name in notebooks}
+        for entry in chosen.values():
+            entry["after"] = [name for name in entry.get("after", []) if name in chosen]
+        path.write_text(yaml.safe_dump(chosen), encoding="utf-8")
         for path in (folder / "params" / "sample").glob("*.yaml"):
             if path.stem not in notebooks:
                 path.unlink()
@@ -411,7 +413,9 @@ def main():
     arguments.add_argument("--undisturbed", type=Path, help="a checkout of this commit after one make report")
     arguments.add_argument("--chain", nargs="+", help="notebooks of the chain that is killed; all by default")
     chosen = arguments.parse_args()
-    from judgekit.results import Number, load_results, save_results
+    from judgekit.report import load_results, save_results
+    from judgekit.report.workflow import jobs_of
+    from judgekit.stats import Number
 
     # Some kinds alone leave what was found out about the others.
     numbers = {
@@ -435,7 +439,7 @@ def main():
             for name in ("tries", "lost", "doubled"):
                 numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["tries"], spec="d")
             if case.kind == "chain":
-                n = len(chosen.chain) if chosen.chain else len(list((ROOT / "params" / "sample").glob("*.yaml")))
+                n = len(chosen.chain) if chosen.chain else len(jobs_of("sample"))
                 numbers["fault.chain.notebooks"] = Number(n, spec="d")
             save_results(chosen.run, "scale", numbers, variant="faults")
     return int(failed)

@@ -7,7 +7,7 @@ import sys
 
 import yaml
 
-from judgekit.paths import project_root
+from judgekit.data.paths import project_root
 from judgekit.training.causal_tasks import tiny_tasks
 
 BATCH, STEPS = 16, 8

@@ -1,6 +1,6 @@
 """Verdicts in both orders, from wherever they are: asked, stored, or given as marks."""
 
-from judgekit.benchmarks.outputs import published_verdicts
+from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import ORDERS
 from judgekit.scoring import pairs_judged_by, run_judge, verdicts_from_scores
 
@@ -12,7 +12,7 @@ def both_orders(judge, pairs, store, progress=False):
     ----------
     judge : judgekit.judges.Judge
     pairs : list of PreferencePair
-    store : judgekit.store.VerdictStore
+    store : judgekit.scoring.store.VerdictStore
     progress : bool
 
     Returns
@@ -39,7 +39,7 @@ def verdicts_of_marks(model, pairs):
     Parameters
     ----------
     model : str
-        A key of `judgekit.benchmarks.outputs.PUBLISHED` that rates each response alone.
+        A key of `judgekit.data.benchmarks.outputs.PUBLISHED` that rates each response alone.
     pairs : list of PreferencePair
 
     Returns

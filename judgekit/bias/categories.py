@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from judgekit.benchmarks.autoj import GROUP_OF_SCENARIO
 from judgekit.bias.domains import difference, heterogeneity, shrunken_rates
-from judgekit.catalogue import load_set
-from judgekit.intervals import cluster_bootstrap, cluster_sums, holm
+from judgekit.data.benchmarks.autoj import GROUP_OF_SCENARIO
+from judgekit.data.catalogue import load_set
+from judgekit.judges.names import slug
 from judgekit.records import ORDERS
-from judgekit.results import Number, slug
 from judgekit.scoring.comparison import pairs_judged_by
 from judgekit.scoring.items import credits_of, first_counts, item_table
 from judgekit.scoring.protocols import protocol_of
 from judgekit.scoring.running import run_judge
+from judgekit.stats import Number, cluster_bootstrap, cluster_sums, holm
 
 METRICS = ("accuracy", "agreement", "consistency", "first_rate", "tie_rate")
 SUBJECTS = {"livebench-reasoning": "reasoning", "livebench-math": "math", "livecodebench": "coding"}
@@ -86,7 +86,7 @@ def judged_items(groupings, judges, stored, store, slugs, progress=True):
     judges : list of Judge
     stored : dict of str to list of Judge
         Judges whose verdicts on one grouping are at hand, by grouping; they need not cover all of its pairs.
-    store : judgekit.store.VerdictStore
+    store : judgekit.scoring.store.VerdictStore
     slugs : dict of str to str
         A judge's name to its slug.
 

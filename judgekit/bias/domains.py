@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, chdtri
 
-from judgekit.intervals import cluster_bootstrap, cluster_sums, proportion_interval
+from judgekit.stats import cluster_bootstrap, cluster_sums, proportion_interval
 
 BINS = 200  # of a rate: half a point each
 RELATIVE_SPREADS = np.concatenate([np.arange(0, 0.24, 0.02), np.arange(0.24, 0.5, 0.04), np.arange(0.52, 0.95, 0.08)])
@@ -312,7 +312,7 @@ def heterogeneity(table, n_permutations=5000, seed=0):
     Notes
     -----
     Prompts, with all their items, are dealt out to categories anew: exact where no category's prompts are unlike the
-    others' in size. Compare p-values over judges and sets with `judgekit.intervals.holm`.
+    others' in size. Compare p-values over judges and sets with `judgekit.stats.holm`.
     """
     cells = cells_of(table)
     codes, values = cells.place, np.column_stack([cells.hits, cells.size])

@@ -13,10 +13,10 @@ import pandas as pd
 
 from judgekit.bias.judged import judged_table
 from judgekit.bias.verbosity import fit_log_odds, number_of, rate, readable
+from judgekit.data.sources import heads, text_key
+from judgekit.judges.surface import BOLD, BULLET, HEADING, NUMBERED
 from judgekit.records import PreferencePair, named_by_set
-from judgekit.results import Number
-from judgekit.sources import heads, text_key
-from judgekit.surface import BOLD, BULLET, HEADING, NUMBERED
+from judgekit.stats import Number
 
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50\u2b55]")
 CODE = re.compile(r"```|`[^`\n]+`")

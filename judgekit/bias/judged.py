@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from judgekit.surface import words_of
+from judgekit.judges.surface import words_of
 
 CREDIT = {"A": 1.0, "tie": 0.5, "B": 0.0}
 COLUMNS = (

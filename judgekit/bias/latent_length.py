@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgekit.bias.verbosity import SEPARATED, readable
-from judgekit.results import Number
+from judgekit.stats import Number
 
 NODES = (11, 5)  # of quadrature, over people's preference and the judge's opinion
 START = np.array([0.1, 1.0, 0.8, 0.1, 0.5, 0.0])  # g, v, beta, l, tau, p

@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.verbosity import fit_log_odds, number_of
-from judgekit.intervals import percentile_interval
-from judgekit.metrics import kendall, spearman
-from judgekit.progress import progress_bar
-from judgekit.results import Number
-from judgekit.surface import words_of
+from judgekit.data.progress import progress_bar
+from judgekit.judges.surface import words_of
+from judgekit.stats import Number, kendall, percentile_interval, spearman
 
 MIN_PAIRS = 50
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import percentile_interval, resampled_sums, two_sided_p
-from judgekit.results import Number
+from judgekit.stats import Number, percentile_interval, resampled_sums, two_sided_p
 
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike

@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.position import N_BOOT, shifts
-from judgekit.intervals import cluster_bootstrap, cluster_sums
-from judgekit.metrics import ratio
-from judgekit.results import Number
+from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio
 
 FEWEST = 10  # pairs of either outcome from which a slope is fitted
 

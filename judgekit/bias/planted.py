@@ -7,7 +7,7 @@ planted judge, shown the pair in one order, prefers A with
 
 with :math:`e` an opinion of its own (the same in both orders), :math:`\pm` positive where A stands first, :math:`p` the
 position bias and :math:`u` what it varies by between prompts, :math:`n` the responses' words and :math:`f` whether its
-own family wrote a response. Both draw a tie by Davidson's model (`judgekit.davidson`).
+own family wrote a response. Both draw a tie by Davidson's model (`judgekit.stats`).
 """
 
 import hashlib
@@ -18,9 +18,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.bias.judged import COLUMNS
-from judgekit.davidson import outcome_probabilities
-from judgekit.fingerprints import fingerprint_of
-from judgekit.store import Reply
+from judgekit.records import Reply, fingerprint_of
+from judgekit.stats import outcome_probabilities
 
 NO_TIES = -40.0  # log of Davidson's tie parameter
 SIGNS = (("ab", 1), ("ba", -1))  # whether the item's A stands first

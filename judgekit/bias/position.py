@@ -9,9 +9,7 @@ twice, -1 where it takes the second twice, and a half of these where one of the 
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import cluster_sums, holm, percentile_interval, resampled_sums, two_sided_p
-from judgekit.metrics import ratio
-from judgekit.results import Number
+from judgekit.stats import Number, cluster_sums, holm, percentile_interval, ratio, resampled_sums, two_sided_p
 
 N_BOOT = 10_000
 FEWEST = 10  # prompts with several pairs, or pairs that disagree, from which a total or log odds are estimated

@@ -13,11 +13,9 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.position import N_BOOT
-from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
-from judgekit.metrics import ratio
-from judgekit.results import Number
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import joined_verdict, protocol_of
+from judgekit.stats import Number, cluster_sums, percentile_interval, ratio, resampled_sums
 
 
 def repair_table(verdicts, pairs, benchmark):

@@ -23,8 +23,8 @@ from judgekit.bias.families import NO_FAMILY, family_of, same_family
 from judgekit.bias.judged import CREDIT, judged_table
 from judgekit.bias.lifts import Effect, calibrated_lift, meetings_of, own_contrast, own_lift, regressed_lift, sharpness
 from judgekit.bias.planted import planted_table
-from judgekit.intervals import holm
 from judgekit.records import unique_items
+from judgekit.stats import holm
 
 
 def compared(table, reference=None):

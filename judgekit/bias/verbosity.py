@@ -8,9 +8,7 @@ reading stands beside people's own on the same pairs.
 
 import numpy as np
 
-from judgekit.intervals import cluster_bootstrap, cluster_sums
-from judgekit.metrics import ratio
-from judgekit.results import Number
+from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio
 
 SEPARATED = 15.0  # log odds per doubling that no data can tell from infinity
 

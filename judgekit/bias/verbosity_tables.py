@@ -7,8 +7,8 @@ from judgekit.bias.judged import judged_table
 from judgekit.bias.latent_length import NoOptimum, fit_latent_length
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.verbosity import Separated, error_gap, length_effects, partial_correlation, prefers_longer
-from judgekit.intervals import holm
-from judgekit.progress import progress_over
+from judgekit.data.progress import progress_over
+from judgekit.stats import holm
 
 SEVERAL = 0.1  # share of pairs with more than one vote from which the latent model is fitted
 READINGS = {  # quantity to its head in a table
@@ -66,7 +66,7 @@ def verbosity_table(contests, n_boot=10_000, seed=0):
 
     Parameters
     ----------
-    contests : dict of str to judgekit.compare.Contest
+    contests : dict of str to judgekit.scoring.Contest
 
     Returns
     -------

@@ -4,13 +4,16 @@ Heavy modules are imported where they are used, so that ``--help`` and bad input
 """
 
 import os
+import sys
+from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Literal
 
 import typer
 
 from judgekit import __version__
-from judgekit.bulk.source import check_source
+from judgekit.cli.bulk.source import PairSource, check_source
+from judgekit.cli.keeping import keeping_of
 from judgekit.cli.messages import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -20,13 +23,22 @@ from judgekit.cli.messages import (
     UNEXPECTED,
     Stop,
     complain,
+    needs,
     reason,
     silence_stdout,
     tell,
 )
 from judgekit.cli.output import check_out, only_writer
-from judgekit.cli.running import Run, announce, loaded_judge, prepare, shown_orders
-from judgekit.pairfile import PairFileError
+from judgekit.cli.running import (
+    announce,
+    foretell,
+    given_settings,
+    judge_file,
+    loaded_judge,
+    prepare,
+    shown_orders,
+)
+from judgekit.data.pairfile import PairFileError
 
 app = typer.Typer(
     add_completion=False,
@@ -38,18 +50,25 @@ app = typer.Typer(
 )
 
 
-def main(arguments=None):
-    """Run the command line; the console script ``judgekit``.
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge or model, e.g. max_cost=5; repeatable."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH", help="Verdict store; by default JUDGEKIT_STORE, or the one in this user's data folder."
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ask again, and replace what the store holds.")]
+Resume = Annotated[bool, typer.Option(help="Keep every reply in the store, and ask for none that is there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are still shown.")]
 
-    Parameters
-    ----------
-    arguments : list of str, optional
-        ``sys.argv[1:]`` by default.
 
-    Returns
-    -------
-    int
-        The exit code: 0 done, 2 bad usage or input, 3 finished with failed items, 130 interrupted, 1 anything else.
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line, the console script ``judgekit``; returns the exit code.
+
+    0 done, 2 bad usage or input, 3 finished with failed items, 130 interrupted, 1 anything else.
     """
     try:
         command = typer.main.get_command(app)
@@ -60,19 +79,21 @@ def main(arguments=None):
         return complain(stop.code, str(stop))
     except PairFileError as changed:  # after it was checked
         return complain(BAD_INPUT, str(changed))
+    except ModuleNotFoundError as missing:
+        return complain(BAD_INPUT, f"this command {needs(missing)}")
     except Exception as unexpected:
         if os.environ.get("JUDGEKIT_DEBUG") == "1":
             raise
         return complain(UNEXPECTED, f"{reason(unexpected)} (JUDGEKIT_DEBUG=1 shows where)")
 
 
-def interruptible(command):
+def _interruptible(command: Callable) -> Callable:
     """Answer Ctrl-C and a reader that went away in the command, before typer does; let one process write a file."""
 
     @wraps(command)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: object, **kwargs: object) -> int | None:
         try:
-            with only_writer(kwargs.get("out")):
+            with only_writer(kwargs.get("out")):  # type: ignore[arg-type]
                 return command(*args, **kwargs)
         except KeyboardInterrupt:
             raise Stop(INTERRUPTED, "interrupted; nothing was written") from None
@@ -83,7 +104,7 @@ def interruptible(command):
     return wrapped
 
 
-def print_version(wanted: bool):
+def _print_version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
         print(f"judgekit {__version__}")
@@ -93,9 +114,9 @@ def print_version(wanted: bool):
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-):
+) -> None:
     """Options before the command."""
 
 
@@ -103,7 +124,7 @@ def options(
 
 
 @app.command()
-@interruptible
+@_interruptible
 def judge(
     pairs: Annotated[
         str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet).")
@@ -120,20 +141,11 @@ def judge(
     order: Annotated[
         Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
     ] = "both",
-    resume: Annotated[
-        bool, typer.Option(help="Keep verdicts beside VERDICTS until all are there, and go on from them.")
-    ] = True,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="No progress bar and no notes; failures and accuracy are still shown.")
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Setting of an openai/, hf/, vllm/ or layers/ judge, e.g. mode=one_pass; repeatable.",
-        ),
-    ] = None,
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
+    quiet: Quiet = False,
+    settings: Settings = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a language model would be asked and cost; ask nothing.")
     ] = False,
@@ -143,7 +155,7 @@ def judge(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Workers of Ray; one per GPU or processor by default.")
     ] = None,
-):
+) -> int:
     """Judge every pair of a file.
 
     PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
@@ -158,8 +170,10 @@ def judge(
     verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
     equal), or a tie if the judge gives no probabilities. A pair has a verdict only if both orders have.
 
-    An interrupted run is continued by the same command and repeats no finished verdict; failed items are listed, give
-    exit code 3 and are tried again by the same command.
+    Every reply is kept in a verdict store (JUDGEKIT_STORE, or one file of this user), found by what was asked: an
+    interrupted run is continued by the same command, and a row that is added to PAIRS is all that is asked. Failed
+    items are listed, give exit code 3 and are tried again by the same command. Verdicts of baseline/ rules are kept
+    beside VERDICTS, until all are there.
 
     openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
     model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
@@ -169,28 +183,29 @@ def judge(
     """
     check_out(out, pairs)
     if engine == "ray":
-        from judgekit.cli.distributing import check_ray, judge_by_ray
+        from judgekit.cli.bulk.ray_engine import RayRun, Task, check_ray
 
         check_ray(out)
     elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
-    source = read_input(pairs, not quiet)
+    source = _read_input(pairs, not quiet)
     asked = loaded_judge(judge_name, source.labels, source.first.place, settings)
     orders = shown_orders(asked, order)
     if orders == ("ab",) and source.first.form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet or dry_run:
         announce(asked)
-    run = Run(source, asked, orders, out, resume, quiet)
+    keeping = keeping_of(judge_name, out, store, resume, fresh, quiet)
     if dry_run:
-        return run.foretell()
-    if engine == "ray":
-        return judge_by_ray(source, asked, orders, out, settings, workers, resume, quiet)
-    prepare(asked)
-    return run.finish()
+        return foretell(source, asked, orders, keeping)
+    if engine == "local":
+        prepare(asked)
+        return judge_file(source, asked, orders, out, keeping)
+    task = Task(asked.name, given_settings(settings), getattr(asked, "label", None), f"{os.path.realpath(out)}.ray")
+    return judge_file(source, asked, orders, out, keeping, RayRun(source, task, asked, orders, workers, not quiet).ask)
 
 
-def read_input(pairs, progress):
+def _read_input(pairs: str, progress: bool) -> PairSource:
     """The user's file, checked."""
     try:
         return check_source(pairs, progress)
@@ -202,7 +217,7 @@ def read_input(pairs, progress):
 
 
 @app.command()
-@interruptible
+@_interruptible
 def rate(
     answers: Annotated[
         str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
@@ -221,15 +236,14 @@ def rate(
         float, typer.Option(metavar="SHARE", help="Keep this share, best first; 1 keeps all in the order given.")
     ] = 1.0,
     batch_size: Annotated[int, typer.Option(help="Answers per step; an interruption loses one step at most.")] = 64,
+    store: Store = None,
+    fresh: Fresh = False,
     resume: Annotated[
-        bool, typer.Option(help="Keep ratings in RATED.ratings.jsonl until all are there, and go on from it.")
+        bool, typer.Option(help="Keep ratings (a probe's: in RATED.ratings.jsonl until all are there), and go on.")
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes.")] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the model, e.g. max_cost=5; repeatable."),
-    ] = None,
-):
+    quiet: Quiet = False,
+    settings: Settings = None,
+) -> int:
     """Rate every single answer of a file on several aspects.
 
     ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. RATED gets
@@ -243,12 +257,20 @@ def rate(
     aspect without a readable score is null, and total_expected is left out. Failed answers are listed, give exit code
     3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
     """
-    from judgekit.cli.rating import rate_by_model, rate_file
-
+    if judge_name is not None and probe is not None:
+        raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
+    check_out(out, answers)
+    if not 0 < top_percent <= 1:
+        raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
     if judge_name is not None:
-        if probe is not None:
-            raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
-        return rate_by_model(answers, judge_name, aspects, settings, out, top_percent, resume, quiet)
+        from judgekit.cli.asking import rate_by_model
+
+        keeping = keeping_of(judge_name, out, store, resume, fresh, quiet, "ratings")
+        return rate_by_model(answers, out, judge_name, aspects, settings, top_percent, keeping)
+    if store is not None or fresh:
+        raise Stop(BAD_INPUT, "--store, --fresh: only with --judge; a probe's ratings are kept beside RATED")
+    from judgekit.cli.rating import rate_file
+
     return rate_file(answers, probe or "gsm8k-binary", out, top_percent, batch_size, resume, quiet)
 
 
@@ -256,7 +278,7 @@ def rate(
 
 
 @app.command()
-@interruptible
+@_interruptible
 def attack(
     pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="As for judge; rows need a label, or chosen/rejected.")],
     out: Annotated[str, typer.Option(metavar="REPORT", help="File of results, JSON lines; - is standard output.")],
@@ -269,14 +291,12 @@ def attack(
     queries: Annotated[
         int, typer.Option(min=0, help="Verdicts that a search may ask for on each pair; 0 is no search.")
     ] = 12,
-    resume: Annotated[
-        bool, typer.Option(help="Keep verdicts in REPORT.store.sqlite until all are there, and go on from it.")
-    ] = True,
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars and no summary.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge; repeatable.")
-    ] = None,
-):
+    settings: Settings = None,
+) -> int:
     """Edit the worse response of every labelled pair and see whether a judge falls for it.
 
     An attack succeeds on a pair that the worse response had lost in both orders and wins in both once it is edited.
@@ -292,14 +312,15 @@ def attack(
     """
     from judgekit.cli.attacking import attack_file
 
-    return attack_file(pairs, judge_name, out, attacks, queries, settings, resume, quiet)
+    keeping = keeping_of(judge_name, out, store, resume, fresh, quiet)
+    return attack_file(pairs, judge_name, out, attacks, queries, settings, keeping)
 
 
 # ---------------------------------------------------------------- judgekit label
 
 
 @app.command()
-@interruptible
+@_interruptible
 def label(
     pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), as for judge.")],
     votes: Annotated[str, typer.Option(metavar="VOTES", help="File of votes, JSON lines; it is gone on from.")],
@@ -314,11 +335,10 @@ def label(
         str | None, typer.Option("--judge", metavar="NAME", help="With --order active: what it is least sure of first.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order and of the sides.")] = 0,
+    store: Store = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the links only.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge; repeatable.")
-    ] = None,
-):
+    settings: Settings = None,
+) -> int:
     """Let people say which response is better, in a browser on this machine.
 
     Prints a link for each annotator; the page says which keys vote. It shows neither labels nor who wrote what, and the
@@ -333,14 +353,15 @@ def label(
     """
     from judgekit.cli.labelling import label_file
 
-    return label_file(pairs, votes, annotators, port, judge_name, order, seed, settings, quiet)
+    keeping = keeping_of(judge_name or "", votes, store, True, False, quiet)
+    return label_file(pairs, votes, annotators, port, judge_name, order, seed, settings, keeping)
 
 
 # ---------------------------------------------------------------- judgekit collect
 
 
 @app.command()
-@interruptible
+@_interruptible
 def collect(
     questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="JSON lines or CSV (.csv), either may be .gz.")],
     out: Annotated[str, typer.Option(metavar="RESPONSES", help="File of responses, JSON lines; - is standard output.")],
@@ -348,15 +369,12 @@ def collect(
     system: Annotated[str | None, typer.Option(metavar="TEXT", help="System message before every question.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Responses per question; more than one need a temperature.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the order of options.")] = 0,
-    resume: Annotated[
-        bool, typer.Option(help="Keep responses in RESPONSES.store.sqlite until all are there, and go on from it.")
-    ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are shown.")] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the model, e.g. max_cost=5; repeatable."),
-    ] = None,
-):
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
+    quiet: Quiet = False,
+    settings: Settings = None,
+) -> int:
     """Collect a model's responses to the questions of a file.
 
     QUESTIONS has one row per question: question, and optionally id, options (a list of texts, shown in an order that
@@ -373,17 +391,18 @@ def collect(
     Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
     --set price_out=4 stops before the cost is exceeded (prices per million tokens).
     """
-    from judgekit.cli.collecting import collect_file
+    from judgekit.cli.asking import collect_file
 
     asked = {"system": system, "seed": seed, "n_samples": samples}
-    return collect_file(questions, out, model, settings, asked, resume, quiet)
+    keeping = keeping_of(model, out, store, resume, fresh, quiet, "responses")
+    return collect_file(questions, out, model, settings, asked, keeping)
 
 
 # ---------------------------------------------------------------- judgekit fetch
 
 
 @app.command()
-@interruptible
+@_interruptible
 def fetch(
     names: Annotated[
         list[str] | None,
@@ -393,28 +412,51 @@ def fetch(
         bool, typer.Option("--list", help="List the sources (with NAME, their files) instead of fetching them.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
-):
+) -> int:
     """Fetch the pinned data files, all of them by default, and check their SHA-256.
 
     Files are read from the mirror that the environment variable JUDGEKIT_DATA names, or else downloaded. Exit code 3:
     some could not be had; the others are kept, and the same command tries again.
     """
-    from judgekit.cli.listing import chosen_sources, print_sources
-    from judgekit.sources import DataError, fetch_all
+    from judgekit.data import paths
+    from judgekit.data.sources import DataError, fetch_all, find_source, sources
 
     try:
-        chosen = chosen_sources(names)
+        paths.data_mirror()  # a wrong JUDGEKIT_DATA is told here, before anything is fetched
+        chosen = {record.name: record for name in names or () for record in sources(name) or [find_source(name)]}
         if listed:
-            print_sources(chosen, by_file=bool(names))
+            _print_sources([*chosen.values()] if names else sources(), by_file=bool(names))
             return DONE
     except (DataError, NotADirectoryError) as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
     try:
-        found = fetch_all(names or None, progress=not quiet)
+        fetched = fetch_all(names or None, progress=not quiet)
     except DataError as failed:
         for line in str(failed).splitlines():
             tell(f"error: {line}")
         return SOME_FAILED
     if not quiet:
-        tell(f"{len(found)} files are here and are what they should be")
+        tell(f"{len(fetched)} files are here and are what they should be")
     return DONE
+
+
+def _print_sources(chosen: list, by_file: bool) -> None:
+    """A table on standard output: a line per file, or per family, split and licence."""
+    from judgekit.data import paths
+
+    # In the mirror, or without one in the cache; content is not checked here.
+    folder = paths.data_mirror() or paths.data_cache()
+    groups: dict[tuple[str, str, str], list] = {}
+    for record in chosen:
+        key = (record.name if by_file else record.source, record.split, record.licence)
+        groups.setdefault(key, []).append(record)
+    lines = [("name" if by_file else "source", "files", "MB", "here", "split", "licence")]
+    for (name, split, licence), records in groups.items():
+        size = f"{sum(record.bytes for record in records) / 1e6:.1f}"
+        files = [folder / record.mirror_path for record in records]
+        here = sum(path.is_file() or path.with_name(path.name + ".gz").is_file() for path in files)
+        lines.append((name, str(len(records)), size, "yes" if here == len(records) else f"{here}", split, licence))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for cells in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+    sys.stdout.flush()

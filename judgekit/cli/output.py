@@ -1,80 +1,57 @@
-"""The file that a command writes, whole or not at all, and the store beside it."""
+"""The file that a command writes: by one process at a time, and whole or not at all."""
 
 import json
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from judgekit.bulk.writing import replacing
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
-from judgekit.locks import try_lock
+from judgekit.data.files import replaced
 
-
-def store_path(out):
-    """Where the verdicts or replies of an unfinished run are kept."""
-    return f"{out}.store.sqlite"
-
-
-def remove_store(path):
-    """Delete the verdict store and SQLite's own files beside it."""
-    if path != ":memory:":
-        for suffix in ("", "-wal", "-shm"):
-            Path(path + suffix).unlink(missing_ok=True)
+_GROUP = 1 << 16  # rows of a row group of Parquet
+_COLUMNS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
 
 
 @contextmanager
-def only_writer(out):
-    """Let no other process write the same output meanwhile: two would share, and remove, one store.
+def only_writer(out: str | None) -> Iterator[None]:
+    """Let no other process write the same output meanwhile, or stop; the lock goes with its process."""
+    lock = None
+    if out is not None and out != "-":
+        from filelock import FileLock, Timeout
 
-    The lock is the operating system's, on a file beside the output: it goes with its process, however that ends.
-
-    Raises
-    ------
-    Stop
-        If another process writes it.
-    """
-    lock = None if out is None or out == "-" else taken(out)
-    if lock is False:
-        raise Stop(BAD_INPUT, f"--out {out}: another process is writing it")
+        with suppress(OSError, ValueError):  # `check_out` says what is wrong
+            target = os.path.realpath(out)
+            if os.path.isdir(os.path.dirname(target)):  # which a lock would make
+                try:
+                    lock = FileLock(f"{target}.lock", timeout=0).acquire().lock
+                except Timeout:
+                    raise Stop(BAD_INPUT, f"--out {out}: another process is writing it") from None
     try:
         yield
     finally:
         if lock is not None:
-            Path(lock.name).unlink(missing_ok=True)
-            lock.close()
+            with suppress(OSError):  # Windows removes no open file: an old lock file locks nothing
+                Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
 
-def taken(out):
-    """The open file of an output's lock; False where another process holds it, None where no such file can be made."""
-    while True:
-        try:
-            path = f"{os.path.realpath(out)}.lock"
-            lock = open(path, "w")  # noqa: SIM115 - held until the command ends
-        except (OSError, ValueError):  # `check_out` says what is wrong
-            return None
-        if not try_lock(lock.fileno()):
-            lock.close()
-            return False
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
-                return lock
-        lock.close()  # its last holder removed it in between
-
-
-def check_out(out, source):
+def check_out(out: str, source: str) -> None:
     """Refuse, before any work, an output file that could not or should not be written."""
     if out == "-":
         return
     try:
-        if complaint := out_complaint(Path(out), Path(source)):
+        if complaint := _complaint_about(Path(out), Path(source)):
             raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
     except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
         raise Stop(BAD_INPUT, f"--out {out}: {reason(bad)}") from None
 
 
-def out_complaint(path, source):
-    """What is wrong with an output path, or None."""
+def _complaint_about(path: Path, source: Path) -> str | None:
     folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
         return "is a folder; name a file in it"
@@ -90,44 +67,71 @@ def out_complaint(path, source):
     return None
 
 
-def write_lines(out, lines):
-    """Write a file in one step (or to standard output): it is there whole or not at all."""
-    if out == "-":
-        sys.stdout.writelines(lines)
-        sys.stdout.flush()
-        return
-    with replacing(out) as part, open(part, "x", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(lines)
+@contextmanager
+def written(out: str, whole_ids: bool = True, keeping: str = "") -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+    """A function that takes rows; when the block ends well they are in ``out`` or on standard output.
 
-
-def write_rows(out, rows, kept=""):
-    """Write rows as JSON lines, in one step.
-
-    Parameters
-    ----------
-    out : str
-        File, or ``-``.
-    rows : list of dict
-    kept : str
-        Half a sentence on what is not lost if that fails.
-
-    Raises
-    ------
-    Stop
-        If they could not be written.
-    BrokenPipeError
-        If the reader of standard output went away.
+    JSON lines, or a table of verdicts where the name ends in ``.parquet``: ids are texts there without ``whole_ids``.
+    Stop if they could not be written, with ``keeping`` on what is not lost; an older file is then as it was.
     """
     try:
-        write_lines(out, [json.dumps(row) + "\n" for row in rows])
+        if out == "-":
+            with tempfile.TemporaryFile("w+", encoding="utf-8") as stream:
+                yield lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+                stream.seek(0)
+                shutil.copyfileobj(stream, sys.stdout)
+                sys.stdout.flush()
+            return
+        target = Path(os.path.realpath(out))
+        with replaced(target) as part:
+            if target.suffix.lower() == ".parquet":
+                with _table(part, whole_ids) as write:
+                    yield write
+            else:
+                with open(part, "x", encoding="utf-8", newline="\n") as stream:
+                    yield lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+            with open(part, "rb+") as durable:
+                os.fsync(durable.fileno())
+            if target.exists():
+                shutil.copymode(target, part)
     except BrokenPipeError:
         raise
     except OSError as full:
-        raise failed_write(out, full, kept) from None
+        if out == "-":
+            silence_stdout()
+        name = "standard output" if out == "-" else out
+        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){keeping}") from None
 
 
-def failed_write(out, error, kept=""):
-    """The `Stop` about an output that could not be written."""
-    silence_stdout(out == "-")
-    name = "standard output" if out == "-" else out
-    return Stop(UNEXPECTED, f"{name} could not be written ({error.strerror or error}){kept}")
+@contextmanager
+def _table(path: Path, whole_ids: bool) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+    """A function that adds rows to a Parquet file; at most a row group is in memory."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    types = {"id": pa.int64() if whole_ids else pa.string()} | dict.fromkeys(("p_a", "p_b", "p_tie"), pa.float64())
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
+    group: list[Any] = []
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        # Without whole ids they are texts that UTF-8 can hold, as `PairRow.pair` has them.
+        texts = rows if whole_ids else [row | {"id": _text(row["id"])} for row in rows]
+        group.append(pa.Table.from_pylist(texts, schema))
+        if sum(map(len, group)) >= _GROUP:
+            writer.write_table(pa.concat_tables(group))
+            group.clear()
+
+    with ParquetWriter(path, schema) as writer:
+        yield write
+        if group:
+            writer.write_table(pa.concat_tables(group))
+
+
+def _text(given: object) -> str:
+    return str(given).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def write_rows(out: str, rows: list[dict[str, Any]], keeping: str = "") -> None:
+    """Write rows in one step, as `written` does."""
+    with written(out, keeping=keeping) as write:
+        write(rows)

@@ -1,23 +1,27 @@
 """One run of a judge over a user's file, from the name of the judge to the report."""
 
-import sqlite3
-import tempfile
 import warnings
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
-from judgekit.cli.combining import accuracy_line
-from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, UNEXPECTED, Stop, reason, shortened, tell
-from judgekit.cli.output import failed_write, remove_store, store_path
-from judgekit.fingerprints import fingerprint_of
-from judgekit.judges import ASKED, UnknownJudge, load_judge
+from judgekit.cli.bulk.source import DELAY, ROWS, PairSource
+from judgekit.cli.combining import Tally, combined
+from judgekit.cli.keeping import Keeping
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, needs, reason, tell, tell_failed
+from judgekit.cli.output import written
+from judgekit.data.pairfile import PairFileError, PairRow, read_pair_rows
+from judgekit.data.progress import progress_bar
+from judgekit.judges import ASKED, Judge, UnknownJudge, load_judge
 from judgekit.models.batching import few_kernels
 from judgekit.records import LABELS, ORDERS
-from judgekit.store import VerdictStore
+
+REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
 
 
-def loaded_judge(name, labels, place, settings=None):
+def loaded_judge(name: str, labels: Counter[str], place: object, settings: list[str] | None = None) -> Judge:
     """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage.
 
     ``labels`` counts the rows by label and ``place`` is the first row's, for the judge that repeats the commonest.
@@ -31,52 +35,71 @@ def loaded_judge(name, labels, place, settings=None):
         if not labels:
             raise Stop(BAD_INPUT, f"{place}: field 'label' is missing everywhere, and {name} needs labels")
         label = max(LABELS, key=lambda each: labels[each])
+    with _loading(f"the judge {name}", told=name.partition("/")[0] in ASKED):
+        few_kernels()
+        return load_judge(name, label=label, settings=given)
+
+
+@contextmanager
+def _loading(what: str, told: bool = False) -> Iterator[None]:
+    """Whatever is wrong with a judge or a model is bad usage; ``told``: its ValueErrors are sentences of our own."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
-            few_kernels()
-            return load_judge(name, label=label, settings=given)
+            yield
     except UnknownJudge as unknown:
         raise Stop(BAD_INPUT, str(unknown)) from None
-    except ValueError as bad:
-        said = str(bad) if name.partition("/")[0] in ASKED else f"the judge {name} cannot be loaded: {reason(bad)}"
-        raise Stop(BAD_INPUT, said) from None
     except ModuleNotFoundError as missing:
-        raise Stop(BAD_INPUT, f"the judge {name} needs the package {missing.name}, which is not installed") from None
+        raise Stop(BAD_INPUT, f"{what} {needs(missing)}") from None
     except Exception as bad:  # damaged weights fail in many ways
-        raise Stop(BAD_INPUT, f"the judge {name} cannot be loaded: {reason(bad)}") from None
+        own = told and isinstance(bad, ValueError)
+        raise Stop(BAD_INPUT, str(bad) if own else f"{what} cannot be loaded: {reason(bad)}") from None
 
 
-def given_settings(texts):
+def loaded_engine(name: str, settings: list[str] | None = None) -> Any:
+    """The model of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage."""
+    from judgekit.studies.teacher import load_engine
+
+    given = given_settings(settings)
+    with _loading(f"the model {name}", told=True):
+        return load_engine(name, given)
+
+
+def given_settings(texts: list[str] | None) -> dict[str, str]:
     """Names and values from ``NAME=VALUE`` texts."""
     if wrong := [text for text in texts or () if not text.partition("=")[1]]:
         raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
     return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
 
 
-def announce(asked):
-    """What a judge wants known before it begins: what memory its model takes."""
+def announce(asked: Any) -> None:
+    """What a judge or a model wants known before it begins: what memory it takes."""
     for line in asked.notes() if hasattr(asked, "notes") else ():
         tell(line)
 
 
-def prepare(asked):
-    """Let a judge read its weights; whatever is wrong with them is bad usage."""
-    if not hasattr(asked, "load"):
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
+def prepare(asked: Any) -> None:
+    """Let a judge or a model read its weights; whatever is wrong with them is bad usage."""
+    if hasattr(asked, "load"):
+        with _loading(f"the judge {asked.name}"):
             asked.load()
-    except ModuleNotFoundError as missing:
-        raise Stop(
-            BAD_INPUT, f"the judge {asked.name} needs the package {missing.name}, which is not installed"
-        ) from None
-    except Exception as bad:  # damaged weights fail in many ways
-        raise Stop(BAD_INPUT, f"the judge {asked.name} cannot be loaded: {reason(bad)}") from None
 
 
-def shown_orders(asked, order):
+def read_rows(path: str) -> list[PairRow]:
+    """The rows of a file of pairs, for a command that holds them all; whatever is wrong with it is bad input."""
+    try:
+        return read_pair_rows(path)
+    except PairFileError as bad:
+        raise Stop(BAD_INPUT, str(bad)) from None
+
+
+def judge_for(name: str, rows: list[PairRow], settings: list[str] | None) -> Judge:
+    """The judge of a name, for these rows."""
+    labels = Counter(row.pair.label for row in rows if row.pair.label is not None)
+    return loaded_judge(name, labels, rows[0].place, settings)
+
+
+def shown_orders(asked: Judge, order: str) -> tuple[str, ...]:
     """The orders to show; a replayed judge may have one only."""
     available = getattr(asked, "orders", ORDERS)
     orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
@@ -85,181 +108,69 @@ def shown_orders(asked, order):
     return orders
 
 
-def asked_digest(source, asked, orders):
-    """Hash of the input, the judge and the orders: what finished rows may be taken for."""
-    return fingerprint_of("bulk", 1, source.digest, asked.fingerprint, asked.decoding, asked.name, list(orders))
+def foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
+    """Say what a judge would be asked; returns the exit code."""
+    from judgekit.scoring import waiting_requests
+
+    if not hasattr(judge, "forecast"):
+        raise Stop(BAD_INPUT, f"--dry-run: {judge.name} asks no language model, there is nothing to foretell")
+    if not Path(keeping.path).is_file():  # a dry run leaves no file behind
+        keeping = Keeping(":memory:", keeping.quiet)
+    with keeping.opened(judge.fingerprint, judge.name) as store:
+        waiting = waiting_requests(judge, [row.pair for row in source.rows()], store, orders)
+    tell(str(judge.forecast(waiting)))
+    return DONE
 
 
-@dataclass
-class Run:
-    """One run of a judge over a file.
+def judge_file(
+    source: PairSource, judge: Any, orders: tuple[str, ...], out: str, keeping: Keeping, ask: Callable | None = None
+) -> int:
+    """Judge a checked file a chunk at a time and write its verdicts; returns the exit code.
 
-    Attributes
-    ----------
-    source : judgekit.bulk.source.PairSource
-    judge : judgekit.judges.Judge
-    orders : tuple of {"ab", "ba"}
-    out : str
-    resume, quiet : bool
+    Every reply is in the store when its batch returns; the rows are put together from there. ``ask`` takes the store,
+    asks all that is missing, and returns replies that failed by key: others judge then, and nothing is asked here.
     """
+    from judgekit.scoring.running import plan, run_judge
+    from judgekit.scoring.store import VerdictStore
 
-    source: object
-    judge: object
-    orders: tuple
-    out: str
-    resume: bool
-    quiet: bool
-
-    def __post_init__(self):
-        from judgekit.bulk.local import keeps_store
-
-        durable = self.resume and self.out != "-"
-        # A store that an interrupted run left is gone on from, whatever would be chosen today.
-        self.stored = durable and (keeps_store(self.source, self.judge) or Path(store_path(self.out)).exists())
-        self.path = store_path(self.out) if self.stored else ":memory:"
-        self.chunked = durable and not self.stored
-
-    def finish(self):
-        """Judge all pairs, write the verdicts, tell what came out; returns the exit code."""
-        from judgekit.bulk.local import LocalRun
-
-        with self.partial() as partial, self.store() as store:
-            self.tell_resumed(partial, store)
-            work = LocalRun(self.source, self.judge, self.orders, partial, store, not self.quiet)
-            try:
-                tally = work.work()
-                self.deliver(partial, tally)
-            except KeyboardInterrupt:
-                raise Stop(INTERRUPTED, f"interrupted; nothing was written{self.kept(partial, store)}") from None
-            except BrokenPipeError:
-                raise
-            except OSError as full:
-                raise failed_write(self.out, full, self.kept(partial)) from None
-            return self.report(tally, work.reasons, partial)
-
-    @contextmanager
-    def partial(self):
-        """The file of finished rows. Where it is not the durable memory of the run, it goes when the run ends."""
-        from judgekit.bulk.partial import Busy, Partial, partial_path
-
-        digest = asked_digest(self.source, self.judge, self.orders)
-        with tempfile.TemporaryDirectory() as folder:
-            path = partial_path(Path(folder, "verdicts") if self.out == "-" else self.out, digest)
-            try:
-                partial = Partial(path, keep=self.chunked)
-            except Busy as busy:
-                raise Stop(BAD_INPUT, f"--out {self.out}: {busy}") from None
-            except OSError as full:
-                raise failed_write(self.out, full) from None
-            with partial:
-                try:
-                    yield partial
-                finally:
-                    if not self.chunked:
-                        partial.remove()
-
-    @contextmanager
-    def store(self):
-        """The verdict store, or None where it is not kept; what can go wrong with it is told in a sentence."""
-        if not self.stored:
-            yield None
-            return
-        try:
-            store = VerdictStore(self.path)
-        except (ValueError, OSError, sqlite3.Error) as broken:
-            said = str(broken) if isinstance(broken, ValueError) else f"{self.path}: {reason(broken)}"
-            raise Stop(BAD_INPUT, f"the verdict store cannot be used: {said}") from None
-        with store:
-            try:
-                yield store
-            except sqlite3.OperationalError as full:
-                raise Stop(UNEXPECTED, f"the verdict store {self.path} failed: {reason(full)}") from None
-            except sqlite3.DatabaseError as broken:
-                said = f"the verdict store {self.path} is damaged ({broken}); move it away to start afresh"
-                raise Stop(BAD_INPUT, said) from None
-
-    def tell_resumed(self, partial, store):
-        """Say what is there already."""
-        if self.quiet:
-            return
-        if store is not None and (before := store.count(self.judge.fingerprint)):
-            tell(f"going on from {before} verdicts in {self.path}")
-        elif partial.n_rows:
-            tell(f"going on from {partial.n_rows} pairs in {partial.path}")
-
-    def foretell(self):
-        """Say what the judge would be asked; returns the exit code."""
-        from judgekit.scoring import waiting_requests
-
-        if not hasattr(self.judge, "forecast"):
-            raise Stop(BAD_INPUT, f"--dry-run: {self.judge.name} asks no language model, there is nothing to foretell")
-        path = self.path if Path(self.path).is_file() else ":memory:"  # a dry run leaves no file behind
-        with VerdictStore(path) as store:
-            waiting = waiting_requests(self.judge, [row.pair for row in self.source.rows()], store, self.orders)
-        tell(str(self.judge.forecast(waiting)))
-        return DONE
-
-    def deliver(self, partial, tally):
-        """Write the output file in one step, from the finished rows."""
-        from judgekit.bulk.writing import is_parquet, move_over, write_batches
-
-        keep = self.chunked and tally.n_failed
-        if self.out == "-" or keep or is_parquet(self.out):
-            write_batches(partial.batches(), self.out, self.source.whole_ids)
-            if not keep:
-                partial.remove()
-        else:
-            move_over(partial.path, self.out)
-
-    def kept(self, partial, store=None):
-        """Half a sentence on where the verdicts are and how to go on."""
-        if not (self.stored or self.chunked):
-            return ""
-        if self.chunked:
-            what = f"{partial.n_rows} pairs are kept in {partial.path}"
-        else:
-            number = "the" if store is None else store.count(self.judge.fingerprint)
-            what = f"{number} verdicts are kept in {self.path}"
-        return f"; {what}, and the same command goes on from there"
-
-    def report(self, tally, reasons, partial):
-        """Say on standard error what came out; returns the exit code."""
-        rest = self.path if self.stored else partial.path if self.chunked else None
-        code = report(tally, reasons, self.judge.name, self.orders, self.out, self.quiet, rest)
-        if code == DONE:
-            remove_store(self.path)
-        return code
+    total, tally = source.n_rows * len(orders), Tally()
+    if hasattr(judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
+        judge.cache_size = min(judge.cache_size, REMEMBERED)
+    with keeping.opened(judge.fingerprint, judge.name) as store:
+        failed = ask(store) if ask else {}
+        shown = not keeping.quiet and not ask and total > judge.batch_size
+        bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
+        with bar, written(out, source.whole_ids, keeping.sentence()) as write:
+            for rows in source.chunks():
+                pairs = [row.pair for row in rows]
+                # What is not kept is forgotten with its chunk.
+                with nullcontext(store) if keeping.durable or ask else VerdictStore(keeping.path) as chunk_store:
+                    if ask:
+                        planned = plan(judge, pairs, chunk_store, orders)
+                        planned.replies |= {key: failed[key] for key, _ in planned.waiting}
+                        verdicts = planned.verdicts(judge.name)
+                    else:
+                        verdicts = run_judge(judge, pairs, chunk_store, orders, progress=False, bar=bar)
+                results = []
+                for number, row in enumerate(rows):
+                    both = verdicts[number * len(orders) : (number + 1) * len(orders)]
+                    results.append({"id": row.id, **combined(both), "judge": judge.name})
+                    tally.add(row, both, results[-1])
+                write(results)
+    return report(tally, judge.name, orders, out, keeping)
 
 
-def report(tally, reasons, name, orders, out, quiet, rest=None):
-    """Say on standard error what came out of a run; returns the exit code.
-
-    Parameters
-    ----------
-    tally : judgekit.bulk.tally.Tally
-    reasons : dict
-        Why rows failed, by id.
-    name : str
-        The judge's.
-    orders : tuple of {"ab", "ba"}
-    out : str
-    quiet : bool
-    rest : path or None
-        Where the finished rows are kept for the next try.
-    """
-    if tally.n_unread and not quiet:
+def report(tally: Tally, name: str, orders: tuple[str, ...], out: str, keeping: Keeping) -> int:
+    """Say on standard error what came out of a run; returns the exit code."""
+    if tally.n_unread and not keeping.quiet:
         tell(f"{tally.n_unread} of {tally.n_rows} pairs have no verdict because the reply could not be read")
-    if line := accuracy_line(tally, orders):
+    if line := tally.accuracy_line(orders):
         tell(line)
-    if not tally.n_failed:
-        if not quiet:
-            counted = "1 pair" if tally.n_rows == 1 else f"{tally.n_rows} pairs"
-            tell(f"{counted} judged by {name}" + ("" if out == "-" else f": {out}"))
-        return DONE
-    again = "" if rest is None else f"; the same command tries them again (the rest is in {rest})"
-    tell(f"{tally.n_failed} of {tally.n_rows} pairs failed{again}:")
-    for row in tally.failed:
-        tell(f"  id {row.id!r:.80} ({row.place}): {shortened(reasons.get(row.id, 'no reason given'))}")
-    if tally.n_failed > len(tally.failed):
-        tell(f"  and {tally.n_failed - len(tally.failed)} more")
-    return SOME_FAILED
+    if tally.n_failed:
+        headline = f"{tally.n_failed} of {tally.n_rows} pairs failed{keeping.again()}:"
+        return tell_failed(headline, tally.failed, tally.n_failed)
+    keeping.done()
+    if not keeping.quiet:
+        counted = "1 pair" if tally.n_rows == 1 else f"{tally.n_rows} pairs"
+        tell(f"{counted} judged by {name}" + ("" if out == "-" else f": {out}"))
+    return DONE

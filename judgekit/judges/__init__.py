@@ -1,34 +1,52 @@
 """Judges by name: ``provider/model``."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from judgekit.data.paths import PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
-from judgekit.paths import PRETRAINED
 
-__all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
+__all__ = [
+    "Judge",
+    "Request",
+    "UnknownJudge",
+    "judges_of_run",
+    "load_judge",
+    "model_of_run",
+    "request_key",
+    "request_of",
+    "verdict_of",
+]
 
 
 ASKED = ("openai", "hf", "vllm", "layers")  # providers of models that are asked by a strategy, with settings
+
+
+_LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
 
 class UnknownJudge(ValueError):
     """The name says no judge that is here; the message lists those that are."""
 
 
-def shipped():
+def shipped() -> list[str]:
     """Names of the judges that need nothing but the installed package."""
     encoders = sorted(path.parent.name for path in PRETRAINED.glob("*/judge.json"))
-    rules = [*RULES, "features", "majority_class"]
     probes = sorted(path.parent.name for path in PRETRAINED.glob("probes/*/ties.json"))
-    return (
-        [f"encoder/{name}" for name in encoders]
-        + [f"probe/{name}" for name in probes]
-        + [f"baseline/{rule}" for rule in rules]
-    )
+    rules = [*RULES, "features", "majority_class"]
+    named = {"encoder": encoders, "probe": probes, "baseline": rules}
+    return [f"{provider}/{name}" for provider, names in named.items() for name in names]
 
 
-def load_judge(name, folder=None, label=None, settings=None):
+def load_judge(
+    name: str,
+    folder: str | Path | None = None,
+    label: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    run: str | None = None,
+) -> Judge:
     """The judge of a name.
 
     Parameters
@@ -40,13 +58,12 @@ def load_judge(name, folder=None, label=None, settings=None):
         Where a trained judge's files are, when not where the name says.
     label : {"A", "B", "tie"}, optional
         For ``baseline/majority_class``: the label it always gives.
-    settings : dict of str to object, optional
+    settings : mapping, optional
         For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>`` and ``layers/<model>``: fields of the ``Settings`` of
         the module.
-
-    Returns
-    -------
-    Judge
+    run : str, optional
+        Judge with the model that this run trained, where it trained one of this name (`model_of_run`), and remember
+        the judge's fingerprint for the run's results (`judges_of_run`).
 
     Raises
     ------
@@ -61,6 +78,10 @@ def load_judge(name, folder=None, label=None, settings=None):
     >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
     'first'
     """
+    if run is not None:
+        judge = load_judge(name, folder or model_of_run(name, run), label, settings)
+        _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
+        return judge
     provider, _, model = name.partition("/")
     if settings and provider not in ASKED:
         raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
@@ -75,9 +96,14 @@ def load_judge(name, folder=None, label=None, settings=None):
 
         return FeaturesJudge(folder or PRETRAINED / "features")
     if provider == "encoder" and model:
-        return load_encoder(name, model, folder)
+        from judgekit.judges.encoder import EncoderJudge
+
+        return _trained(EncoderJudge, "judge.json", name, [folder] if folder else [PRETRAINED / model, model])
     if provider == "probe" and model:
-        return load_probe_judge(name, model, folder)
+        from judgekit.judges.probe import ProbeJudge
+
+        places = [folder] if folder else [PRETRAINED / "probes" / model, model]
+        return _trained(ProbeJudge, "ties.json", name, places)
     if provider == "own":
         from judgekit.judges.own import load_own
 
@@ -89,46 +115,54 @@ def load_judge(name, folder=None, label=None, settings=None):
         from judgekit.judges.replay import load_replay
 
         return load_replay(name)
-    if provider == "openai":
-        from judgekit.judges.openai import load_openai
-
-        return load_openai(model, settings)
-    if provider == "hf":
-        from judgekit.judges.hf import load_hf
-
-        return load_hf(model, settings)
-    if provider == "vllm":
-        from judgekit.judges.vllm import load_vllm
-
-        return load_vllm(model, settings)
     if provider == "layers":
         from judgekit.judges.layered import load_layered
 
         return load_layered(model, settings)
+    if provider in ASKED:
+        return _asked(provider, model, settings)
     models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
-def load_encoder(name, model, folder):
-    """An encoder judge from the given folder, the shipped ones, or a path in its name."""
-    candidates = [Path(folder)] if folder else [PRETRAINED / model, Path(model)]
-    for candidate in candidates:
-        if (candidate / "judge.json").is_file():
-            from judgekit.judges.encoder import EncoderJudge
-
-            return EncoderJudge(candidate, name=name)
-    looked = " and ".join(str(candidate) for candidate in candidates)
-    raise UnknownJudge(f"no judge is called {name!r}: no judge.json in {looked}; shipped are {', '.join(shipped())}")
+def model_of_run(name: str, run: str) -> Path | None:
+    """The folder in which a run keeps its own model of a judge's name, or None where it trained none."""
+    provider, _, model = name.partition("/")
+    if provider not in ("encoder", "baseline", "probe"):
+        return None
+    models = run_folder(run, "models")
+    folder = models / "probes" / model if provider == "probe" else models / model
+    return folder if folder.is_dir() else None  # a training that was not finished is refused, not passed over
 
 
-def load_probe_judge(name, model, folder):
-    """A probe judge from the given folder, the shipped ones, or a path in its name."""
-    candidates = [Path(folder)] if folder else [PRETRAINED / "probes" / model, Path(model)]
-    for candidate in candidates:
-        if (candidate / "ties.json").is_file():
-            from judgekit.judges.probe import ProbeJudge
+def judges_of_run(run: str) -> dict[str, str]:
+    """Fingerprint by name of the judges that this process loaded for a run."""
+    return dict(_LOADED.get(run, {}))
 
-            return ProbeJudge(candidate, name=name)
-    looked = " and ".join(str(candidate) for candidate in candidates)
-    raise UnknownJudge(f"no judge is called {name!r}: no ties.json in {looked}; shipped are {', '.join(shipped())}")
+
+def _asked(provider: str, model: str, settings: Mapping[str, object] | None) -> Judge:
+    """The judge of a model that is asked by a strategy; its module is imported when it is wanted."""
+    from judgekit.judges.generative import load_asked
+
+    if provider == "openai":
+        from judgekit.judges.openai import OpenAIJudge
+
+        return load_asked(OpenAIJudge, model, settings)
+    if provider == "hf":
+        from judgekit.judges.hf import HFJudge
+
+        return load_asked(HFJudge, model, settings)
+    from judgekit.judges.vllm import VLLMJudge
+
+    return load_asked(VLLMJudge, model, settings)
+
+
+def _trained(kind: Callable[..., Judge], file: str, name: str, candidates: list[Any]) -> Judge:
+    """A trained judge from the first folder that holds its file."""
+    folders = [Path(candidate) for candidate in candidates]
+    for folder in folders:
+        if (folder / file).is_file():
+            return kind(folder, name=name)
+    looked = " and ".join(map(str, folders))
+    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")

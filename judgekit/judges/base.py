@@ -5,8 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from judgekit.records import ORDERS, PreferencePair, Verdict
-from judgekit.store import Reply
+from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
+
+WRONG_VERDICT = "{} replied {!r}: a reply's verdict is 'first' or 'second' as shown, 'tie' or None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +30,21 @@ class Request:
     first: str
     second: str
     reference: str | None = None
-    turns: tuple = ()
+    turns: tuple[tuple[str, str, str], ...] = ()
     order: str = "ab"
     item_id: str = ""
 
     @property
-    def asked(self):
+    def asked(self) -> str:
         """Every user turn so far, as one text (`PreferencePair.asked`)."""
         return "\n\n".join([*(turn[0] for turn in self.turns), self.question])
 
-    def content(self):
+    def content(self) -> str:
         """All the text shown, as one JSON string: what a content key is computed from."""
         shown = [self.question, self.first, self.second, self.reference, [list(turn) for turn in self.turns]]
         return json.dumps(shown, ensure_ascii=True)
 
-    def length(self):
+    def length(self) -> int:
         """Characters shown; batches are sorted by it."""
         earlier = sum(len(text) for turn in self.turns for text in turn)
         return len(self.question) + len(self.first) + len(self.second) + len(self.reference or "") + earlier
@@ -54,7 +55,7 @@ class Judge(Protocol):
     """The protocol every judge follows.
 
     A judge may also have ``judge_stream(requests)``, which yields replies as they are finished: dictionaries from the
-    place of a request to its reply, every place once. `judgekit.scoring.run_judge` then stores each at once.
+    position of a request to its reply, every position once. `judgekit.scoring.run_judge` then stores each at once.
 
     Attributes
     ----------
@@ -96,9 +97,11 @@ def request_key(judge: Judge, request: Request) -> str:
 
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
-    """A reply told in the item's own A and B."""
+    """A reply in the item's own A and B; ValueError where its verdict is not by position."""
     first, second = ("A", "B") if order == "ab" else ("B", "A")
     named = {"first": first, "second": second, "tie": "tie", None: None}
+    if reply.verdict not in named:
+        raise ValueError(WRONG_VERDICT.format(judge_name, reply.verdict))
     swap = order == "ba"
     return Verdict(
         item_id=pair.item_id,

@@ -1,99 +1,72 @@
 """Trivial judges: the yardsticks that belong in every table."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 
-from judgekit.fingerprints import fingerprint_of
 from judgekit.judges.base import Request
-from judgekit.records import LABELS
-from judgekit.store import Reply
+from judgekit.records import LABELS, Reply, fingerprint_of
 
 
-def reply_by_score(first, second):
+def _by_score(first: float, second: float) -> Reply:
     """The higher score wins, equal scores tie."""
     verdict = "tie" if first == second else ("first" if first > second else "second")
     return Reply(verdict, score_first=float(first), score_second=float(second))
 
 
-def longer(request: Request):
-    """The response with more characters; equal is a tie."""
-    return reply_by_score(len(request.first), len(request.second))
-
-
-def shorter(request: Request):
-    """The response with fewer characters; equal is a tie."""
-    return reply_by_score(-len(request.first), -len(request.second))
-
-
-def always_first(request: Request):
-    """The response shown first: position bias at its purest."""
-    return Reply("first")
-
-
-def always_second(request: Request):
-    """The response shown second."""
-    return Reply("second")
-
-
-def coin(request: Request):
+def _coin(request: Request) -> Reply:
     """A fair coin, thrown once per content: the same request always gets the same verdict."""
     digest = hashlib.sha256(("coin" + request.content()).encode()).digest()
     return Reply("first" if digest[0] % 2 else "second", p_first=0.5, p_second=0.5, p_tie=0.0)
 
 
-RULES = {"longer": longer, "shorter": shorter, "first": always_first, "second": always_second, "random": coin}
+RULES: dict[str, Callable[[Request], Reply]] = {
+    "longer": lambda request: _by_score(len(request.first), len(request.second)),  # characters
+    "shorter": lambda request: _by_score(-len(request.first), -len(request.second)),
+    "first": lambda request: Reply("first"),  # position bias at its purest
+    "second": lambda request: Reply("second"),
+    "random": _coin,
+}
 
 
 class RuleJudge:
-    """A judge that applies one rule of `RULES` to what it is shown.
-
-    Parameters
-    ----------
-    rule : str
-        A key of `RULES`.
-    """
+    """A judge that applies one of `RULES` to what it is shown."""
 
     decoding = "{}"
     batch_size = 4096
     sees_item = False
 
-    def __init__(self, rule):
+    def __init__(self, rule: str) -> None:
         self.rule = RULES[rule]
         self.name = f"baseline/{rule}"
         self.fingerprint = fingerprint_of("rule", 1, rule)
 
-    def judge(self, requests):
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Apply the rule to each request."""
         return [self.rule(request) for request in requests]
 
 
 class MajorityClass:
-    """The best constant verdict of a set, in the items' own order.
+    """The best constant verdict of a set, in the items' own order: a yardstick that is given the most frequent label.
 
-    A yardstick, not a judge: it is told the label that is most frequent in the set it is scored on, and which response
-    is the item's A.
-
-    Parameters
-    ----------
-    label : {"A", "B", "tie"}
+    It sees which response is the item's A, whatever the order shown.
     """
 
     decoding = "{}"
     batch_size = 4096
     sees_item = True
 
-    def __init__(self, label):
+    def __init__(self, label: str) -> None:
         if label not in LABELS:
             raise ValueError(f"majority class {label!r} is not one of {', '.join(LABELS)}")
         self.label = label
         self.name = "baseline/majority_class"
         self.fingerprint = fingerprint_of("majority_class", 1, label)
 
-    def judge(self, requests):
-        """The same verdict for every item, whatever the order shown."""
-        return [Reply(self.position(request.order)) for request in requests]
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
+        """The same verdict for every item."""
+        return [Reply(self._position(request.order)) for request in requests]
 
-    def position(self, order):
-        """Where the constant label's response stands."""
+    def _position(self, order: str) -> str:
         if self.label == "tie":
             return "tie"
         return "first" if (self.label == "A") == (order == "ab") else "second"

@@ -3,65 +3,48 @@
 import hashlib
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import torch
 
-from judgekit.fingerprints import fingerprint_of
+from judgekit.inside.layers.aggregation import OVER, distribution, last_only, uniform_weights
+from judgekit.inside.layers.asking import conversation, room_for
+from judgekit.inside.layers.reading import LayerReader
+from judgekit.inside.layers.saved import load_weights
+from judgekit.judges.base import Request
 from judgekit.judges.forecast import Forecast
 from judgekit.judges.generative import most_probable, reply_of, reply_of_marks
 from judgekit.judges.settings import read_settings
-from judgekit.layers.aggregation import OVER, distribution, last_only, uniform_weights
-from judgekit.layers.asking import conversation, room_for
-from judgekit.layers.reading import LayerReader
-from judgekit.layers.saved import load_weights
 from judgekit.models.errors import Unavailable
-from judgekit.models.one_pass import plan_of
-from judgekit.parsing import Parsed
-from judgekit.prompts import POLICIES, PromptError, PromptTooLong, load_strategy
+from judgekit.models.one_pass import Plan, plan_of
+from judgekit.prompts import POLICIES, Prompt, PromptError, PromptTooLong, Strategy, load_strategy
+from judgekit.prompts.parsing import Parsed
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt
-from judgekit.store import Reply
+from judgekit.records import Reply, fingerprint_of
 
-FORMAT = 1
-MODES = ("direct", "reasoning", "verdict")
-DTYPES = ("auto", "float32", "bfloat16", "float16")
-SIDES = ("first", "second")
-LONGEST_EXPLANATION = 256  # tokens, as in the published code
-KEPT = 100_000  # prompts whose probabilities are remembered: each response of a pair is rated once for both orders
+_FORMAT = 1
+_MODES = ("direct", "reasoning", "verdict")
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_SIDES = ("first", "second")
+_LONGEST_EXPLANATION = 256  # tokens, as in the published code
+_REMEMBERED = (
+    100_000  # prompts whose probabilities are remembered: each response of a pair is rated once for both orders
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a ``layers/`` judge reads its model.
 
-    Attributes
-    ----------
-    mode : {"direct", "reasoning", "verdict"}
-        Rate each response, at once or after an explanation that the model writes, and compare the ratings; or read the
-        verdict on both.
-    weights : str
-        ``uniform`` (all layers alike), ``last`` (the ordinary expected score), or a file of learned weights
-        (`judgekit.layers.saved`).
-    over : {"logits", "probabilities", "double_softmax"}
-        What is averaged (`judgekit.layers.aggregation.distribution`).
-    normed : bool
-        Whether layers go through the final norm.
-    scale : str
-        Lowest and highest rating, ``1-5``.
-    rubric : str, optional
-        YAML file with ``criterion`` and ``levels`` (`judgekit.prompts.rubrics.read_rubric`).
-    strategy : str
-        For verdicts: one of `judgekit.prompts.strategy_names` whose reply begins with the verdict.
-    policy : {"permissive", "strict"}
-        Whether a tie may be said.
-    max_new_tokens : int
-        Of an explanation.
-    dtype : {"auto", "float32", "bfloat16", "float16"}
-        Of the weights; auto is bfloat16 on a GPU and float32 elsewhere.
-    device : str
-        ``auto`` is a GPU where there is one.
-    batch_tokens : int
-        Tokens at once; the states of all layers of a batch are in memory for a moment.
+    ``mode``: rate each response, at once (direct) or after an explanation that the model writes (reasoning), and
+    compare the ratings; or read the verdict on both. ``weights``: ``uniform``, ``last`` (the ordinary expected score),
+    or a file of learned weights. ``over``: what is averaged. ``normed``: layers go through the final norm. ``scale``:
+    lowest and highest rating. ``rubric``: YAML file with ``criterion`` and ``levels``. ``strategy``, ``policy``: for
+    verdicts; whether a tie may be given. ``max_new_tokens``: of an explanation. ``dtype``: auto is bfloat16 on a GPU
+    and float32 elsewhere. ``device``: auto is a GPU where there is one. ``batch_tokens``: tokens at once; the states of
+    all layers of a batch are in memory for a moment.
     """
 
     mode: str = "direct"
@@ -72,13 +55,13 @@ class Settings:
     rubric: str | None = None
     strategy: str = "letter"
     policy: str = "permissive"
-    max_new_tokens: int = LONGEST_EXPLANATION
+    max_new_tokens: int = _LONGEST_EXPLANATION
     dtype: str = "auto"
     device: str = "auto"
     batch_tokens: int = 8192
 
-    def __post_init__(self):
-        known = {"mode": MODES, "over": OVER, "policy": POLICIES, "dtype": DTYPES}
+    def __post_init__(self) -> None:
+        known = {"mode": _MODES, "over": OVER, "policy": POLICIES, "dtype": _DTYPES}
         for name, allowed in known.items():
             if getattr(self, name) not in allowed:
                 raise Unavailable(f"{name}={getattr(self, name)!r} is not one of {', '.join(allowed)}")
@@ -92,33 +75,19 @@ class Settings:
 class LayeredJudge:
     """A judge that weighs what the layers of a causal language model say.
 
-    Parameters
-    ----------
-    model : str
-        `judgekit.models.files.model_files` says what it may be.
-    settings : Settings
-
-    Raises
-    ------
-    Unavailable
-        If there is no such model, or a setting is wrong.
-    judgekit.prompts.PromptError, judgekit.layers.saved.WeightsError
-        If a rubric, strategy or file of weights cannot be used.
-
-    Notes
-    -----
     Ratings: with p and q the probabilities of the scores that the two responses get by themselves, the first is better
     with the probability that a score drawn from p is above one drawn from q, independently, and they tie with the
     probability that both are the same. The scores of the reply are the expected ones. A pair is rated alike in both
-    orders; verdicts are read in the order shown.
+    orders; verdicts are read in the order shown. Unavailable, PromptError or WeightsError where the model, a setting,
+    a prompt or a file of weights cannot be used.
     """
 
     batch_size = 64
     sees_item = False
 
-    def __init__(self, model, settings=None):
+    def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
-        self.strategy, self.scores = prompt_of(settings)
+        self.strategy, self.scores = _prompt_of(settings)
         on_gpu = torch.cuda.is_available() and settings.device in ("auto", "cuda")
         device = ("cuda" if on_gpu else "cpu") if settings.device == "auto" else settings.device
         dtype = ("float32" if device == "cpu" else "bfloat16") if settings.dtype == "auto" else settings.dtype
@@ -128,23 +97,23 @@ class LayeredJudge:
             raise Unavailable(f"device={device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
         self.labels = ("first", "second") if settings.policy == "strict" else ("first", "second", "tie")
-        self.sides = ("pair",) if settings.mode == "verdict" else SIDES
-        self.plan = self.candidates()
-        self.weights = self.layer_weights()
+        self.sides = ("pair",) if settings.mode == "verdict" else _SIDES
+        self.plan = self._candidates()
+        self.weights = self._layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
         self.written = settings.max_new_tokens if settings.mode == "reasoning" else None
         self.room = room_for(self.reader, self.plan, self.written)
         if self.room is not None and self.room <= 0:
             raise Unavailable(f"{model} has {self.reader.room} positions: max_new_tokens leaves no room in them")
         self.fingerprint = fingerprint_of(
-            "layers", FORMAT, self.reader.fingerprint, self.strategy.version, self.weights
+            "layers", _FORMAT, self.reader.fingerprint, self.strategy.version, self.weights
         )
         matters = ("mode", "over", "normed", "policy")
         decoding = {name: asdict(settings)[name] for name in matters} | {"max_new_tokens": self.written}
         self.decoding = json.dumps(decoding | {"scores": self.scores, "dtype": dtype}, sort_keys=True)
-        self.known = {}
+        self.known: dict[bytes, Any] = {}  # probabilities, or what a prompt failed with
 
-    def candidates(self):
+    def _candidates(self) -> Plan:
         """The replies that are weighed: ratings, or verdicts."""
         try:
             if self.settings.mode != "verdict":
@@ -154,8 +123,7 @@ class LayeredJudge:
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
 
-    def layer_weights(self):
-        """One weight for each layer, as a list."""
+    def _layer_weights(self) -> list[float]:
         settings, config = self.settings, self.reader.engine.model.config
         n_layers = config.get_text_config(decoder=True).num_hidden_layers + 1
         if settings.weights in ("uniform", "last"):
@@ -166,84 +134,86 @@ class LayeredJudge:
             raise Unavailable(f"{settings.weights}: field 'values' has not one weight for each of {n_layers} layers")
         return list(saved.weights.values)
 
-    def notes(self):
+    def notes(self) -> list[str]:
         """What a reader should know beforehand: lines of text."""
         if self.reader.tokens.templated:
             return []
         return [f"{self.name} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"]
 
-    def forecast(self, requests):
+    def forecast(self, requests: Sequence[Request]) -> Forecast:
         """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
-        sizes, impossible = {}, 0
+        sizes: dict[bytes, int] = {}
+        impossible = 0
         for request in requests:
             try:
                 prompts = [self.prompt(request, side) for side in self.sides]
             except (PromptError, PromptTooLong):
                 impossible += 1
                 continue
-            sizes |= {key_of(prompt): self.reader.tokens.size(list(prompt.messages)) for prompt in prompts}
+            sizes |= {_key(prompt): self.reader.tokens.size(list(prompt.messages)) for prompt in prompts}
         tokens_out = len(sizes) * (self.written or 0)
         return Forecast(len(requests), impossible, len(sizes), len(sizes), sum(sizes.values()), tokens_out, None)
 
-    def judge(self, requests):
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Reply to each request, in order; one that fails gets a reply with status ``error``."""
         started = time.perf_counter()
-        prompts, replies = {}, {}
+        prompts: dict[int, list[Prompt]] = {}
+        replies: dict[int, Reply] = {}
         for place, request in enumerate(requests):
             try:
                 prompts[place] = [self.prompt(request, side) for side in self.sides]
             except (PromptError, PromptTooLong) as wrong:
-                replies[place] = self.failed(wrong)
-        made = self.read([prompt for shown in prompts.values() for prompt in shown])
+                replies[place] = self._failed(wrong)
+        made = self._read([prompt for shown in prompts.values() for prompt in shown])
         for place, shown in prompts.items():
-            replies[place] = self.reply(shown, made)
+            replies[place] = self._reply(shown, made)
         seconds = (time.perf_counter() - started) / max(1, len(requests))
         return [replace(replies[place], seconds=seconds) for place in range(len(requests))]
 
-    def prompt(self, request, side):
+    def prompt(self, request: Request, side: str) -> Prompt:
         """The messages that ask about a response, or about both."""
         limit, measure = self.room, self.reader.tokens.size
         if side == "pair":
             return self.strategy.render("verdict", request, limit=limit, measure=measure)
         return conversation(self.strategy, request, limit, measure, side)
 
-    def failed(self, wrong):
-        """The reply to a request that cannot be put."""
-        said = f"{type(wrong).__name__}: {wrong}"
-        return Reply(None, status="error", raw=said, prompt_version=self.strategy.version)
+    def _failed(self, wrong: Exception) -> Reply:
+        raw = f"{type(wrong).__name__}: {wrong}"
+        return Reply(None, status="error", raw=raw, prompt_version=self.strategy.version)
 
-    def read(self, prompts):
+    def _read(self, prompts: Sequence[Prompt]) -> set[bytes]:
         """Let the model read prompts that it has not read before; the keys of those."""
-        fresh = {key_of(prompt): prompt for prompt in prompts}
-        fresh = {key: prompt for key, prompt in fresh.items() if key not in self.known}
-        if len(self.known) > KEPT:
-            self.known = {key_of(p): self.known[key_of(p)] for p in prompts if key_of(p) in self.known}
-        found = self.probabilities([list(prompt.messages) for prompt in fresh.values()]) if fresh else []
-        self.known |= dict(zip(fresh, found, strict=True))
+        asked = {_key(prompt): prompt for prompt in prompts}
+        fresh = {key: prompt for key, prompt in asked.items() if key not in self.known}
+        if len(self.known) > _REMEMBERED:
+            self.known = {key: self.known[key] for key in asked if key in self.known}
+        if fresh:
+            results = self._probabilities([list(prompt.messages) for prompt in fresh.values()])
+            self.known |= dict(zip(fresh, results, strict=True))
         return set(fresh)
 
-    def probabilities(self, asked):
+    def _probabilities(self, asked: list[list[dict[str, str]]]) -> list[Any]:
         """Probabilities of the candidates for each conversation; where one fails, what it failed with."""
         try:
             logits = self.reader.logits(asked, self.plan, self.settings.normed, max_new_tokens=self.written)
             return list(distribution(logits, self.weights, self.settings.over))
         except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
-            return [wrong] if len(asked) == 1 else [self.probabilities([one])[0] for one in asked]
+            return [wrong] if len(asked) == 1 else [self._probabilities([one])[0] for one in asked]
 
-    def reply(self, prompts, made):
+    def _reply(self, prompts: list[Prompt], made: set[bytes]) -> Reply:
         """A reply from the probabilities that the layers gave; what was read now counts as a call of this reply."""
-        found = [self.known[key_of(prompt)] for prompt in prompts]
-        if wrong := [each for each in found if isinstance(each, Exception)]:
-            return self.failed(wrong[0])
-        said = [dict(zip(self.plan.names, map(float, each), strict=True)) for each in found]
-        raw = json.dumps(said[0] if len(said) == 1 else dict(zip(SIDES, said, strict=True)))
-        if any(value != value for weights in said for value in weights.values()):
+        results = [self.known[_key(prompt)] for prompt in prompts]
+        if wrong := [each for each in results if isinstance(each, Exception)]:
+            return self._failed(wrong[0])
+        weights = [dict(zip(self.plan.names, map(float, each), strict=True)) for each in results]
+        raw = json.dumps(weights[0] if len(weights) == 1 else dict(zip(_SIDES, weights, strict=True)))
+        if any(value != value for each in weights for value in each.values()):
             reply = Reply(None, status="unparsed", raw="the model wrote no rating")
         elif self.settings.mode == "verdict":
-            reply = most_probable(reply_of(Parsed(None, "ok", None), raw, {}), said[0], self.labels)
+            reply = most_probable(reply_of(Parsed(None, "ok", None), raw, {}), weights[0], self.labels)
         else:
-            reply = reply_of_marks(*said, self.labels, raw)
-        now = {key_of(prompt): prompt for prompt in prompts if key_of(prompt) in made}
+            reply = reply_of_marks(weights[0], weights[1], self.labels, raw)
+        now = {_key(prompt): prompt for prompt in prompts if _key(prompt) in made}
         made -= set(now)
         return replace(
             reply,
@@ -255,7 +225,7 @@ class LayeredJudge:
         )
 
 
-def prompt_of(settings):
+def _prompt_of(settings: Settings) -> tuple[Strategy, tuple[int, ...]]:
     """The strategy that asks, and the scores it asks for (places of the verdicts, where it asks for one)."""
     if settings.mode != "verdict":
         scores = scale_of(settings.scale)
@@ -269,19 +239,12 @@ def prompt_of(settings):
     return strategy, tuple(range(len(strategy.labels)))
 
 
-def key_of(prompt):
-    """What a prompt says, as a key."""
+def _key(prompt: Prompt) -> bytes:
     return hashlib.sha256(json.dumps(prompt.messages).encode()).digest()
 
 
-def load_layered(name, settings=None):
-    """The judge of a name without ``layers/``: a model, and after ``#`` a mode.
-
-    Raises
-    ------
-    Unavailable
-        If a setting contradicts the name or is wrong, or there is no such model.
-    """
+def load_layered(name: str, settings: Mapping[str, Any] | None = None) -> LayeredJudge:
+    """The judge of a name without ``layers/``: a model, and after ``#`` a mode; Unavailable where one is wrong."""
     model, marked, mode = name.partition("#")
     given = dict(settings or {})
     if not model:

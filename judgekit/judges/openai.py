@@ -6,92 +6,71 @@ The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPEN
 import asyncio
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
-from judgekit.fingerprints import fingerprint_of
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
+
+from judgekit.judges.base import Request
 from judgekit.judges.chat import ChatClient, ChatError, Stopped
-from judgekit.judges.completion import longest_completion
-from judgekit.judges.forecast import forecast
-from judgekit.judges.generative import Interview
+from judgekit.judges.forecast import Forecast, forecast
+from judgekit.judges.generative import AskedJudge, Completion, Interview, Messages, longest_completion
 from judgekit.judges.server import ServerSettings, server_of
-from judgekit.judges.settings import DEFAULT, judge_name, named_settings, read_settings
-from judgekit.judges.streaming import streamed
-from judgekit.judges.structured import FORMS, supported_form
-from judgekit.models.errors import Unavailable
-from judgekit.prompts import PromptError, load_strategy
-from judgekit.store import Reply
+from judgekit.judges.settings import DEFAULT, read_settings
+from judgekit.judges.streaming import Put, streamed
+from judgekit.prompts import load_strategy
+from judgekit.records import Reply, fingerprint_of
 
-FORMAT = 1
+FORMAT = 2  # 1 read replies that were cut off
 TOP_LOGPROBS = 20
+TRIAL = ({"role": "user", "content": "Reply with the single word apple."},)
+TRIAL_CHOICES = ("pear", "plum")
 TRIAL_TOKENS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings(ServerSettings):
-    """How an ``openai/`` judge asks: `judgekit.judges.server.ServerSettings`, and what follows.
+    """How an ``openai/`` judge asks: `judgekit.judges.server.ServerSettings`, and what follows."""
 
-    Attributes
-    ----------
-    strategy : str
-        One of `judgekit.prompts.strategy_names`.
-    policy : {"permissive", "strict"}
-        Whether a tie may be said.
-    logprobs : bool
-        Read the verdict's probabilities from the token log-probabilities, where the server gives them.
-    structured : {"auto", "off"}
-        Hold replies that are the verdict alone to the allowed ones, if a trial shows that the server does so.
-    """
+    strategy: str = DEFAULT  # one of `judgekit.prompts.strategy_names`, or a file
+    policy: str = "permissive"  # or strict: a tie may not be said
+    logprobs: bool = False  # read the verdict's probabilities from the token log-probabilities, where they are given
+    structured: str = "auto"  # or off: hold replies that are the verdict to the allowed ones, if that works
 
-    strategy: str = DEFAULT
-    policy: str = "permissive"
-    logprobs: bool = False
-    structured: str = "auto"
-
-    def __post_init__(self):
-        # super() without arguments fails in a dataclass with slots: the class is made anew after this is compiled
-        ServerSettings.__post_init__(self)
-        if self.structured not in ("auto", "off"):
-            raise Unavailable(f"structured={self.structured!r} is not 'auto' or 'off'")
+    @field_validator("structured")
+    @classmethod
+    def _is_known(cls, structured: str) -> str:
+        if structured not in ("auto", "off"):
+            raise ValueError(f"structured={structured!r} is not 'auto' or 'off'")
+        return structured
 
 
-def settings_of(given):
-    """Settings from names and values, values possibly as text (`judgekit.judges.settings.read_settings`)."""
+def settings_of(given: Mapping[str, object]) -> Settings:
+    """Settings from names and values, values possibly as text."""
     return read_settings(Settings, given)
 
 
-class OpenAIJudge:
+class OpenAIJudge(AskedJudge):
     """A judge that asks a model over HTTP.
 
-    Parameters
-    ----------
-    model : str
-        As the server calls it.
-    settings : Settings, optional
-    demonstrations : sequence of judgekit.prompts.Demonstration
-        For the strategy that shows some.
-
-    Raises
-    ------
-    Unavailable
-        If the environment names no server or no key, or a setting is wrong.
-    judgekit.prompts.PromptError
-        If there is no such strategy.
-
-    Notes
-    -----
     A request that fails is replied to with status ``error`` and the reason; the others go on. Once no request can
     succeed any more (key refused, budget spent, server gone), the rest gets that status without being asked.
+    Unavailable where the environment names no server or no key, or a setting is wrong; PromptError where there is no
+    such strategy.
     """
 
-    batch_size = 64
-    sees_item = False
+    provider = "openai"
+    example = "the name of a model, e.g. openai/gpt-4o"
+    settings_kind = Settings
 
-    def __init__(self, model, settings=None, demonstrations=()):
+    def __init__(self, model: str, settings: Settings | None = None, demonstrations: Sequence[Any] = ()) -> None:
         self.settings = settings = settings or Settings()
         self.base_url, self.key = server_of(os.environ)
         self.model = model
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
-        self.name = judge_name("openai", model, settings)
+        self.name = self.name_of(model, settings)
         self.fingerprint = fingerprint_of(
             "openai", FORMAT, self.base_url, model, self.strategy.version, settings.max_characters
         )
@@ -101,96 +80,124 @@ class OpenAIJudge:
         self.pace = settings.pace(self.budget)
         self.requests_sent = 0
 
-    def max_tokens(self, call):
+    def _max_tokens(self, call: str) -> int:
         """Longest completion of a call."""
         return self.settings.max_tokens or longest_completion(self.strategy, call)
 
-    def forecast(self, requests):
-        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
-        return forecast(self.strategy, requests, self.max_tokens, self.settings.max_characters, self.budget)
+    def forecast(self, requests: Sequence[Request]) -> Forecast:
+        """What judging some requests would take, in advance."""
+        return forecast(self.strategy, requests, self._max_tokens, self.settings.max_characters, self.budget)
 
-    def judge(self, requests):
-        """Reply to each request, in order."""
-        replies = {}
-        for finished in self.judge_stream(requests):
-            replies |= finished
-        return [replies[place] for place in range(len(requests))]
-
-    def judge_stream(self, requests):
-        """Yield replies as they are finished: dictionaries from the place of a request to its reply."""
+    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
+        """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
         if requests:
-            for finished in streamed(lambda put: self.run(list(requests), put)):
+            for finished in streamed(lambda put: self._run(list(requests), put)):
                 yield dict(finished)
 
-    async def run(self, requests, put):
+    async def _run(self, requests: list[Request], put: Put) -> None:
         """Ask about all requests, as many at once as the server bears."""
         self.pace = self.settings.pace(self.budget)
         waiting = iter(enumerate(requests))
         async with ChatClient(self.base_url, self.key, self.model, self.pace) as client, asyncio.TaskGroup() as group:
-            once = Once()
-            interview = Interview(self.strategy, Asker(self, client, once), once, self.settings.max_characters)
+            once = _Once()
+            interview = Interview(self.strategy, _Asker(self, client, once), once, self.settings.max_characters)
 
-            async def work():
-                for place, request in waiting:
-                    reply = await self.reply(interview, request)
+            async def work() -> None:
+                for position, request in waiting:
+                    reply = await self._reply(interview, request)
                     self.requests_sent = client.requests_sent
-                    await put((place, reply))
+                    await put((position, reply))
 
             for _ in range(min(self.settings.most, len(requests))):
                 group.create_task(work())
 
-    async def reply(self, interview, request):
+    async def _reply(self, interview: Interview, request: Request) -> Reply:
         """One reply; a failure is a reply too."""
         try:
             return await interview.reply(request)
         except Exception as failure:  # one item that fails must not cost the others
             kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
-            said = self.key.redacted(str(failure)).removeprefix("not asked: ")
-            return Reply(None, status="error", raw=f"{kind}: {said}", prompt_version=self.strategy.version)
+            return self.failed(f"{kind}: {self.key.redacted(str(failure)).removeprefix('not asked: ')}")
 
 
-class Asker:
+class _Asker:
     """Completes the messages of a strategy's calls with a judge's settings."""
 
-    def __init__(self, judge, client, once):
+    def __init__(self, judge: OpenAIJudge, client: ChatClient, once: "_Once") -> None:
         self.judge, self.client, self.once = judge, client, once
 
-    async def __call__(self, messages, call):
+    async def __call__(self, messages: Messages, call: str) -> Completion:
         """The completion of a call; the verdict's with the extras that the server takes."""
-        judge, extras, read = self.judge, {"temperature": self.judge.settings.temperature}, None
+        judge, form = self.judge, None
+        choices = [judge.strategy.said[label] for label in judge.strategy.labels]
+        extras: dict[str, Any] = {"temperature": judge.settings.temperature}
         if call == judge.strategy.calls[-1].name:
             if judge.settings.logprobs:
                 extras |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
             if judge.strategy.closed and judge.settings.structured == "auto":
-                form, _ = await self.once("structured", lambda: supported_form(self.trial))
-                if form:
-                    parameter, read = FORMS[form]
-                    extras |= parameter([judge.strategy.said[label] for label in judge.strategy.labels])
-        completion = await self.client.complete(messages, judge.max_tokens(call), **extras)
-        return completion if read is None else with_text(completion, read(completion.text))
+                form, _ = await self.once("structured", self.supported_form)
+                extras |= FORMS[form](choices) if form else {}
+        completion = await self.client.complete(messages, judge._max_tokens(call), **extras)
+        if form is None:
+            return completion
+        text = chosen(completion.text)
+        if text in choices:  # nothing could have followed
+            completion = replace(completion, cut=None)
+        # Where the text was wrapped in something, the tokens spell another one.
+        return completion if text == completion.text else replace(completion, text=text, logprobs=())
 
-    async def trial(self, messages, **parameters):
-        """The text of a trial's completion; None where the server refused it."""
-        try:
-            return (await self.client.complete(messages, TRIAL_TOKENS, **parameters)).text
-        except Stopped:
-            raise
-        except ChatError:
-            return None
+    async def supported_form(self) -> str | None:
+        """The first form that the server really obeys, a key of `FORMS`; None where it obeys none.
+
+        Some servers take a parameter that they do not know and answer 200, as if it had worked. So a server is tried
+        once: asked for one word while only others are allowed.
+        """
+        for name, parameter in FORMS.items():
+            try:
+                completion = await self.client.complete(TRIAL, TRIAL_TOKENS, **parameter(TRIAL_CHOICES))
+            except Stopped:
+                raise
+            except ChatError:
+                continue
+            if chosen(completion.text) in TRIAL_CHOICES:
+                return name
+        return None
 
 
-def with_text(completion, text):
-    """A completion with the text that was wrapped in it; its tokens spell another one then."""
-    return completion if text == completion.text else replace(completion, text=text, logprobs=())
+def _schema(choices: Sequence[str]) -> dict[str, Any]:
+    """The parameter of the OpenAI protocol: the reply is a JSON object with one of some texts in it."""
+    schema = {
+        "type": "object",
+        "properties": {"verdict": {"type": "string", "enum": list(choices)}},
+        "required": ["verdict"],
+        "additionalProperties": False,
+    }
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "v", "strict": True, "schema": schema}}}
 
 
-class Once:
+FORMS: dict[str, Callable[[Sequence[str]], dict[str, Any]]] = {
+    "choice": lambda choices: {"structured_outputs": {"choice": list(choices)}},  # vLLM's
+    "schema": _schema,
+}
+
+
+def chosen(text: str) -> str:
+    """The choice inside a reply that was held to one: in a JSON object, or the reply itself."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):  # no JSON, or brackets without end
+        return text.strip()
+    said = fields.get("verdict") if isinstance(fields, dict) else None
+    return said if isinstance(said, str) else text.strip()
+
+
+class _Once:
     """Work that several tasks want is done by the first of them; the others wait for its result."""
 
-    def __init__(self):
-        self.tasks = {}
+    def __init__(self) -> None:
+        self.tasks: dict[Any, asyncio.Future[Any]] = {}
 
-    async def __call__(self, key, work):
+    async def __call__(self, key: Any, work: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
         """The result of ``work()``, and whether it was done now. Failed work is done again by the next that asks."""
         while (task := self.tasks.get(key)) is not None:
             await asyncio.wait([task])
@@ -204,20 +211,3 @@ class Once:
             if self.tasks.get(key) is task:
                 del self.tasks[key]
             raise
-
-
-def load_openai(model, settings=None, demonstrations=()):
-    """The judge of a name without ``openai/``: a model, and after ``#`` a strategy and ``-strict``.
-
-    Raises
-    ------
-    Unavailable
-        If a setting contradicts the name, or the environment lacks something.
-    """
-    model, given = named_settings(model, settings)
-    if not model:
-        raise Unavailable("openai/ needs the name of a model, e.g. openai/gpt-4o")
-    try:
-        return OpenAIJudge(model, settings_of(given), demonstrations)
-    except PromptError as wrong:
-        raise Unavailable(str(wrong)) from None

@@ -1,46 +1,55 @@
-"""``own/NAME``: a judge of the user's, found among the entry points of installed packages.
+"""``own/NAME``: a judge of the user's, from the entry points of installed packages.
 
 A package registers its judge in ``pyproject.toml`` under ``[project.entry-points."judgekit.judges"]``. What runs is
 code that the user installed; no file is executed because a name points at it.
 """
 
 from importlib.metadata import entry_points
+from typing import Any
 
-from judgekit.judges.base import Judge
+from judgekit.judges.base import WRONG_VERDICT, Judge, Request
+from judgekit.records import Reply
 
 GROUP = "judgekit.judges"
 WANTED = ("name", "fingerprint", "decoding", "batch_size", "sees_item", "judge")
 
 
-def own_names():
-    """Names of the judges that installed packages register."""
-    return sorted({f"own/{point.name}" for point in entry_points(group=GROUP)})
+class _Checked:
+    """A judge of the user's whose verdicts are looked at before they are kept."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._own = judge
+        self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding
+        self.batch_size, self.sees_item = judge.batch_size, judge.sees_item
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_own"), name)  # also while it is unpickled
+
+    def judge(self, requests: list[Request]) -> list[Reply]:
+        """The replies of the judge; ValueError where a verdict is not by position."""
+        replies = self._own.judge(requests)
+        for reply in replies:
+            if reply.verdict not in ("first", "second", "tie", None):
+                raise ValueError(WRONG_VERDICT.format(self.name, reply.verdict))
+        return replies
 
 
-def load_own(name):
+def load_own(name: str) -> Judge:
     """The judge that is registered under a name without ``own/``.
 
-    Returns
-    -------
-    judgekit.judges.Judge
-
-    Raises
-    ------
-    LookupError
-        If no installed package registers it; the message lists those that are.
-    TypeError
-        If what is registered cannot be loaded, or lacks a part of the protocol; the message says which.
+    LookupError where no installed package registers it (the message lists those that are), TypeError where what is
+    registered cannot be loaded or lacks a part of the protocol (the message says which).
     """
-    found = [point for point in entry_points(group=GROUP) if point.name == name]
-    if not found:
-        known = ", ".join(own_names()) or "none"
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in points:
+        known = ", ".join(sorted(f"own/{registered}" for registered in points)) or "none"
         raise LookupError(f"no installed package registers a judge {name!r} under {GROUP}; registered: {known}")
+    origin = f"own/{name} ({points[name].value})"
     try:
-        judge = found[0].load()()
+        judge = points[name].load()()
     except Exception as wrong:  # code of the user's, which may fail in any way
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise TypeError(f"the judge own/{name} ({found[0].value}) cannot be loaded: {said}") from wrong
+        raise TypeError(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
     if not isinstance(judge, Judge):
         missing = next(part for part in WANTED if not hasattr(judge, part))
-        raise TypeError(f"the judge own/{name} ({found[0].value}) has no {missing!r} (judgekit.judges.Judge)")
-    return judge
+        raise TypeError(f"the judge {origin} has no {missing!r} (judgekit.judges.Judge)")
+    return _Checked(judge)

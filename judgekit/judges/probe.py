@@ -1,50 +1,39 @@
 """``probe/<name>``: a linear probe on the difference of two responses' hidden states in a frozen model.
 
-A folder holds the probe (`judgekit.probes.saved`, of the kind ``pair_logistic``) and ``ties.json``. Each response is
+A folder holds the probe (`inside.probes.saved`, of the kind ``pair_logistic``) and ``ties.json``. Each response is
 read with its question, by itself, so no verdict depends on the order shown.
 """
 
 import json
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from judgekit.fingerprints import fingerprint_of
+from judgekit.data.files import replaced
+from judgekit.inside.probes.pairs import TieModel, margins_of
+from judgekit.inside.probes.saved import CONFIG, ProbeError, SavedProbe, load_probe, save_probe
+from judgekit.inside.probes.texts import rated_text
+from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
-from judgekit.probes.pairs import TieModel, margins_of
-from judgekit.probes.saved import CONFIG, ProbeError, load_probe, save_probe
-from judgekit.probes.texts import rated_text
-from judgekit.results.files import replaced
+from judgekit.records import Reply, fingerprint_of
 
-TIES = "ties.json"
-CACHE_SIZE = 50_000  # texts whose states are kept in memory: 3 kB per layer of MiniLM
+_TIES = "ties.json"
+_REMEMBERED = 50_000  # texts whose states are kept in memory: 3 kB per layer of MiniLM
 
 
-def save_probe_judge(probe, ties, folder):
-    """Write a judge: the probe, then the tie model.
-
-    Parameters
-    ----------
-    probe : judgekit.probes.saved.SavedProbe
-    ties : judgekit.probes.pairs.TieModel
-    folder : path
-    """
+def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> None:
+    """Write a judge: the probe, then the tie model."""
     save_probe(probe, folder)
-    with replaced(Path(folder) / TIES) as temporary:
+    with replaced(Path(folder) / _TIES) as temporary:
         temporary.write_text(json.dumps(asdict(ties), indent=1) + "\n", encoding="utf-8")
 
 
-def load_ties(path):
-    """The tie model of a judge.
-
-    Raises
-    ------
-    judgekit.probes.saved.ProbeError
-        If it is missing or damaged.
-    """
+def _load_ties(path: Path) -> TieModel:
     try:
         ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
         sound = ties.scale > 0 and abs(ties.log_nu) < float("inf")
@@ -58,33 +47,21 @@ def load_ties(path):
 
 
 class ProbeJudge:
-    """A judge of pairs that reads from inside a frozen model.
+    """A judge of pairs that reads from inside a frozen model; ``cache``: where hidden states are stored.
 
-    Parameters
-    ----------
-    folder : path
-    name : str, optional
-        ``probe/<folder name>`` by default.
-    device : str
-    cache : judgekit.representations.cache.StateCache, optional
-        Where hidden states are kept.
-
-    Raises
-    ------
-    judgekit.probes.saved.ProbeError
-        If the folder holds no such judge, or its model is another one.
+    ProbeError where the folder holds no such judge, or its model is another one.
     """
 
     decoding = "{}"
     batch_size = 64
     sees_item = False
 
-    def __init__(self, folder, name=None, device="cpu", cache=None):
-        from judgekit.representations.reader import StateReader
+    def __init__(self, folder: str | Path, name: str | None = None, device: str = "cpu", cache: Any = None) -> None:
+        from judgekit.models.states import StateReader
 
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = load_probe(folder), load_ties(folder / TIES)
+        self.probe, self.ties = load_probe(folder), _load_ties(folder / _TIES)
         if self.probe.kind != "pair_logistic":
             raise ProbeError(
                 f"{folder / CONFIG}: field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
@@ -92,33 +69,28 @@ class ProbeJudge:
         inputs = self.probe.inputs
         self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, device=device, cache=cache)
         self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
-        self.read = OrderedDict()
+        self._read: OrderedDict[str, Any] = OrderedDict()
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]
         self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))
 
-    def judge(self, requests):
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Read every response once, then compare."""
         if not requests:
             return []
         started = time.perf_counter()
-        firsts, seconds = (
-            self.states([rated_text(request.asked, getattr(request, side)) for request in requests])
-            for side in ("first", "second")
-        )
+        firsts = self._states([rated_text(request.asked, request.first) for request in requests])
+        seconds = self._states([rated_text(request.asked, request.second) for request in requests])
         outcomes = self.ties.probabilities(margins_of(self.probe.probabilities(firsts - seconds)[:, 1]))
         taken = (time.perf_counter() - started) / len(requests)
         return [replace(reply_of(row), seconds=taken) for row in outcomes]
 
-    def states(self, texts):
-        """States of texts, shape (n_texts, n_layers, width), from memory where they were read before.
-
-        A response stands in many pairs and in both orders: it is read once.
-        """
+    def _states(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+        """States of texts, shape (n_texts, n_layers, width), from memory where they were read before."""
         inputs = self.probe.inputs
-        if missing := [text for text in dict.fromkeys(texts) if text not in self.read]:
+        if missing := [text for text in dict.fromkeys(texts) if text not in self._read]:
             states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
-            self.read.update(zip(missing, states.astype(float), strict=True))
-        found = np.stack([self.read[text] for text in texts])
-        while len(self.read) > CACHE_SIZE:
-            self.read.popitem(last=False)
-        return found
+            self._read.update(zip(missing, states.astype(float), strict=True))
+        states = np.stack([self._read[text] for text in texts])
+        while len(self._read) > _REMEMBERED:
+            self._read.popitem(last=False)
+        return states

@@ -1,23 +1,17 @@
 """``replay/...``: judges whose verdicts were published; replaying them costs nothing."""
 
-from judgekit.benchmarks import outputs
-from judgekit.corpora import chatbot_arena
-from judgekit.fingerprints import fingerprint_of
-from judgekit.sources import source_hashes
-from judgekit.store import Reply
+from collections.abc import Sequence
+
+from judgekit.data.benchmarks import outputs
+from judgekit.data.corpora import chatbot_arena
+from judgekit.data.sources import source_hashes
+from judgekit.judges.base import Request
+from judgekit.records import Reply, Verdict, fingerprint_of
 
 
 class ReplayJudge:
-    """A judge that repeats stored verdicts, item by item.
+    """A judge that repeats stored verdicts, at most one per item and order.
 
-    Parameters
-    ----------
-    name : str
-    verdicts : list of judgekit.records.Verdict
-        At most one per item and order, in the item's own A and B.
-
-    Notes
-    -----
     Asked for an item or an order that was never judged, it replies with status ``error``: a missing verdict is
     visible, not invented.
     """
@@ -26,32 +20,30 @@ class ReplayJudge:
     batch_size = 4096
     sees_item = True
 
-    def __init__(self, name, verdicts):
+    def __init__(self, name: str, verdicts: Sequence[Verdict]) -> None:
         self.name = name
         self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
-        said = sorted(
+        rows = sorted(
             [item, order, v.verdict or "", v.raw or "", v.score_a, v.score_b]
             for (item, order), v in self.stored.items()
         )
-        self.fingerprint = fingerprint_of("replay", 2, name, said)
+        self.fingerprint = fingerprint_of("replay", 2, name, rows)
         self.orders = tuple(sorted({order for _, order in self.stored}))
 
-    def judge(self, requests):
-        """Look each request up."""
-        return [self.reply(request) for request in requests]
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
+        """The stored verdicts as replies, in terms of first and second."""
+        return [self._reply(request) for request in requests]
 
-    def reply(self, request):
-        """The stored verdict as a reply, in terms of first and second."""
+    def _reply(self, request: Request) -> Reply:
         verdict = self.stored.get((request.item_id, request.order))
         if verdict is None:
             return Reply(None, status="error", raw=f"no stored verdict for {request.item_id} in order {request.order}")
-        first = "A" if request.order == "ab" else "B"
-        positions = {None: None, "tie": "tie", first: "first"}
         swap = request.order == "ba"
+        first, second = ("B", "A") if swap else ("A", "B")
         return Reply(
-            positions.get(verdict.verdict, "second"),
+            {first: "first", second: "second", "tie": "tie", None: None}[verdict.verdict],
             p_first=verdict.p_b if swap else verdict.p_a,
             p_second=verdict.p_a if swap else verdict.p_b,
             p_tie=verdict.p_tie,
@@ -60,14 +52,8 @@ class ReplayJudge:
         )
 
 
-def load_replay(name):
-    """The replay judge of a name, with its verdicts read from the published outputs.
-
-    Raises
-    ------
-    judgekit.judges.UnknownJudge
-        If no such outputs are known.
-    """
+def load_replay(name: str) -> ReplayJudge:
+    """The replay judge of a name, with its verdicts read from the published outputs; UnknownJudge without any."""
     from judgekit.judges import UnknownJudge
 
     model = name.partition("/")[2]
@@ -79,11 +65,9 @@ def load_replay(name):
     return ReplayJudge(name, outputs.published_verdicts(model))
 
 
-def replays_on(name):
+def replays_on(name: str) -> list[str]:
     """Names of the replay judges with stored verdicts on a set, whatever kind of set it is.
 
-    Examples
-    --------
     >>> replays_on("autoj"), replays_on("alpaca_eval")
     (['replay/auto-j-13b'], [])
     """
@@ -92,14 +76,8 @@ def replays_on(name):
     return [f"replay/{model}" for model in outputs.published_on(name)]
 
 
-def replay_hashes(name):
-    """File name to SHA-256 for the files that a replay judge's verdicts are read from.
-
-    Raises
-    ------
-    KeyError
-        If there are no such outputs.
-    """
+def replay_hashes(name: str) -> dict[str, str]:
+    """File name to SHA-256 for the files that a replay judge's verdicts are read from; KeyError without any."""
     if name in chatbot_arena.JUDGES:
         return source_hashes([chatbot_arena.JUDGES[name]])
     return outputs.published_hashes(name.partition("/")[2])

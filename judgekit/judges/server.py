@@ -1,83 +1,81 @@
-"""The server that a model is behind: where it is, how fast it may be asked, and for how much."""
+"""The server that a model is behind: where it is, its key, how fast it may be asked, and for how much."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from typing import NoReturn
 from urllib.parse import urlsplit
 
-from judgekit.judges.chat import Pace
-from judgekit.judges.pacing import Budget, Concurrency, RateLimit
-from judgekit.judges.secrets import Secret
+from pydantic import PositiveFloat, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from judgekit.judges.pacing import Budget, Concurrency, Pace, RateLimit
 from judgekit.models.errors import Unavailable
 
+KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|gsk|xai)[-_][A-Za-z0-9_*.-]{8,}")
+HIDDEN = "[key]"
+SHORTEST = 8  # characters: "EMPTY" or "x" for a server that wants no key is no secret, and stands in many texts
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """How a server is asked. Rates and budgets limit one judge or teacher in one run, not all runs together.
 
-    Attributes
-    ----------
-    temperature : float
-    max_tokens : int, optional
-        Longest completion; by default short for replies that are the verdict alone. Models that think need more.
-    max_characters : int
-        Longest prompt; beyond it a judge is shown the longest response without its middle, and a teacher is not asked.
-    timeout : float
-        Seconds for one attempt.
-    attempts : int
-        Attempts for one call.
-    backoff : float
-        Seconds to wait after the first failed attempt; doubles each time.
-    concurrency, most : int
-        Requests at once, at the beginning and at most.
-    requests_per_minute, tokens_per_minute : float, optional
-    max_cost, price_in, price_out : float, optional
-        Budget, and prices per million tokens in the same currency.
-    max_total_tokens : int, optional
-        Budget in tokens, prompts and completions together.
-    give_up_after : int
-        Failed calls in a row after which the rest is not asked.
+class Secret:
+    """A key that is not printed, not pickled, and taken out of what is kept.
+
+    >>> key = Secret("sk-0123456789")
+    >>> key, f"{key}", key.redacted("Incorrect key: sk-0123456789")
+    (Secret, 'Secret', 'Incorrect key: [key]')
     """
 
+    __slots__ = ("__text",)
+
+    def __init__(self, text: str) -> None:
+        self.__text = text
+
+    def reveal(self) -> str:
+        """The text itself, for the header of a request and nothing else."""
+        return self.__text
+
+    def redacted(self, text: str, alike: bool = True) -> str:
+        """A text without the key; and, with ``alike``, without what looks like one that a server echoed in part."""
+        without = text.replace(self.__text, HIDDEN) if len(self.__text) >= SHORTEST else text
+        return KEY_LIKE.sub(HIDDEN, without) if alike else without
+
+    def __repr__(self) -> str:
+        return "Secret"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not written down")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How a server is asked. Rates and budgets limit one judge or teacher in one run, not all runs together."""
+
     temperature: float = 0.0
-    max_tokens: int | None = None
-    max_characters: int = 48_000
-    timeout: float = 120.0
-    attempts: int = 6
-    backoff: float = 0.5
-    concurrency: int = 8
-    most: int = 64
+    max_tokens: int | None = None  # of a completion; by default few where the reply is the verdict, more for thinking
+    max_characters: PositiveInt = 48_000  # of a prompt; beyond it a response loses its middle, a teacher is not asked
+    timeout: PositiveFloat = 120.0  # seconds for one attempt
+    attempts: PositiveInt = 6  # for one call
+    backoff: float = 0.5  # seconds to wait after the first failed attempt; doubles each time
+    concurrency: int = 8  # requests at once, at the beginning
+    most: int = 64  # and at most
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    max_cost: float | None = None
-    price_in: float | None = None
+    max_cost: float | None = None  # in the currency of the prices
+    price_in: float | None = None  # per million tokens
     price_out: float | None = None
-    max_total_tokens: int | None = None
-    give_up_after: int = 20
+    max_total_tokens: int | None = None  # prompts and completions together
+    give_up_after: PositiveInt = 20  # failed calls in a row, after which the rest is not asked
 
-    def __post_init__(self):
-        for name in ("attempts", "give_up_after", "max_characters", "timeout"):
-            if getattr(self, name) <= 0:
-                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
-
-    def budget(self):
-        """A budget that nothing has been taken from.
-
-        Raises
-        ------
-        Unavailable
-            If a cost is limited and prices are not declared, or a number is negative.
-        """
+    def budget(self) -> Budget:
+        """A budget that nothing has been taken from; Unavailable where prices lack or a number is negative."""
         try:
             return Budget(self.max_cost, self.max_total_tokens, self.price_in, self.price_out)
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
 
-    def pace(self, budget):
+    def pace(self, budget: Budget) -> Pace:
         """Limits for one run, with a budget that may outlive it: they belong to the event loop they are first used in.
 
-        Raises
-        ------
-        Unavailable
-            If a limit lets nothing through.
+        Unavailable where a limit lets nothing through.
         """
         try:
             return Pace(
@@ -94,14 +92,8 @@ class ServerSettings:
             raise Unavailable(str(wrong)) from None
 
 
-def server_of(environment):
-    """Base URL and key.
-
-    Raises
-    ------
-    Unavailable
-        Names the variable that is missing or wrong, and never shows the key.
-    """
+def server_of(environment: Mapping[str, str]) -> tuple[str, Secret]:
+    """Base URL and key; Unavailable names the variable that is missing or wrong, and never shows the key."""
     url, key = (environment.get(name, "").strip() for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
     for name, value, example in (
         ("OPENAI_BASE_URL", url, "https://api.openai.com/v1 or http://localhost:8000/v1"),

@@ -1,72 +1,62 @@
 """Settings of judges that are asked by a strategy: read from a name and from ``NAME=VALUE`` texts."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from judgekit.models.errors import Unavailable
 
 DEFAULT = "pairwise"  # the assignment's prompt
+Settings = TypeVar("Settings")
 
 
-def read_settings(kind, given):
-    """Settings from names and values, values possibly as text (from a command line).
+def read_settings(kind: type[Settings], given: Mapping[str, object]) -> Settings:
+    """Settings of a dataclass from names and values, values possibly as text (from a command line).
 
-    Parameters
-    ----------
-    kind : dataclass
-        Its fields are the settings there are.
-    given : dict of str to object
-
-    Raises
-    ------
-    Unavailable
-        If a name is unknown or a value has the wrong type.
+    Unavailable where a name is unknown or a value is not what the field's annotation says.
     """
-    kinds = {item.name: item.type for item in fields(kind)}
-    if unknown := sorted(set(given) - set(kinds)):
-        raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(kinds)}")
-    values = {}
-    for name, value in given.items():
-        wanted = next(k for k in (bool, int, float, str) if k in getattr(kinds[name], "__args__", (kinds[name],)))
-        try:
-            if isinstance(value, str) and wanted is not str:
-                value = {"true": True, "false": False}[value.lower()] if wanted is bool else wanted(value)
-        except (KeyError, ValueError):
-            raise Unavailable(f"{name}={value!r} is not of type {wanted.__name__}") from None
-        values[name] = value
-    return kind(**values)
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    if unknown := sorted(set(given) - set(names)):
+        raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
+    try:
+        return TypeAdapter(kind).validate_python(dict(given))
+    except ValidationError as wrong:
+        raise Unavailable(_sentence(wrong.errors()[0])) from None
 
 
-def named_settings(name, settings=None):
+def _sentence(error: Mapping[str, Any]) -> str:
+    """What is wrong with a setting, from pydantic's report."""
+    context, value = error.get("ctx", {}), error["input"]
+    if "error" in context:  # a check of the settings' own, with a sentence of its own
+        return str(context["error"])
+    name = error["loc"][0]
+    if "expected" in context:
+        choices = re.findall("'([^']*)'", context["expected"])
+        return f"{name}={value!r} is not one of {', '.join(choices)}"
+    if "gt" in context:
+        return f"{name}={type(context['gt'])(value)} must be above {context['gt']:g}"
+    if "ge" in context:
+        return f"{name}={type(context['ge'])(value)} must be {context['ge']:g} or above"
+    kind = {"string": "str", "finite": "finite number"}.get(word := error["type"].split("_")[0], word)
+    return f"{name}={value!r} is not of type {kind}"
+
+
+def named_settings(name: str, settings: Mapping[str, object] | None = None) -> tuple[str, dict[str, object]]:
     """A model and its settings from a judge's name without the provider: after ``#`` a strategy and ``-strict``.
 
-    Returns
-    -------
-    model : str
-    given : dict of str to object
+    Unavailable where a setting contradicts the name.
 
-    Raises
-    ------
-    Unavailable
-        If a setting contradicts the name.
-
-    Examples
-    --------
     >>> named_settings("gpt-4o#cot-strict")
     ('gpt-4o', {'strategy': 'cot', 'policy': 'strict'})
     """
     model, marked, asked = name.partition("#")
+    named = {"strategy": asked.removesuffix("-strict")} if marked else {}
+    if asked.endswith("-strict"):
+        named["policy"] = "strict"
     given = dict(settings or {})
-    if marked:
-        named = {"strategy": asked.removesuffix("-strict")} | (
-            {"policy": "strict"} if asked.endswith("-strict") else {}
-        )
-        if clash := [name for name in named if name in given and given[name] != named[name]]:
-            raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
-        given |= named
-    return model, given
-
-
-def judge_name(provider, model, settings):
-    """Name of a judge: provider and model, and the strategy where it is not the assignment's."""
-    asked = settings.strategy + ("-strict" if settings.policy == "strict" else "")
-    return f"{provider}/{model}" + ("" if asked == DEFAULT else f"#{asked}")
+    if clash := [name for name in named if name in given and given[name] != named[name]]:
+        raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
+    return model, given | named

@@ -4,51 +4,39 @@ import asyncio
 import contextlib
 import queue
 import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+Put = Callable[[Any], Awaitable[None]]
 
 
-def streamed(work):
-    """Run ``work`` in a thread with an event loop of its own; yield what it puts, as it comes.
+def streamed(work: Callable[[Put], Awaitable[None]]) -> Iterator[list[Any]]:
+    """Run ``work(put)`` in a thread with an event loop of its own; yield what it puts, at least one thing each time.
 
-    Parameters
-    ----------
-    work : callable
-        From ``put`` to a coroutine. ``await put(item)`` hands an item over and returns when the consumer comes back for
-        more: whoever puts has one item at most that is not dealt with.
-
-    Yields
-    ------
-    list
-        Everything put since the last time, at least one thing.
-
-    Raises
-    ------
-    BaseException
-        What the coroutine raised, after what it had put.
-
-    Notes
-    -----
-    Closing the generator cancels the coroutine and waits for it. An interruption therefore loses at most what each of
-    those who put had in hand, in flight or not yet stored, however slowly the consumer stores.
+    ``await put(item)`` hands an item over and returns when the consumer comes back for more: whoever puts has one item
+    at most that is not dealt with. Closing the generator cancels the work and waits for it, so an interruption loses
+    at most what each of those who put had in hand, however slowly the consumer stores. What the work raised is raised
+    after what it had put.
     """
-    done, box, state = object(), queue.SimpleQueue(), {}
+    done, box = object(), queue.SimpleQueue[Any]()
+    state: dict[str, Any] = {}
     started = threading.Event()
 
-    async def run():
+    async def run() -> None:
         state["loop"], state["task"] = asyncio.get_running_loop(), asyncio.current_task()
         started.set()
 
-        async def put(item):
+        async def put(item: Any) -> None:
             taken = state["loop"].create_future()
             box.put((item, taken))
             await taken
 
         await work(put)
 
-    def target():
+    def target() -> None:
         try:
-            asyncio.run(run())
-        except asyncio.CancelledError:
-            pass
+            with contextlib.suppress(asyncio.CancelledError):
+                asyncio.run(run())
         except BaseException as failure:
             state["failure"] = failure
         finally:
@@ -68,7 +56,7 @@ def streamed(work):
             if items := [item for item in items if item is not done]:
                 yield [item for item, _ in items]
                 with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
-                    state["loop"].call_soon_threadsafe(release, [taken for _, taken in items])
+                    state["loop"].call_soon_threadsafe(_release, [taken for _, taken in items])
     finally:
         started.wait()
         if thread.is_alive() and "loop" in state:
@@ -79,7 +67,7 @@ def streamed(work):
         raise state["failure"]
 
 
-def release(waiting):
+def _release(waiting: list["asyncio.Future[None]"]) -> None:
     """Let those go on who wait for their item to be dealt with; some may have been cancelled."""
     for taken in waiting:
         if not taken.done():

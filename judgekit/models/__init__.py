@@ -1,4 +1,4 @@
-"""Language models as such: where their files are, how they are loaded, and how they read in batches.
+"""Encoders and language models: where their files are, how they are loaded, how they read in batches, hidden states.
 
 Judges, probes and scores from layers stand on it; it knows nothing of pairs and verdicts.
 """

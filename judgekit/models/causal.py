@@ -2,142 +2,110 @@
 
 Rows are padded on the left. What all prompts of a run begin with (system message, instructions) is read once; its keys
 and values are then copied to every row, and the padding stands between them and the rest of the prompt. Positions are
-told to the model, so a reply depends neither on the padding nor on what else is in the batch, beyond float rounding.
+given to the model, so a reply depends neither on the padding nor on what else is in the batch, beyond float rounding.
 """
 
 import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer
-from transformers.utils import logging
 
 from judgekit.models.batching import token_batches
-from judgekit.models.encoder import quiet_peft
+from judgekit.models.files import ModelFiles
+from judgekit.models.loading import load_network
+from judgekit.models.one_pass import Plan, Tokens
 
 NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
+Sequences = Sequence[Sequence[int]]
 
 
-def load_model(files, dtype, device):
-    """The weights of a model, an adapter merged into them, ready for inference.
-
-    Parameters
-    ----------
-    files : judgekit.models.files.ModelFiles
-    dtype : torch.dtype
-    device : str
-    """
-    logging.disable_progress_bar()  # a judge has a bar of its own
-    model = AutoModelForCausalLM.from_pretrained(
-        files.base, revision=files.revision, dtype=dtype, use_safetensors=True, trust_remote_code=False
-    )
-    if files.adapter is not None:
-        from peft import PeftModel
-
-        with quiet_peft():
-            model = PeftModel.from_pretrained(model, files.adapter).merge_and_unload()
+def load_model(files: ModelFiles, dtype: torch.dtype, device: str) -> Any:
+    """A causal model with its adapter merged into it, ready for inference."""
+    model = load_network(AutoModelForCausalLM, files.base, files.revision, files.adapter, dtype=dtype)
     return model.to(device).eval()
 
 
 class CausalModel:
-    """A causal language model that completes and weighs.
+    """A causal language model that completes and weighs; ``eos``: ids that end a reply, ``pad``: one for padding."""
 
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-    eos : list of int
-        Ids that end a reply.
-    pad : int
-    """
-
-    def __init__(self, model, eos=(), pad=0):
+    def __init__(self, model: Any, eos: Iterable[int] = (), pad: int = 0) -> None:
         self.model, self.pad, self.eos = model, pad, list(eos)
         # Hub models come with sampling parameters and repetition penalties; a judge decodes as its settings say.
         model.generation_config = GenerationConfig(eos_token_id=self.eos or None, pad_token_id=pad)
-        self.start, self.read = (), None
-        self.copies = None
+        self.start: Tokens = ()
+        self.read: DynamicCache | None = None
+        self.copies = True
 
-    def share(self, start):
+    def share(self, start: Sequence[int]) -> None:
         """Read what the prompts that follow begin with, once; with no tokens, read nothing in advance.
 
         Does nothing where the model keeps more than keys and values of all tokens (sliding windows, state spaces):
         there every prompt is read from its first token.
         """
-        if tuple(start) != self.start:
-            self.start, self.read = (), None
-            if start and self.copies is not False:
-                cache = DynamicCache(config=self.model.config)
-                self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
-                self.copies = copyable(cache)
-                self.start, self.read = (tuple(start), cache) if self.copies else ((), None)
+        if tuple(start) == self.start:
+            return
+        self.start, self.read = (), None
+        if start and self.copies:
+            cache = DynamicCache(config=self.model.config)
+            self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
+            self.copies = copyable(cache)
+            self.start, self.read = (tuple(start), cache) if self.copies else ((), None)
 
     @torch.inference_mode()
-    def forward(self, ids, keep=1, **more):
-        """Logits of the last ``keep`` columns and the cache."""
+    def forward(self, ids: torch.Tensor, keep: int = 1, **more: Any) -> Any:
+        """The model's output, with logits of the last ``keep`` columns."""
         return self.model(input_ids=ids, logits_to_keep=keep, **more)
 
-    def rows(self, sequences):
+    def rows(self, sequences: Sequences) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
         """Token ids and mask of sequences, shape (n, columns), and a cache that holds what they begin with."""
         own = [sequence[len(self.start) :] for sequence in sequences]
         longest, device = max(map(len, own)), self.model.device
         ids = torch.tensor([[self.pad] * (longest - len(row)) + list(row) for row in own], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in own], device=device)
         mask = torch.cat([mask.new_ones(len(own), len(self.start)), mask], dim=1)
-        cache = DynamicCache(config=self.model.config)
-        if self.read is not None:
-            cache = selected(self.read, torch.zeros(len(own), dtype=torch.long, device=device))
-        return ids, mask, cache
+        if self.read is None:
+            return ids, mask, DynamicCache(config=self.model.config)
+        return ids, mask, _selected(self.read, torch.zeros(len(own), dtype=torch.long, device=device))
 
     @torch.inference_mode()
-    def generate(self, prompts, max_new_tokens, temperature=0.0):
-        """Completions of prompts.
+    def generate(
+        self, prompts: Sequences, max_new_tokens: int, temperature: float = 0.0
+    ) -> list[list[int] | ValueError]:
+        """Completions of prompts that begin with what is shared, without the token that ended them.
 
-        Parameters
-        ----------
-        prompts : list of list of int
-            Each longer than what is shared, and beginning with it.
-        max_new_tokens : int
-        temperature : float
-            0 takes the most probable token.
-
-        Returns
-        -------
-        list of (list of int, or ValueError)
-            Without the token that ended it, where one did. A row whose logits were no numbers is the error that says
-            so: the largest of them is then whichever token comes first, and could pass for a verdict.
+        ``temperature``: 0 takes the most probable token. A row whose logits were no numbers is the error that says so:
+        the largest of them is then whichever token comes first, and could pass for a verdict.
         """
         ids, mask, cache = self.rows(prompts)
         start = torch.tensor([self.start] * len(prompts), dtype=torch.long, device=ids.device)
+        full = torch.cat([start, ids], dim=1)
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
-        chosen = GenerationConfig(
+        config = GenerationConfig(
             max_new_tokens=max_new_tokens, eos_token_id=self.eos or None, pad_token_id=self.pad, **sampling
         )
-        full = torch.cat([start, ids], dim=1)
-        watch = SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
+        watch = _SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
         made = self.model.generate(
             full,
             attention_mask=mask,
             past_key_values=cache,
-            generation_config=chosen,
+            generation_config=config,
             logits_processor=LogitsProcessorList([watch]),
         )
         rows = zip(made[:, full.shape[1] :].tolist(), watch.sound.tolist(), strict=True)
-        return [up_to(row, self.eos) if sound else ValueError(NO_NUMBERS) for row, sound in rows]
+        ends = set(self.eos)
+        return [
+            list(takewhile(lambda token: token not in ends, row)) if sound else ValueError(NO_NUMBERS)
+            for row, sound in rows
+        ]
 
-    def logprobs(self, prompts, plan, budget):
-        """Log-probabilities of a plan's candidates after each prompt.
+    def logprobs(self, prompts: Sequences, plan: Plan, budget: int) -> list[list[float]]:
+        """Log-probabilities of a plan's candidates after each prompt, summed over tokens, shape (n_prompts, n_names).
 
-        Parameters
-        ----------
-        prompts : list of list of int
-        plan : judgekit.models.one_pass.Plan
-        budget : int
-            Tokens that a pass over the branches may hold, padding included (one prompt at least).
-
-        Returns
-        -------
-        list of list of float, shape (n_prompts, n_candidates)
-            Summed over the tokens of each path.
+        ``budget``: tokens that a pass over the branches may hold, padding included (one prompt at least).
         """
         sequences = [[*prompt, *plan.forced] for prompt in prompts]
         ids, mask, cache = self.rows(sequences)
@@ -152,130 +120,88 @@ class CausalModel:
             sums[part] += path_sums(later, plan).to(sums)
         return sums.tolist()
 
-    def after(self, rows, cache, mask, sequences, branches, **more):
-        """What the model gives after each token of each branch, for some rows of a batch that has been read.
+    def after(
+        self,
+        rows: torch.Tensor,
+        cache: DynamicCache,
+        mask: torch.Tensor,
+        sequences: Sequences,
+        branches: Sequences,
+        **more: Any,
+    ) -> Any:
+        """The model's output after each token of each branch, for some rows of a batch that has been read.
 
-        Parameters
-        ----------
-        rows : torch.Tensor of int
-        cache, mask
-            Of the whole batch, after it was read; the cache is left as it is.
-        sequences : list of list of int
-            The batch, with what is shared.
-        branches : sequence of sequence of int
-        **more
-            For the model.
-
-        Returns
-        -------
-        transformers.modeling_outputs.CausalLMOutputWithPast
-            Row by row, the branches of each together; the last columns belong to the longest branch, and shorter ones
-            are followed by padding.
+        Row by row, the branches of each together; the last columns belong to the longest branch, and shorter ones are
+        followed by padding. Where a cache cannot be copied, every branch is read with all that stands before it.
         """
-        if copyable(cache):
-            return self.after_cache(selected(cache, rows.to(mask.device)), mask[rows], branches, **more)
-        return self.after_reading([sequences[row] for row in rows.tolist()], branches, **more)
-
-    def after_cache(self, cache, mask, branches, **more):
-        """`after` where the cache holds what stands before the branches."""
-        n, longest = len(mask), max(map(len, branches))
-        cache.batch_repeat_interleave(len(branches))
-        padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
-        ids = torch.tensor(padded, device=mask.device).repeat(n, 1)
-        mask = torch.cat([mask.repeat_interleave(len(branches), 0), torch.ones_like(ids)], dim=1)
-        return self.forward(
-            ids,
-            longest,
-            attention_mask=mask,
-            position_ids=positions(mask)[:, -longest:],
-            past_key_values=cache,
-            **more,
-        )
-
-    def after_reading(self, sequences, branches, **more):
-        """`after` where a cache cannot be copied: every branch is read with all that stands before it."""
         longest = max(map(len, branches))
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
-        ids, mask, _ = self.rows([[*sequence, *branch] for sequence in sequences for branch in padded])
-        return self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask), use_cache=False, **more)
+        if copyable(cache):
+            cache = _selected(cache, rows.to(mask.device))
+            cache.batch_repeat_interleave(len(branches))
+            ids = torch.tensor(padded, device=mask.device).repeat(len(rows), 1)
+            mask = torch.cat([mask[rows].repeat_interleave(len(branches), 0), torch.ones_like(ids)], dim=1)
+            more |= {"past_key_values": cache}
+        else:
+            ids, mask, _ = self.rows([[*sequences[row], *branch] for row in rows.tolist() for branch in padded])
+            more |= {"use_cache": False}
+        return self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask)[:, -ids.shape[1] :], **more)
 
 
-class SoundLogits(LogitsProcessor):
-    """Looks on while a batch is written: which rows had logits that are numbers, at every step.
+class _SoundLogits(LogitsProcessor):
+    """Which rows of a batch had logits that are numbers at every step; others are made equal, so sampling goes on."""
 
-    Where none are, they are made equal, so that sampling goes on for the other rows.
-
-    Parameters
-    ----------
-    sound : torch.Tensor of bool, shape (n_rows,)
-        True everywhere, at first.
-    """
-
-    def __init__(self, sound):
+    def __init__(self, sound: torch.Tensor) -> None:
         self.sound = sound
 
-    def __call__(self, input_ids, scores):
-        """The scores, and nothing but numbers."""
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         sound = scores.amax(-1).isfinite()  # NaN and infinity come through; a token that is ruled out (-inf) does not
         self.sound = sound & self.sound
         return torch.where(sound[:, None], scores, 0.0)
 
 
-def positions(mask):
+def positions(mask: torch.Tensor) -> torch.Tensor:
     """Position of every column, counted over what is not padding."""
     return (mask.cumsum(-1) - 1).clamp_min(0)
 
 
-def copyable(cache):
+def copyable(cache: DynamicCache) -> bool:
     """Whether a cache is keys and values of all tokens in every layer, so that rows of it can be copied."""
     return all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
-def selected(cache, rows):
+def _selected(cache: DynamicCache, rows: torch.Tensor) -> DynamicCache:
     """A cache of some rows of another, which it shares nothing with that is written to."""
-    chosen = copy.copy(cache)
-    chosen.layers = [copy.copy(layer) for layer in cache.layers]
-    chosen.batch_select_indices(rows)
-    return chosen
+    selected = copy.copy(cache)
+    selected.layers = [copy.copy(layer) for layer in cache.layers]
+    selected.batch_select_indices(rows)
+    return selected
 
 
-def parts(n, tokens, budget):
+def parts(n: int, tokens: int, budget: int) -> tuple[torch.Tensor, ...]:
     """Row numbers in parts of ``budget`` tokens, at least one row each."""
     return torch.arange(n).split(max(1, budget // max(tokens, 1)))
 
 
-def path_sums(later, plan):
-    """What the tokens after the first add to each path's log-probability, shape (rows, n_candidates)."""
+def path_sums(later: torch.Tensor, plan: Plan) -> torch.Tensor:
+    """What the tokens after the first add to each path's log-probability, shape (rows, n_names)."""
     sums = torch.zeros(later.shape[0], len(plan.paths), dtype=torch.float64)
-    for place, path in enumerate(plan.paths):
+    for column, path in enumerate(plan.paths):
         if len(path) > 1:
             branch = next(n for n, b in enumerate(plan.branches) if b[: len(path) - 1] == path[:-1])
             for token in range(1, len(path)):
-                sums[:, place] += later[:, branch, token - 1, path[token]].double().cpu()
+                sums[:, column] += later[:, branch, token - 1, path[token]].double().cpu()
     return sums
 
 
-def up_to(ids, ends):
-    """Ids before the first that ends a reply."""
-    place = next((n for n, token in enumerate(ids) if token in ends), len(ids))
-    return ids[:place]
-
-
-def out_of_memory(failure):
+def out_of_memory(failure: Exception) -> bool:
     """Whether a failure says that memory was short, on whatever device."""
-    said = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
-    return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in said or "DefaultCPUAllocator" in said
+    text = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
+    return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in text or "DefaultCPUAllocator" in text
 
 
-def attempted(work, batch):
-    """What comes of a batch; None where memory ran out.
-
-    Parameters
-    ----------
-    work : callable
-        From a batch to its results.
-    batch : list
-    """
+def attempted(work: Callable[[Any], Any], batch: Any) -> Any:
+    """What comes of a batch; None where memory ran out."""
     try:
         return work(batch)
     except RuntimeError as failure:
@@ -286,29 +212,13 @@ def attempted(work, batch):
     return None
 
 
-def fitting_batches(keys, lengths, budget, work):
-    """Batches under a budget of tokens, which is halved, for good, where memory runs out.
+def fitting_batches(
+    keys: Iterable[Any], lengths: Mapping[Any, int], budget: int, work: Callable[[list[Any]], Any]
+) -> Iterator[tuple[list[Any], Any, int]]:
+    """Batches of keys (longest first), what ``work`` makes of each, and what is left of the budget of tokens.
 
-    Parameters
-    ----------
-    keys : iterable
-        Longest first.
-    lengths : mapping from key to int
-        Tokens.
-    budget : int
-    work : callable
-        From a list of keys to their results, a list.
+    The budget is halved, for good, where memory runs out; a single key that does not fit has None for results.
 
-    Yields
-    ------
-    batch : list of keys
-    results : list, or None
-        None for a single key that does not fit into the memory.
-    budget : int
-        What is left of it.
-
-    Examples
-    --------
     >>> def work(batch):
     ...     if len(batch) > 2:
     ...         raise torch.OutOfMemoryError("out of memory")

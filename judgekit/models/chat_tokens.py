@@ -1,153 +1,127 @@
 """From the messages of a chat to token ids, in which no text of a data set is a special token."""
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
-HELD = "\ue000{}\ue001"  # stands for a message's text while the template is rendered
-HELD_PLACE = re.compile("\ue000(\\d+)\ue001")
-SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}
+_STAND_IN = "\ue000{}\ue001"  # stands for a message's text while the template is rendered
+_STAND_INS = re.compile("\ue000(\\d+)\ue001")
+_SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}
 # Some templates write today's date into the prompt; a judge must not depend on the day it is asked.
-FIXED = {"date_string": "26 Jul 2024"}
+_FIXED = {"date_string": "26 Jul 2024"}
+
+Messages = Sequence[Mapping[str, str]]
+Frame = tuple[str | tuple[int, ...], ...]  # texts, and between them the numbers of the messages that stand there
 
 
 class ChatTokenizer:
-    """A model's tokenizer with its chat template.
+    """A model's tokenizer with its chat template; ``thinking``: a model that can think before it replies is asked to.
 
-    Parameters
-    ----------
-    tokenizer : transformers.PreTrainedTokenizerBase
-    thinking : bool
-        Whether a model that can think before it replies is asked to.
-
-    Attributes
-    ----------
-    templated : bool
-        Whether the model has a chat template. Without one, a prompt reads ``System:``, ``User:``, ``Assistant:``, each
-        on a line of its own before the text.
-
-    Notes
-    -----
     A template is rendered with stand-ins, and the texts put in their place after it: what a text holds can neither
     steer the template nor end a message. Where a text holds a token of the model's own (``<|im_end|>``), it is
     tokenised up to the first character of it and from the second, so that the characters remain and the token does not
-    arise. Everything else is tokenised as a whole, as in training.
+    arise. Everything else is tokenised as a whole, as in training. Without a template (``templated`` is False), a
+    prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line of its own before the text.
     """
 
-    def __init__(self, tokenizer, thinking=False):
+    def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         self.tokenizer, self.thinking = tokenizer, thinking
         self.templated = bool(getattr(tokenizer, "chat_template", None))
         tokens = [token for token in tokenizer.added_tokens_encoder if len(token) > 1 and token.strip()]
-        self.own = re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True)))) if tokens else None
-        self.starts = [] if self.templated else leading_tokens(tokenizer)
-        self.last, self.frames = (None, None), {}
+        longest_first = sorted(tokens, key=len, reverse=True)
+        self._own = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")  # without any, what matches nothing
+        self._starts = [] if self.templated else _leading_tokens(tokenizer)
+        self._last: tuple[Any, list[int]] = (None, [])
+        self._frames: dict[tuple[str, ...], Frame] = {}
 
-    def ids(self, messages):
-        """Token ids of a prompt, up to where the model's reply begins.
-
-        Parameters
-        ----------
-        messages : sequence of dict
-            ``role`` and ``content``.
-
-        Returns
-        -------
-        list of int
-        """
-        if self.last[0] != messages:  # a prompt is measured, and then sent
+    def ids(self, messages: Messages) -> list[int]:
+        """Token ids of a prompt, up to where the model's reply begins."""
+        if self._last[0] != messages:  # a prompt is measured, and then sent
             text, spans = self.rendered(messages)
-            pieces = cut_at(text, self.cuts(text, spans))
-            ids = [token for piece in pieces for token in self.plain_ids(piece)]
-            self.last = (messages, self.starts + ids)
-        return self.last[1]
+            edges = [0, *sorted(set(self._cuts(text, spans))), len(text)]
+            pieces = [text[a:b] for a, b in pairwise(edges) if a < b]
+            self._last = (messages, self._starts + [token for piece in pieces for token in self.plain_ids(piece)])
+        return self._last[1]
 
-    def size(self, messages):
+    def size(self, messages: Messages) -> int:
         """Tokens of a prompt."""
         return len(self.ids(messages))
 
-    def plain_ids(self, text):
+    def plain_ids(self, text: str) -> list[int]:
         """Token ids of a text and nothing around it."""
         return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
-    def rendered(self, messages):
-        """The prompt as text, and where in it the messages' texts stand: list of (start, end)."""
+    def rendered(self, messages: Messages) -> tuple[str, list[tuple[int, int]]]:
+        """The prompt as text, and where in it the messages' texts stand: (start, end) of each."""
         roles = tuple(message["role"] for message in messages)
-        contents = [message["content"] for message in messages]
-        if roles not in self.frames:
-            self.frames[roles] = self.frame(roles)
-        pieces, spans, length = [], [], 0
-        for part in self.frames[roles]:
-            piece = part if isinstance(part, str) else "\n\n".join(contents[place] for place in part)
-            if not isinstance(part, str):
-                spans.append((length, length + len(piece)))
-            pieces.append(piece)
-            length += len(piece)
-        return "".join(pieces), spans
+        if roles not in self._frames:
+            self._frames[roles] = self._frame(roles)
+        text, spans = "", []
+        for part in self._frames[roles]:
+            if isinstance(part, str):
+                text += part
+            else:
+                content = "\n\n".join(messages[number]["content"] for number in part)
+                spans.append((len(text), len(text) + len(content)))
+                text += content
+        return text, spans
 
-    def frame(self, roles):
-        """The template for messages of some roles: texts, and tuples of the places of messages that stand there.
-
-        A template that takes no system message gets it as the beginning of the first user message.
-        """
+    def _frame(self, roles: tuple[str, ...]) -> Frame:
+        """The template for messages of some roles; one that takes no system message gets it with the first user's."""
         from jinja2 import TemplateError
 
+        places: dict[int, tuple[int, ...]] = {n: (n,) for n in range(len(roles))}
         if not self.templated:
-            said = "".join(f"{SPEAKERS[role]}:\n{HELD.format(n)}\n\n" for n, role in enumerate(roles))
-            return frame_of(f"{said}{SPEAKERS['assistant']}:\n", {n: (n,) for n in range(len(roles))})
-        places = {n: (n,) for n in range(len(roles))}
+            text = "".join(f"{_SPEAKERS[role]}:\n{_STAND_IN.format(n)}\n\n" for n, role in enumerate(roles))
+            return _split(f"{text}{_SPEAKERS['assistant']}:\n", places)
         try:
-            parts = frame_of(self.template(roles, places), places)
-            if {place for part in parts if not isinstance(part, str) for place in part} == set(places):
-                return parts
+            frame = self._template(roles, places)
+            if {part for part in frame if not isinstance(part, str)} == set(places.values()):
+                return frame
         except TemplateError:
             if "system" not in roles:
                 raise
         first = roles.index("user")
-        folded = {n: (n,) for n, role in enumerate(roles) if role != "system"}
-        folded[first] = (*(n for n, role in enumerate(roles) if role == "system"), first)
-        return frame_of(self.template(roles, folded), folded)
+        places = {n: (n,) for n, role in enumerate(roles) if role != "system"}
+        places[first] = (*(n for n, role in enumerate(roles) if role == "system"), first)
+        return self._template(roles, places)
 
-    def template(self, roles, places):
-        """The chat template around stand-ins."""
-        messages = [{"role": roles[n], "content": HELD.format(n)} for n in sorted(places)]
-        return self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking, **FIXED
+    def _template(self, roles: tuple[str, ...], places: dict[int, tuple[int, ...]]) -> Frame:
+        messages = [{"role": roles[n], "content": _STAND_IN.format(n)} for n in sorted(places)]
+        text = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking, **_FIXED
         )
+        return _split(text, places)
 
-    def cuts(self, text, spans):
-        """Places at which a text is cut so that no token of the model's own remains in the messages' texts."""
-        found = []
+    def _cuts(self, text: str, spans: list[tuple[int, int]]) -> list[int]:
+        """Where a text is cut so that no token of the model's own remains in the messages' texts."""
+        cuts = []
         for start, end in spans:
-            place = start
-            while self.own and (match := self.own.search(text, place, end)):
-                found.append(match.start() + 1)
-                place = match.start() + 1
-        return found
+            while match := self._own.search(text, start, end):
+                start = match.start() + 1
+                cuts.append(start)
+        return cuts
 
-    def reply_tokens(self, text):
+    def reply_tokens(self, text: str) -> tuple[list[int], list[int]]:
         """Token ids of a reply, and where each ends in the text (`judgekit.models.one_pass.plan_of`)."""
         if not self.tokenizer.is_fast:
             raise ValueError("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return coded["input_ids"], [end for _, end in coded["offset_mapping"]]
 
-    def text(self, ids):
+    def text(self, ids: Sequence[int]) -> str:
         """What token ids say, without special tokens."""
         return self.tokenizer.decode(ids, skip_special_tokens=True)
 
 
-def frame_of(rendered, places):
-    """A rendered template as texts and, where stand-ins were, the places of the messages."""
-    pieces = HELD_PLACE.split(rendered)
+def _split(rendered: str, places: dict[int, tuple[int, ...]]) -> Frame:
+    """A rendered template as texts and, where stand-ins were, the numbers of the messages."""
+    pieces = _STAND_INS.split(rendered)
     return tuple(places[int(piece)] if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def cut_at(text, cuts):
-    """The pieces of a text between cuts; none is empty."""
-    edges = [0, *sorted(set(cuts)), len(text)]
-    return [text[a:b] for a, b in pairwise(edges) if a < b]
-
-
-def leading_tokens(tokenizer):
+def _leading_tokens(tokenizer: Any) -> list[int]:
     """The token that the tokenizer puts before every text, if it does."""
     framed, plain = tokenizer("a")["input_ids"], tokenizer("a", add_special_tokens=False)["input_ids"]
     return framed[:1] if framed[:1] != plain[:1] and framed[:1] == [tokenizer.bos_token_id] else []

@@ -1,44 +1,24 @@
-"""Where a causal model's files are, and what they depend on: a folder, a hub name, or an adapter on either."""
+"""Where a model's files are, and what they depend on: a folder, a hub name, or an adapter on either."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from judgekit.models.errors import Unavailable
 from judgekit.models.seal import check_seal, digests_of
 
-ADAPTER = "adapter_config.json"
+_ADAPTER = "adapter_config.json"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
-MATTERS = (
-    "*.safetensors",
-    "*.safetensors.index.json",
-    "config.json",
-    "generation_config.json",
-    "tokenizer*",
-    "vocab*",
-    "merges.txt",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template*",
-    ADAPTER,
-)
+_MATTERS = """
+    *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
+    special_tokens_map.json added_tokens.json chat_template* adapter_config.json
+""".split()
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model on disk or on the hub.
-
-    Attributes
-    ----------
-    base : str
-        Folder, or hub name.
-    revision : str or None
-        Commit of a hub name.
-    adapter : str or None
-        Folder of a PEFT adapter on the base.
-    tokenizer : str
-        Folder or hub name; an adapter's own where it has one.
-    """
+    """A model: folder or hub name, the commit of a hub name, the folder of an adapter, and where the tokenizer is."""
 
     base: str
     revision: str | None
@@ -46,102 +26,85 @@ class ModelFiles:
     tokenizer: str
 
     @property
-    def digest(self):
+    def digest(self) -> dict[str, Any]:
         """What the files are: SHA-256 by name for folders, the commit for a hub name.
 
-        Raises
-        ------
-        Unavailable
-            If a folder's weights are not those that were sealed (`judgekit.models.seal`).
+        Unavailable where a folder's weights are not those that were sealed.
         """
         folders = {"base": None if self.revision else self.base, "adapter": self.adapter}
-        found = {kind: folder_digest(folder) for kind, folder in folders.items() if folder}
-        for kind, digests in found.items():
-            check_seal(folders[kind], digests)
-        return found | ({"hub": [self.base, self.revision]} if self.revision else {})
+        digests: dict[str, Any] = {kind: _folder_digest(folder) for kind, folder in folders.items() if folder}
+        return digests | ({"hub": [self.base, self.revision]} if self.revision else {})
 
     @property
-    def tokenizer_revision(self):
+    def tokenizer_revision(self) -> str | None:
         """Commit to read the tokenizer at."""
         return self.revision if self.tokenizer == self.base else None
 
 
-def model_files(name):
-    """The files of a model.
+def model_files(name: str) -> ModelFiles:
+    """The files of a folder with ``config.json`` or ``adapter_config.json``, or of ``owner/model`` on the hub.
 
-    Parameters
-    ----------
-    name : str
-        A folder with ``config.json`` or ``adapter_config.json``, or ``owner/model`` on the hub; ``@revision`` may
-        follow a hub name, and ``+folder`` of an adapter any.
-
-    Returns
-    -------
-    ModelFiles
-
-    Raises
-    ------
-    Unavailable
-        If there is no such model, or an adapter that is not one of a causal model in safetensors.
+    ``@revision`` may follow a hub name, and ``+folder`` of an adapter any. Unavailable where there is no such model,
+    or the adapter is not one of a causal model in safetensors.
     """
     adapter = None
     if not Path(name).is_dir() and "+" in name:
         name, _, adapter = name.partition("+")
-    if adapter is None and (Path(name) / ADAPTER).is_file():
-        adapter = name
-        name = base_of(Path(name))
-    elif adapter is not None:
-        base_of(Path(adapter))
+        _base_of(Path(adapter))
+    elif (Path(name) / _ADAPTER).is_file():
+        adapter, name = name, _base_of(Path(name))
     base, revision = (str(name), None) if (Path(name) / "config.json").is_file() else on_hub(str(name))
     own = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
-    return ModelFiles(base, revision, adapter, adapter if own else base)
+    return ModelFiles(base, revision, adapter, adapter if own and adapter else base)
 
 
-def base_of(folder):
+def _base_of(folder: Path) -> str:
     """The base model that an adapter was trained on, after a look at whether it can be used."""
     try:
-        config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+        config = json.loads((folder / _ADAPTER).read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
-        raise Unavailable(f"{folder}/{ADAPTER} cannot be read ({type(broken).__name__})") from None
+        raise Unavailable(f"{folder}/{_ADAPTER} cannot be read ({type(broken).__name__})") from None
     if config.get("task_type") not in (None, "CAUSAL_LM"):
-        raise Unavailable(f"{folder}/{ADAPTER}: task_type {config['task_type']!r} is no causal language model")
+        raise Unavailable(f"{folder}/{_ADAPTER}: task_type {config['task_type']!r} is no causal language model")
     if not (folder / "adapter_model.safetensors").is_file():
         raise Unavailable(f"{folder}: adapter_model.safetensors is missing")
     base = config.get("base_model_name_or_path")
     if not base:
-        raise Unavailable(f"{folder}/{ADAPTER}: base_model_name_or_path is missing")
-    beside = folder / base
-    return str(beside) if not Path(base).is_dir() and beside.is_dir() else base
+        raise Unavailable(f"{folder}/{_ADAPTER}: base_model_name_or_path is missing")
+    if not Path(base).is_dir() and (folder / base).is_dir():
+        return str(folder / base)
+    return f"{base}@{config['revision']}" if config.get("revision") and not Path(base).is_dir() else base
 
 
-def on_hub(name):
-    """Hub name and commit of ``owner/model[@revision]``."""
+def on_hub(name: str) -> tuple[str, str]:
+    """Hub name and commit of ``owner/model[@revision]``; Unavailable where there is none."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HFValidationError
 
     repository, _, revision = name.partition("@")
     if Path(repository).is_dir():
-        raise Unavailable(f"{repository}: no model here (neither config.json nor {ADAPTER})")
+        raise Unavailable(f"{repository}: no model here (neither config.json nor {_ADAPTER})")
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except (HFValidationError, OSError) as absent:
-        said = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
-        raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({said})") from None
+        reason = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
+        raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({reason})") from None
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 
 
-def folder_digest(folder):
-    """SHA-256 of the files in a folder that matter, by name."""
-    paths = sorted({path for pattern in MATTERS for path in Path(folder).glob(pattern) if path.is_file()})
-    return digests_of(folder, [path.name for path in paths])
+def _folder_digest(folder: str) -> dict[str, str]:
+    paths = {path for pattern in _MATTERS for path in Path(folder).glob(pattern) if path.is_file()}
+    digests = digests_of(folder, [path.name for path in sorted(paths)])
+    check_seal(folder, digests)
+    return digests
 
 
-def end_tokens(files, config, tokenizer):
+def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
     """Ids that end a reply: the tokenizer's, and those of the model's generation settings or else its configuration."""
     from transformers import GenerationConfig
 
     try:
-        own = GenerationConfig.from_pretrained(files.base, revision=files.revision).eos_token_id
+        own = GenerationConfig.from_pretrained(files.base, revision=files.revision or "main").eos_token_id
     except OSError:  # not every model comes with that file
         own = config.get_text_config(decoder=True).eos_token_id
     ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id}

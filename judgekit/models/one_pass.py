@@ -7,67 +7,42 @@ the token that closes the shorter one counts.
 """
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from judgekit.models.batching import shared_start
+
+Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How candidates are weighed.
+    """How candidates are weighed: what each says (a name), its text, and its tokens after those that all share."""
 
-    Attributes
-    ----------
-    names : tuple
-        What the candidates say, e.g. ``"first"`` or a mark.
-    texts : tuple of str
-    forced : tuple of int
-        Token ids that all candidates begin with.
-    paths : tuple of tuple of int
-        Token ids after those, up to where a candidate is told apart; none is the beginning of another.
-    """
-
-    names: tuple
-    texts: tuple
-    forced: tuple
-    paths: tuple
+    names: tuple[Any, ...]
+    texts: tuple[str, ...]
+    forced: Tokens  # that all candidates begin with
+    paths: tuple[Tokens, ...]  # up to where a candidate is told apart; none is the beginning of another
 
     @cached_property
-    def branches(self):
-        """Token ids that must be read, beyond the forced ones, to know every path's probability.
-
-        None is the beginning of another; empty where the first token decides.
-        """
+    def branches(self) -> tuple[Tokens, ...]:
+        """Tokens to read beyond the forced ones so that every path's probability is known; none begins another."""
         inner = sorted({path[:-1] for path in self.paths if len(path) > 1})
         return tuple(a for a in inner if not any(b != a and b[: len(a)] == a for b in inner))
 
     @cached_property
-    def nodes(self):
-        """Where the model's next token is looked at: token ids read so far, to the ids of interest there."""
-        found = {}
-        for path in self.paths:
-            for place, token in enumerate(path):
-                found.setdefault(path[:place], set()).add(token)
-        return {read: tuple(sorted(tokens)) for read, tokens in sorted(found.items())}
+    def nodes(self) -> dict[Tokens, Tokens]:
+        """Where the model's next token is looked at: tokens read so far, to the tokens of interest there."""
+        pairs = {(path[:n], token) for path in self.paths for n, token in enumerate(path)}
+        starts = sorted({start for start, _ in pairs})
+        return {start: tuple(sorted(token for other, token in pairs if other == start)) for start in starts}
 
-    def weights(self, logprobs):
-        """Probability of each candidate, conditional on the reply being one of them.
+    def weights(self, logprobs: Sequence[float]) -> dict[Any, float]:
+        """Probability of each candidate given that the reply is one of them, from summed log-probabilities.
 
-        Parameters
-        ----------
-        logprobs : sequence of float, shape (n_candidates,)
-            Summed over the tokens of each path.
-
-        Returns
-        -------
-        dict from name to float
-            They sum to one.
-
-        Raises
-        ------
-        ValueError
-            If a log-probability is NaN, or none is finite.
+        ValueError where one is NaN or none is finite.
         """
         highest = max(logprobs)
         if any(map(math.isnan, logprobs)) or not math.isfinite(highest):
@@ -75,47 +50,31 @@ class Plan:
         mass = [math.exp(value - highest) for value in logprobs]
         return {name: value / sum(mass) for name, value in zip(self.names, mass, strict=True)}
 
-    def likeliest(self, weights):
+    def likeliest(self, weights: Mapping[Any, float]) -> str:
         """The text of the most probable candidate."""
-        return self.texts[max(range(len(self.names)), key=lambda place: weights[self.names[place]])]
+        return max(zip(self.names, self.texts, strict=True), key=lambda candidate: weights[candidate[0]])[1]
 
 
-def plan_of(candidates, tokenise):
-    """The plan for some candidates.
+def plan_of(candidates: Mapping[Any, str], tokenise: Callable[[str], tuple[list[int], list[int]]]) -> Plan:
+    """The plan for candidates by name; ``tokenise`` gives token ids, and where each ends in the text.
 
-    Parameters
-    ----------
-    candidates : dict from name to str
-        At least two, all different.
-    tokenise : callable
-        From a text to token ids and, for each, where it ends in the text.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two candidates, or two that the tokenizer cannot tell apart.
+    ValueError where there are fewer than two, or two that the tokenizer cannot tell apart.
     """
-    names, texts = tuple(candidates), tuple(candidates.values())
+    texts = tuple(candidates.values())
     tokenised = [tokenise(text) for text in texts]
     if len(texts) < 2 or len({tuple(ids) for ids, _ in tokenised}) < len(texts):
         raise ValueError(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
-    if not nested(texts):
-        counts = [told_apart(text, ends, texts) for text, (_, ends) in zip(texts, tokenised, strict=True)]
-        tokenised = [(ids[:count], None) for count, (ids, _) in zip(counts, tokenised, strict=True)]
     paths = [tuple(ids) for ids, _ in tokenised]
+    if not nested(texts):
+        counts = [_tokens_until_unique(text, ends, texts) for text, (_, ends) in zip(texts, tokenised, strict=True)]
+        paths = [path[:count] for path, count in zip(paths, counts, strict=True)]
     forced = shared_start(paths)
-    return Plan(names, texts, tuple(forced), tuple(path[len(forced) :] for path in paths))
+    return Plan(tuple(candidates), texts, forced, tuple(path[len(forced) :] for path in paths))
 
 
-def nested(texts):
+def nested(texts: Sequence[str]) -> bool:
     """Whether a text, without the ending that all have alike, is the beginning of another.
 
-    Examples
-    --------
     >>> nested(["[[1]]", "[[10]]"]), nested(["[[A]]", "[[B]]"])
     (True, False)
     """
@@ -124,8 +83,7 @@ def nested(texts):
     return any(a is not b and b.startswith(a) for a in stems for b in stems)
 
 
-def told_apart(text, ends, texts):
-    """How many tokens of a text it takes until no other text begins alike."""
+def _tokens_until_unique(text: str, ends: Sequence[int], texts: Sequence[str]) -> int:
     for count, end in enumerate(ends, 1):
         if not any(other != text and other.startswith(text[:end]) for other in texts):
             return count

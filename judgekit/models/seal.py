@@ -7,27 +7,17 @@ whoever can replace the weights can replace the seal.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from judgekit.data.files import replaced
 from judgekit.models.errors import Unavailable
-from judgekit.results.files import replaced
 
 SEAL = "sha256.json"
-HASH = re.compile("[0-9a-f]{64}")
 
 
-def digests_of(folder, names):
-    """SHA-256 of those of some files that a folder has.
-
-    Parameters
-    ----------
-    folder : path
-    names : iterable of str
-
-    Returns
-    -------
-    dict of str to str
-    """
+def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256, by name, of those of some files that a folder has."""
     digests = {}
     for path in (Path(folder) / name for name in names):
         if path.is_file():
@@ -36,41 +26,21 @@ def digests_of(folder, names):
     return digests
 
 
-def seal(folder, names):
-    """Write the seal of those of some files that a folder has; an older one is replaced.
-
-    Parameters
-    ----------
-    folder : path
-    names : iterable of str
-    """
-    path = Path(folder) / SEAL
-    with replaced(path) as temporary:
+def seal(folder: str | Path, names: Iterable[str]) -> None:
+    """Write the seal of those of some files that a folder has; an older one is replaced."""
+    with replaced(Path(folder) / SEAL) as temporary:
         temporary.write_text(json.dumps(digests_of(folder, names), indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def break_seal(folder):
+def break_seal(folder: str | Path) -> None:
     """Remove the seal before files are replaced: a process that is killed in between leaves none that is wrong."""
     (Path(folder) / SEAL).unlink(missing_ok=True)
 
 
-def check_seal(folder, digests=None):
-    """Compare a folder's files with its seal. A folder without one (of another program, or older) is let through.
+def check_seal(folder: str | Path, digests: dict[str, str] | None = None) -> None:
+    """Unavailable where a sealed file is missing or not the one that was sealed, or the seal itself is damaged.
 
-    Parameters
-    ----------
-    folder : path
-    digests : dict of str to str, optional
-        What was hashed already.
-
-    Raises
-    ------
-    judgekit.models.errors.Unavailable
-        If a file is not the one that was sealed, or is missing, or the seal is damaged itself.
-
-    Examples
-    --------
-    >>> check_seal("/nowhere")
+    A folder without a seal (of another program) is let through. ``digests``: what was hashed already.
     """
     path = Path(folder) / SEAL
     if not path.is_file():
@@ -80,17 +50,12 @@ def check_seal(folder, digests=None):
     except (OSError, ValueError, RecursionError) as broken:
         raise Unavailable(f"{path}: not JSON ({broken})") from None
     values = sealed.values() if isinstance(sealed, dict) else [None]
-    if not all(isinstance(value, str) and HASH.fullmatch(value) for value in values):
+    if not all(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in values):
         raise Unavailable(f"{path}: expected names of files, each with a SHA-256")
-    found = {name: (digests or {}).get(name) for name in sealed}
-    found |= digests_of(folder, [name for name, known in found.items() if known is None and is_inside(name)])
+    inside = [name for name in sealed if "\0" not in name and not {"..", "/"} & set(Path(name).parts)]
+    actual = digests_of(folder, set(inside) - set(digests or {})) | (digests or {})
     for name, value in sealed.items():
-        if found[name] is None:
+        if name not in actual:
             raise Unavailable(f"{Path(folder) / name}: is missing, and {SEAL} names it")
-        if found[name] != value:
+        if actual[name] != value:
             raise Unavailable(f"{Path(folder) / name}: not the file that {SEAL} was written for: damaged or replaced")
-
-
-def is_inside(name):
-    """Whether the name of a file cannot lead out of its folder."""
-    return "\0" not in name and not Path(name).is_absolute() and ".." not in Path(name).parts

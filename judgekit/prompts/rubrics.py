@@ -1,14 +1,15 @@
 """Prompts that ask for a score on a scale: by a criterion, with what the levels mean."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from judgekit.plain_yaml import load_plain
+from judgekit.data.plain_yaml import load_plain
 from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
-from judgekit.prompts.strategy import SHOWN, Call, PromptError, Strategy, turn_templates
+from judgekit.prompts.strategy import SHOWN, SIDES, Call, PromptError, Strategy, turn_templates
 
 MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
 FIELDS = {"criterion", "levels"}
@@ -18,27 +19,16 @@ QUALITY = "How good the response is: it does what the instruction asks, what it 
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a score means.
+    """What a score means; PromptError if the criterion is no text, the scale none, or a level is not on it.
 
-    Attributes
-    ----------
-    criterion : str
-    scores : tuple of int
-        The scale, ascending; of any length, two-digit scores included.
-    levels : tuple of (int, str)
-        What some of the scores mean; the ends of the scale by default.
-
-    Raises
-    ------
-    PromptError
-        If the criterion is no text, the scale none, or a level is not on it.
+    ``scores``: the scale, ascending, of any length. ``levels``: what some of the scores mean; by default its ends.
     """
 
     criterion: str = QUALITY
-    scores: tuple = (1, 2, 3, 4, 5)
-    levels: tuple = ()
+    scores: tuple[int, ...] = (1, 2, 3, 4, 5)
+    levels: tuple[tuple[int, str], ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (isinstance(self.criterion, str) and self.criterion.strip()):
             raise PromptError("the criterion of a rubric must be a text")
         whole = all(type(score) is int for score in self.scores)
@@ -51,22 +41,15 @@ class Rubric:
                 raise PromptError(f"what level {score} means must be a text")
 
     @property
-    def described(self):
+    def described(self) -> str:
         """The levels, a line each, lowest first."""
         ends = (self.scores[0], "not at all, or the worst there can be"), (self.scores[-1], "fully, or the best")
         return "\n".join(f"{score}: {text}" for score, text in sorted(self.levels or ends))
 
 
-def scale_of(text):
-    """A scale from its ends, ``"1-5"``; every whole score between them belongs to it.
+def scale_of(text: str) -> tuple[int, ...]:
+    """A scale from its ends, ``"1-5"``: every whole score between them; PromptError if the text is none.
 
-    Raises
-    ------
-    PromptError
-        If the text is no scale, or one of more than a thousand scores.
-
-    Examples
-    --------
     >>> scale_of("0-4")
     (0, 1, 2, 3, 4)
     """
@@ -78,22 +61,10 @@ def scale_of(text):
     return tuple(range(int(low), int(high) + 1))
 
 
-def read_rubric(path, scores):
+def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
     """A rubric from a YAML file with ``criterion`` and, optionally, ``levels`` (score to text).
 
-    Parameters
-    ----------
-    path : path
-    scores : sequence of int
-
-    Returns
-    -------
-    Rubric
-
-    Raises
-    ------
-    PromptError
-        Names the file and the field.
+    PromptError, which names the file and the field, if one is wrong.
     """
     try:
         values = load_plain(Path(path).read_text(encoding="utf-8"))
@@ -115,35 +86,18 @@ def read_rubric(path, scores):
         raise PromptError(f"{path}: {wrong}") from None
 
 
-def score_prompt_names():
+def score_prompt_names() -> list[str]:
     """Names of all prompts that ask for a score."""
     return template_names("scores")
 
 
-def score_prompt(name, rubric=None):
-    """A prompt that asks for a score, as a strategy.
+def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
+    """One of `score_prompt_names` (``direct``, ``reasoning``, ...) as a strategy; by default for quality from 1 to 5.
 
-    Parameters
-    ----------
-    name : str
-        One of `score_prompt_names`: ``direct``, ``reasoning``, ...
-    rubric : Rubric, optional
-        Quality from 1 to 5 by default.
+    Its call ``verdict`` shows question and response (or the question alone), ``with_reference`` a reference too, where
+    the prompt has room for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it. Its ``version``
+    depends on the rubric. PromptError if there is no such prompt, or its file has a fault.
 
-    Returns
-    -------
-    Strategy
-        Its call ``verdict`` shows question and response (or the question alone), ``with_reference`` a reference too,
-        where the prompt has a place for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it. Its
-        ``version`` depends on the rubric.
-
-    Raises
-    ------
-    PromptError
-        If there is no such prompt, or its file has a fault.
-
-    Examples
-    --------
     >>> score_prompt("direct", Rubric(scores=(1, 2, 3))).said["score"]
     'Rating: [[{score}]]'
     """
@@ -170,6 +124,6 @@ def score_prompt(name, rubric=None):
         needs_reference=False,
         policy="permissive",
         calls=tuple(calls),
-        turn_templates=turn_templates("the side of Output (a) | the side of Output (b)"),
+        turn_templates=turn_templates(SIDES),
         said={"score": head["reply"], "scale": json.dumps(rubric.scores)},
     )

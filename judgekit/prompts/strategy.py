@@ -3,17 +3,28 @@
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
-from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
+from judgekit.prompts.demonstrations import Demonstration
+from judgekit.prompts.files import (
+    Sections,
+    fill,
+    placeholders,
+    read_own,
+    read_sections,
+    template_names,
+    template_text,
+)
 from judgekit.prompts.fitting import fit
-from judgekit.prompts.own import is_own, read_own
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 POLICIES = ("permissive", "strict")
 SHOWN = {"pair": {"question", "answer_a", "answer_b", "answer_ref"}, "single": {"question", "answer"}}
 SHOWN["question"] = {"question"}
+SIDES = "the side of Output (a) | the side of Output (b)"  # names of the two sides, where a file gives none
 OPINIONS = {"given", "exchanged"}  # what a synthesis is shown
 
 
@@ -23,155 +34,109 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a strategy.
+    """One call of a strategy."""
 
-    Attributes
-    ----------
-    name : str
-        What it yields: ``verdict``, or a name under which later calls show its completion.
-    view : {"pair", "single", "question"}
-        What it sees of a pair: everything, one response, or the question alone.
-    system, user : str
-        Templates, the verdict's wording already in place.
-    """
-
-    name: str
-    view: str
-    system: str
+    name: str  # ``verdict``, or a name under which later calls show its completion
+    view: str  # what it sees: a ``pair``, a ``single`` response, or the ``question`` alone
+    system: str  # templates, the verdict's wording already in place
     user: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages of one call.
+    """Messages (``role`` and ``content``) of one call, and the characters of responses left out to make it fit."""
 
-    Attributes
-    ----------
-    messages : tuple of dict
-        ``role`` and ``content``.
-    truncated : int
-        Characters of responses that were left out to make it fit.
-    """
-
-    messages: tuple
+    messages: tuple[dict[str, str], ...]
     truncated: int = 0
 
-    def size(self):
+    def size(self) -> int:
         """Characters of all messages."""
         return message_characters(self.messages)
 
 
-def message_characters(messages):
+def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
     """Characters of all messages."""
     return sum(len(message["content"]) for message in messages)
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way of prompting, ready to be rendered.
-
-    Attributes
-    ----------
-    name, kind, format, flow, reads : str
-        ``kind`` is ``pair`` or ``single`` (each response is rated alone), ``format`` the parser of its replies,
-        ``flow`` is ``plain`` or ``swap`` (both orders are judged, then synthesised), ``reads`` says which part of
-        the completion holds the verdict.
-    closed : bool
-        The reply is the verdict and nothing else.
-    needs_reference : bool
-    policy : {"permissive", "strict"}
-        Whether a tie may be said.
-    calls : tuple of Call
-    turn_templates : dict of str to str
-        How an earlier turn is shown, by view; and ``note``, which tells the judge.
-    said : dict of str to str
-        The reply that says ``first``, ``second``, ``tie``.
-    demonstrations : tuple of Demonstration
-    """
+    """A way of prompting, ready to be rendered."""
 
     name: str
-    kind: str
-    format: str
-    flow: str
-    reads: str
-    closed: bool
+    kind: str  # ``pair`` or ``single`` (each response is rated alone)
+    format: str  # the parser of its replies
+    flow: str  # ``plain`` or ``swap`` (both orders are judged, then synthesised)
+    reads: str  # the part of the completion that holds the verdict: ``all`` or ``first line``
+    closed: bool  # the reply is the verdict and nothing else
     needs_reference: bool
-    policy: str
-    calls: tuple
-    turn_templates: dict
-    said: dict
-    demonstrations: tuple = ()
+    policy: str  # ``permissive`` (a tie may be said) or ``strict``
+    calls: tuple[Call, ...]
+    turn_templates: dict[str, str]  # how an earlier turn is shown, by view; and ``note``, which says so to the judge
+    said: dict[str, str]  # the reply that says ``first``, ``second``, ``tie``
+    demonstrations: tuple[Demonstration, ...] = ()
 
     @property
-    def labels(self):
+    def labels(self) -> tuple[str, ...]:
         """Verdicts that the policy allows."""
         return ("first", "second") if self.policy == "strict" else ("first", "second", "tie")
 
     @cached_property
-    def version(self):
+    def version(self) -> str:
         """Hash over everything a prompt of this strategy depends on, 16 hexadecimal digits."""
         calls = [[call.name, call.view, call.system, call.user] for call in self.calls]
         shown = [[d.question, d.first, d.second, d.verdict] for d in self.demonstrations]
-        parts = [self.name, self.kind, self.format, self.flow, self.reads, self.policy, calls, shown]
+        parts: list[Any] = [self.name, self.kind, self.format, self.flow, self.reads, self.policy, calls, shown]
         parts += [self.turn_templates, self.said, self.marks.pattern]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
-    def marks(self):
+    def marks(self) -> re.Pattern[str]:
         """Expression for what a shown text must not contain as it stands."""
         templates = [call.user for call in self.calls] + list(self.turn_templates.values())
         return marks_pattern(templates, self.format)
 
-    def call(self, name):
+    def call(self, name: str) -> Call:
         """The call of a name."""
         return next(call for call in self.calls if call.name == name)
 
-    def render(self, name, shown, side=None, earlier=None, limit=None, measure=message_characters):
-        """The messages of one call for one pair.
+    def render(
+        self,
+        name: str,
+        shown: Any,
+        side: Literal["first", "second"] | str | None = None,
+        earlier: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        measure: Callable[[Any], int] = message_characters,
+    ) -> Prompt:
+        """The messages of the call ``name`` (usually ``"verdict"``) for one pair.
 
-        Parameters
-        ----------
-        name : str
-            Of the call, usually ``"verdict"``.
-        shown : judgekit.judges.Request
-            Or anything with ``question, first, second, reference, turns``.
-        side : {"first", "second"}, optional
-            Which response is rated, for calls that see a single one.
-        earlier : dict of str to str, optional
-            Completions of earlier calls.
-        limit : int, optional
-            Largest size of the messages by ``measure``; longer ones lose the middle of their longest response.
-        measure : callable
-            From messages to a size; characters by default.
+        ``shown``: a `judgekit.judges.Request`, or anything with ``question, first, second, reference, turns``.
+        ``side``: the response that is rated, for calls that see one. ``earlier``: completions of earlier calls.
+        ``limit``: largest size of the messages by ``measure``; longer ones lose the middle of their longest response.
 
-        Returns
-        -------
-        Prompt
-
-        Raises
-        ------
-        PromptError
-            If the strategy needs a reference and the pair has none, or a demonstration has the pair's question.
-        PromptTooLong
-            If the messages cannot be made to fit.
+        PromptError if the strategy needs a reference and the pair has none, or a demonstration has the pair's question;
+        PromptTooLong if the messages cannot be made to fit.
         """
         if self.needs_reference and shown.reference is None:
             raise PromptError(f"strategy {self.name!r} needs a reference, and the pair has none")
         if any(shown.question.strip() == d.question.strip() for d in self.demonstrations):
             raise PromptError("a demonstration has the question that is to be judged")
         call = self.call(name)
-        fixed, responses = self.values_of(call, shown, side, earlier or {})
-        demonstrations = self.demonstration_messages(call)
+        fixed, responses = self._values(call, shown, side, earlier or {})
+        demonstrations = self._demonstration_messages(call)
 
-        def build(kept):
-            return self.messages(call, len(shown.turns), fixed | kept, demonstrations)
+        def build(cut: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+            return self._messages(call, len(shown.turns), {**fixed, **cut}, demonstrations)
 
         return Prompt(*fit(responses, build, measure, limit))
 
-    def values_of(self, call, shown, side, earlier):
+    def _values(
+        self, call: Call, shown: Any, side: str | None, earlier: Mapping[str, str]
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Placeholders and what stands for them, made harmless: fixed texts, and responses that may be cut."""
         fixed = {"question": shown.question, "answer_ref": shown.reference or "", **earlier}
-        responses = {}
+        responses: dict[str, str] = {}
         exchanges = [*shown.turns, (shown.question, shown.first, shown.second)]
         for number, (question, first, second) in enumerate(exchanges):
             suffix = "" if number == len(shown.turns) else f".{number}"
@@ -180,9 +145,12 @@ class Strategy:
                 responses |= {f"answer_a{suffix}": first, f"answer_b{suffix}": second}
             elif call.view == "single":
                 responses[f"answer{suffix}"] = first if side == "first" else second
-        return tuple({key: neutralised(text, self.marks) for key, text in part.items()} for part in (fixed, responses))
+        harmless = [{key: neutralised(text, self.marks) for key, text in part.items()} for part in (fixed, responses)]
+        return harmless[0], harmless[1]
 
-    def messages(self, call, n_earlier, values, demonstrations):
+    def _messages(
+        self, call: Call, n_earlier: int, values: Mapping[str, str], demonstrations: list[dict[str, str]]
+    ) -> tuple[dict[str, str], ...]:
         """System message, demonstrations, and the pair after its earlier turns."""
         turn = self.turn_templates[call.view]
         turns = [re.sub(r"\{(\w+)\}", rf"{{\1.{number}}}", turn) for number in range(n_earlier)]
@@ -194,11 +162,11 @@ class Strategy:
             {"role": "user", "content": fill(user, values)},
         )
 
-    def demonstration_messages(self, call):
+    def _demonstration_messages(self, call: Call) -> list[dict[str, str]]:
         """Demonstrations as exchanges of the chat."""
         messages = []
         for shown in self.demonstrations if call.view == "pair" else ():
-            fixed, responses = self.values_of(call, shown, None, {})
+            fixed, responses = self._values(call, shown, None, {})
             messages += [
                 {"role": "user", "content": fill(call.user, fixed | responses)},
                 {"role": "assistant", "content": self.said[shown.verdict]},
@@ -206,34 +174,25 @@ class Strategy:
         return messages
 
 
-def strategy_names():
+def strategy_names() -> list[str]:
     """Names of all strategies."""
     return template_names("strategies")
 
 
-def load_strategy(name, policy="permissive", demonstrations=()):
-    """A strategy from its file.
+def load_strategy(
+    name: str,
+    policy: Literal["permissive", "strict"] | str = "permissive",
+    demonstrations: Sequence[Demonstration] = (),
+) -> Strategy:
+    """A strategy from its file: one of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
 
-    Parameters
-    ----------
-    name : str
-        One of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
-    policy : {"permissive", "strict"}
-        Whether the judge may say that neither is better.
-    demonstrations : sequence of Demonstration
-        For the strategy that shows some.
+    ``policy``: whether the judge may say that neither is better (``permissive``). PromptError if there is no such
+    strategy or policy, demonstrations are missing or not wanted, or the file has a fault.
 
-    Raises
-    ------
-    PromptError
-        If there is no such strategy or policy, demonstrations are missing or not wanted, or the file has a fault.
-
-    Examples
-    --------
     >>> load_strategy("pairwise").format, load_strategy("single").kind
     ('brackets', 'single')
     """
-    head, sections = file_of(name)
+    head, sections = _read_file(name)
     if policy not in POLICIES:
         raise PromptError(f"policy {policy!r} is not one of {', '.join(POLICIES)}")
     wording = dict(read_sections(template_text(f"verdicts/{head['format']}.txt"))[1])
@@ -246,17 +205,18 @@ def load_strategy(name, policy="permissive", demonstrations=()):
         closed=head.get("closed") == "yes",
         needs_reference=head.get("needs") == "reference",
         policy=policy,
-        calls=calls_of(sections, wording, policy),
-        turn_templates=turn_templates(head.get("names", "the side of Output (a) | the side of Output (b)")),
+        calls=_calls(sections, wording, policy),
+        turn_templates=turn_templates(head.get("names", SIDES)),
         said={verdict: wording.get(verdict, "") for verdict in ("first", "second", "tie")},
         demonstrations=tuple(demonstrations),
     )
-    return checked(strategy, wants_demonstrations=head.get("demonstrations") == "yes")
+    _check(strategy, wants_demonstrations=head.get("demonstrations") == "yes")
+    return strategy
 
 
-def file_of(name):
+def _read_file(name: str) -> tuple[dict[str, str], Sections]:
     """Head and sections of a strategy's file, the package's or the user's own."""
-    if is_own(name):
+    if name.endswith(".txt"):
         try:
             return read_own(name)
         except ValueError as wrong:
@@ -267,21 +227,21 @@ def file_of(name):
     return read_sections(template_text(f"strategies/{name}.txt"))
 
 
-def turn_templates(names):
+def turn_templates(names: str) -> dict[str, str]:
     """How earlier turns are shown, with the two sides named as in the strategy."""
     name_a, name_b = names.split(" | ")
     sections = dict(read_sections(template_text("turns.txt"))[1])
     return {view: text.replace("{name_a}", name_a).replace("{name_b}", name_b) for view, text in sections.items()}
 
 
-def calls_of(sections, wording, policy):
+def _calls(sections: Sections, wording: Mapping[str, str], policy: str) -> tuple[Call, ...]:
     """Calls of a file, with the wording of the verdict that the policy asks for."""
     calls = []
-    for place, (name, _) in enumerate(sections):
+    for number, (name, _) in enumerate(sections):
         if not name.startswith("call "):
             continue
         _, call, view = name.split()
-        system, user = (dict(sections[place + 1 : place + 3])[part] for part in ("system", "user"))
+        system, user = (dict(sections[number + 1 : number + 3])[part] for part in ("system", "user"))
         decides = call in ("verdict", "synthesis")
         if "{verdict_choice}" in system:
             system = system.replace("{verdict_choice}", wording[policy])
@@ -292,12 +252,12 @@ def calls_of(sections, wording, policy):
     return tuple(calls)
 
 
-def checked(strategy, wants_demonstrations):
-    """The strategy, after checking that its file holds together."""
+def _check(strategy: Strategy, wants_demonstrations: bool) -> None:
+    """PromptError if the strategy's file does not hold together."""
     if wants_demonstrations != bool(strategy.demonstrations):
         wanted = "needs demonstrations" if wants_demonstrations else "shows no demonstrations"
         raise PromptError(f"strategy {strategy.name!r} {wanted}")
-    known = set()
+    known: set[str] = set()
     for call in strategy.calls:
         allowed = SHOWN[call.view] | known | (OPINIONS if call.name == "synthesis" else set())
         if unknown := sorted(placeholders(call.user) - allowed):
@@ -307,4 +267,3 @@ def checked(strategy, wants_demonstrations):
         known.add(call.name)
     if not any(call.name == "verdict" for call in strategy.calls):
         raise PromptError(f"strategy {strategy.name!r} has no call that gives a verdict")
-    return strategy

@@ -8,6 +8,7 @@ quotes it.
 """
 
 import re
+from collections.abc import Iterable
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 WIDE = str.maketrans("[]<>", "［］＜＞")
@@ -31,19 +32,10 @@ VERDICTS = {
 }
 
 
-def marks_pattern(templates, verdict_format):
-    """One expression for all marks of a prompt.
+def marks_pattern(templates: Iterable[str], verdict_format: str) -> re.Pattern[str]:
+    """One expression for all marks of a prompt: those of its verdicts' format are among them.
 
-    Parameters
-    ----------
-    templates : iterable of str
-        Their lines in brackets are marks, whatever their case and inner spaces.
-    verdict_format : str
-        The marks of its verdicts are among them.
-
-    Returns
-    -------
-    re.Pattern
+    The templates' lines in brackets are marks, whatever their case and inner spaces.
     """
     lines = {line.strip() for text in templates for line in text.splitlines()}
     own = sorted(line for line in lines if re.fullmatch(r"\[[^\[\]{}]+\]", line))
@@ -51,26 +43,15 @@ def marks_pattern(templates, verdict_format):
     return re.compile("|".join([*SPECIAL_TOKENS, *VERDICTS.get(verdict_format, ()), *HEADINGS, *spaced]), re.IGNORECASE)
 
 
-def neutralised(text, marks):
-    """A text with its marks made harmless; lone surrogates, which cannot be sent, become the replacement character.
+def neutralised(text: str, marks: re.Pattern[str]) -> str:
+    """A text of the same length with its marks made harmless.
 
-    Parameters
-    ----------
-    text : str
-    marks : re.Pattern
-        As `marks_pattern` makes it.
+    Lone surrogates, which cannot be sent, become the replacement character.
 
-    Returns
-    -------
-    str
-        Of the same length.
-
-    Examples
-    --------
     >>> neutralised("x[[1]] so [[A]]", marks_pattern([], "brackets"))
     'x[[1]] so ［［A］］'
     """
     text, changes = LONE_SURROGATE.sub("\ufffd", text), 1
     while changes:  # a mark around a mark shows itself only once the inner one is gone
-        text, changes = marks.subn(lambda found: found[0].translate(WIDE), text)
+        text, changes = marks.subn(lambda mark: mark[0].translate(WIDE), text)
     return text

@@ -1,15 +1,15 @@
 """Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
-from judgekit.scoring.ceilings import ceiling_table
-from judgekit.scoring.comparison import Comparison, compare, compare_all, pairs_judged_by
-from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
-from judgekit.scoring.humans import (
-    annotators_against_majority,
-    annotators_against_others,
-    annotators_with_each_other,
-    chance_corrected,
-    vote_agreement,
+from judgekit.scoring.comparison import (
+    Comparison,
+    Contest,
+    compare,
+    compare_all,
+    hold_contest,
+    pairs_judged_by,
+    restricted,
 )
+from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
 from judgekit.scoring.protocols import (
     PRIMARY,
     PROTOCOLS,
@@ -20,43 +20,37 @@ from judgekit.scoring.protocols import (
     protocol_of,
     protocols_for,
 )
-from judgekit.scoring.raters import judge_with_itself, judges_together, judges_with_each_other
 from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
-from judgekit.scoring.tables import forest_table, pick, score_table, tradeoff_table
+from judgekit.scoring.tables import forest_table, pick, pivot_orders, score_table, verdicts
 
 __all__ = [
     "N_BOOT",
     "PRIMARY",
     "PROTOCOLS",
     "Comparison",
+    "Contest",
     "JudgeFailure",
     "Protocol",
-    "annotators_against_majority",
-    "annotators_against_others",
-    "annotators_with_each_other",
-    "ceiling_table",
-    "chance_corrected",
     "compare",
     "compare_all",
     "conflict_table",
     "forced_verdict",
     "forest_table",
-    "judge_with_itself",
-    "judges_together",
-    "judges_with_each_other",
+    "hold_contest",
     "majority_class",
     "pairs_judged_by",
     "pick",
+    "pivot_orders",
     "primary_protocol",
     "protocol_of",
     "protocols_for",
+    "restricted",
     "run_judge",
     "score",
     "score_table",
     "scores_from_verdicts",
-    "tradeoff_table",
+    "verdicts",
     "verdicts_from_scores",
-    "vote_agreement",
     "waiting_requests",
 ]

@@ -1,18 +1,31 @@
-"""Two judges on the same items: how far apart they are, and whether that could be chance."""
+"""Judges on the same items: how far apart they are, and whether that could be chance."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from judgekit.intervals import cluster_sums, holm, mcnemar, percentile_interval, resampled_sums, two_sided_p
-from judgekit.metrics import ratio
-from judgekit.power import detectable_difference
-from judgekit.results import Number
+from judgekit.judges import Judge
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.items import credits_of, item_table
-from judgekit.scoring.protocols import protocol_of
+from judgekit.scoring.protocols import Protocol, protocol_of
+from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import (
+    Floats,
+    Number,
+    cluster_bootstrap,
+    cluster_sums,
+    detectable_difference,
+    holm,
+    mcnemar,
+    resampled_sums,
+    share_of,
+    two_sided_p,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +34,20 @@ class Comparison:
 
     Attributes
     ----------
-    judge_a, judge_b : str
-    difference : Number
+    difference
         Score of the first less that of the second, with its 95 % paired cluster-bootstrap interval and ``n``.
-    p_value : float
-        Two-sided, from the same resamples. This is the test to quote.
-    p_holm : float
-        Holm's adjustment over the comparisons made together; equal to ``p_value`` for one.
-    n : int
+    p_value, p_holm
+        Two-sided, from the same resamples: the test to quote; and Holm's adjustment over the comparisons made together.
+    n
         Items (or votes) that both judges are scored on.
-    only_a, only_b : int
+    only_a, only_b
         Items on which one judge earns more than the other.
-    mcnemar_p : float
+    mcnemar_p
         McNemar's exact test on these two counts. It takes items as independent, so it is too small where they share
         prompts; it is here because it is what is usually printed.
-    detectable : float or None
+    detectable
         The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges'
-        credits vary together (`judgekit.power.detectable_difference`); None where the items share one prompt.
+        credits vary together (`judgekit.stats.detectable_difference`); None where the items share one prompt.
     """
 
     judge_a: str
@@ -52,48 +62,34 @@ class Comparison:
     detectable: float | None
 
 
-def compare(verdicts_a, verdicts_b, pairs, benchmark, protocol=None, n_boot=N_BOOT, seed=0):
-    """Paired comparison of two judges on a set under a protocol.
-
-    Parameters
-    ----------
-    verdicts_a, verdicts_b : list of Verdict
-        Of one judge each, on the same pairs (`pairs_judged_by` finds those).
-    pairs : list of PreferencePair
-    benchmark : str
-    protocol : Protocol or str, optional
-        As for `judgekit.scoring.score`.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    ValueError
-        If a judge lacks verdicts, or one was shown both orders and the other one order under a rule that reads
-        both: their scores would not mean the same.
-    """
+def compare(
+    verdicts_a: Sequence[Verdict],
+    verdicts_b: Sequence[Verdict],
+    pairs: Sequence[PreferencePair],
+    benchmark: str,
+    protocol: Protocol | str | None = None,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> Comparison:
+    """Paired comparison of two judges on the same pairs (`pairs_judged_by` gives those), as `compare_all`."""
     judges = {f"a:{verdicts_a[0].judge}": verdicts_a, f"b:{verdicts_b[0].judge}": verdicts_b}
-    (found,) = compare_all(judges, pairs, benchmark, protocol, n_boot, seed)
-    return replace(found, judge_a=found.judge_a[2:], judge_b=found.judge_b[2:])
+    (one,) = compare_all(judges, pairs, benchmark, protocol, n_boot, seed)
+    return replace(one, judge_a=one.judge_a[2:], judge_b=one.judge_b[2:])
 
 
-def compare_all(judges, pairs, benchmark, protocol=None, n_boot=N_BOOT, seed=0):
-    """Every two of several judges on a set, on one draw of prompts, with Holm's adjustment over all of them.
+def compare_all(
+    judges: Mapping[str, Sequence[Verdict]],
+    pairs: Sequence[PreferencePair],
+    benchmark: str,
+    protocol: Protocol | str | None = None,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> list[Comparison]:
+    """Every two of several judges (name to verdicts) on a set, on one draw of prompts, with Holm's adjustment.
 
-    Parameters
-    ----------
-    judges : dict of str to list of Verdict
-        Name to verdicts.
-    pairs, benchmark, protocol, n_boot, seed
-        As for `compare`.
-
-    Returns
-    -------
-    list of Comparison
-        In the order of ``itertools.combinations`` of the names; the items of each are those both judges keep.
+    In the order of ``itertools.combinations`` of the names; the items of each are those both judges keep. ValueError
+    where a judge lacks verdicts, or one was shown both orders and another one order under a rule that reads both:
+    their scores would not mean the same.
     """
     protocol = protocol_of(benchmark, protocol)
     tables = {name: item_table(verdicts, pairs, protocol) for name, verdicts in judges.items()}
@@ -109,26 +105,24 @@ def compare_all(judges, pairs, benchmark, protocol=None, n_boot=N_BOOT, seed=0):
     gaps = np.stack([earned[a] - earned[b] for a, b in names], 1) * both
     if not both.sum(0).all():
         raise ValueError(f"{benchmark}: two judges have no item in common under '{protocol.name}'")
-    clusters = tables[names[0][0]]["cluster"].tolist()
-    sums = cluster_sums(np.stack([gaps, both], 2), clusters)
+    sums = cluster_sums(np.stack([gaps, both], 2), tables[names[0][0]]["cluster"].tolist())
     drawn = resampled_sums(sums, n_boot, seed)
-    drawn = ratio(drawn[..., 0], drawn[..., 1])
-    p_values = [two_sided_p(drawn[:, k]) for k in range(len(names))]
+    p_values = [two_sided_p(share_of(drawn[:, k])) for k in range(len(names))]
     return [
-        comparison_of(names[k], gaps[:, k], sums[:, k], drawn[:, k], p_values[k], adjusted)
+        _comparison_of(names[k], gaps[:, k], sums[:, k], drawn[:, k], p_values[k], adjusted)
         for k, adjusted in enumerate(holm(p_values))
     ]
 
 
-def comparison_of(names, gaps, sums, drawn, p_value, adjusted):
-    """One `Comparison` from the items' differences, their sums by prompt and the resampled differences."""
-    value, n = float(ratio(*sums.sum(0))), int(sums[:, 1].sum())
-    low, high = percentile_interval(drawn)
-    only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
+def _comparison_of(
+    names: tuple[str, str], gaps: Floats, sums: Floats, drawn: Floats, p_value: float, adjusted: float
+) -> Comparison:
+    """One `Comparison` from the items' differences, and their sums by prompt as they are and resampled."""
+    n, only_a, only_b = int(sums[:, 1].sum()), int((gaps > 0).sum()), int((gaps < 0).sum())
     seen = sums[sums[:, 1] > 0]  # a prompt all of whose items are dropped is no prompt of this comparison
     return Comparison(
         *names,
-        difference=Number(value, low, high, n=n, spec=".1%"),
+        difference=Number(*cluster_bootstrap(sums, share_of, drawn=drawn), n=n, spec=".1%"),
         p_value=p_value,
         p_holm=float(adjusted),
         n=n,
@@ -139,7 +133,51 @@ def comparison_of(names, gaps, sums, drawn, p_value, adjusted):
     )
 
 
-def pairs_judged_by(pairs, *verdict_lists, orders=("ab",)):
-    """The pairs on which every list holds a verdict in every one of the orders (parsed or not)."""
-    cells = [{(verdict.item_id, verdict.order) for verdict in verdicts} for verdicts in verdict_lists]
-    return [pair for pair in pairs if all((pair.item_id, order) in held for held in cells for order in orders)]
+def pairs_judged_by(
+    pairs: Iterable[PreferencePair], *verdict_lists: Iterable[Verdict], orders: Sequence[str] = ("ab",)
+) -> list[PreferencePair]:
+    """The pairs on which every list has a verdict in every one of the orders (parsed or not)."""
+    judged = [{(verdict.item_id, verdict.order) for verdict in verdicts} for verdicts in verdict_lists]
+    return [pair for pair in pairs if all((pair.item_id, order) in cells for cells in judged for order in orders)]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One set with the verdicts of everybody who judged all of it, by slug.
+
+    A part of a set has a ``name`` of its own, e.g. ``mtbench_gpt4``; ``benchmark`` is the set whose protocols apply.
+    """
+
+    name: str
+    benchmark: str
+    pairs: list[PreferencePair]
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+
+
+def hold_contest(
+    name: str,
+    pairs: list[PreferencePair],
+    judges: Iterable[Judge],
+    slugs: Mapping[str, str],
+    store: VerdictStore,
+    benchmark: str | None = None,
+) -> Contest:
+    """Have judges judge a set, in the orders each of them has; what the store holds is not asked again.
+
+    ValueError where a judge failed on an item, or a replayed one never judged it: that would count as wrong.
+    `restricted` makes a contest of the items that such a judge covers.
+    """
+    verdicts = {slugs[j.name]: run_judge(j, pairs, store, getattr(j, "orders", ORDERS), progress=False) for j in judges}
+    for judge, given in verdicts.items():
+        if lacking := sum(verdict.status == "error" for verdict in given):
+            raise ValueError(f"{name}: {judge} has no verdict in {lacking} of {len(given)} cases")
+    return Contest(name, benchmark or name, pairs, verdicts)
+
+
+def restricted(contest: Contest, name: str, verdicts: Mapping[str, list[Verdict]]) -> Contest:
+    """The contest on those of its items that further judges, by slug, have verdicts on, with these judges added."""
+    pairs = pairs_judged_by(contest.pairs, *verdicts.values())
+    covered = {pair.item_id for pair in pairs}
+    everybody = {**contest.verdicts, **verdicts}
+    kept = {judge: [one for one in given if one.item_id in covered] for judge, given in everybody.items()}
+    return replace(contest, name=name, pairs=pairs, verdicts=kept)

@@ -1,100 +1,94 @@
-"""Verdicts and reference labels side by side: one row per item or vote."""
+"""Verdicts and reference labels side by side: one row per item or vote, and the probabilities stated of each item."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from judgekit.records import SWAPPED
-from judgekit.scoring.gold import references_of
-from judgekit.scoring.protocols import joined_verdict, read_verdict
+from judgekit.data.votes import ClassProbabilities, matchup_of
+from judgekit.records import LABELS, ORDERS, SWAPPED, PreferencePair, Verdict
+from judgekit.scoring.protocols import Protocol, joined_verdict, read_verdict, references_of
+from judgekit.stats import Floats
+
+TURNED = [1, 0, 2]  # A, B, tie with the sides exchanged
 
 
-def item_table(verdicts, pairs, protocol):
+def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], protocol: Protocol) -> pd.DataFrame:
     """One row per item (or vote): reference label, verdicts in both orders, probabilities, cluster.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns item_id, cluster, reference, ab, ba, said (labels or None; NaN-free), has_ba, ok, kept, p_a, p_b,
-        p_tie. ``said`` is the verdict the protocol's rule reads where it reads one; ``kept`` is false for items
-        that leave the score. The rows depend on pairs and protocol only, so that judges can be compared row by row.
+    Columns item_id, cluster, reference, ab, ba, said (labels or None), raw_ab, raw_ba, has_ba, ok, kept, p_a, p_b,
+    p_tie. ``said`` is the verdict the protocol's rule reads where it reads one; ``kept`` is false for items that leave
+    the score. The rows depend on pairs and protocol only, so that judges can be compared row by row.
 
-    Raises
-    ------
-    ValueError
-        If an item that is scored has no verdict in the given order, or two, or lacks the exchanged order where the
-        protocol insists on it; or if every verdict is an error.
+    ValueError where an item that is scored has no verdict in the given order, or two, or lacks the exchanged order
+    where the protocol insists on it; or where every verdict is an error.
     """
-    by_cell = {}
-    for verdict in verdicts:
-        if (verdict.item_id, verdict.order) in by_cell:
-            raise ValueError(f"{verdict.judge}: two verdicts for {verdict.item_id} in order {verdict.order}")
-        by_cell[verdict.item_id, verdict.order] = verdict
-    refuse_strangers(verdicts)
-    references, rows = references_of(pairs, protocol), []
+    cells, references, rows = _cells_of(verdicts), references_of(pairs, protocol), []
     for pair in pairs:
         if not references[pair.item_id]:
             continue
-        ab, ba = by_cell.get((pair.item_id, "ab")), by_cell.get((pair.item_id, "ba"))
+        ab, ba = (cells.get((pair.item_id, order)) for order in ORDERS)
         if ab is None:
             raise ValueError(f"{pair.where}: no verdict in the given order")
         if ba is None and protocol.one_order == "refused":
             raise ValueError(f"{pair.where}: no verdict in the exchanged order, which '{protocol.name}' reads")
-        row = judged_row(pair, ab, ba, protocol)
-        rows += [row | {"reference": label, "kept": kept(row, label, protocol)} for label in references[pair.item_id]]
+        row = _judged_row(pair, ab, ba, protocol)
+        rows += [row | {"reference": label, "kept": _kept(row, label, protocol)} for label in references[pair.item_id]]
     table = pd.DataFrame(rows, dtype=object)  # a column of text would turn None into NaN
     kinds = {"has_ba": bool, "ok": int, "kept": bool, "p_a": float, "p_b": float, "p_tie": float}
     return table.astype(kinds) if rows else table
 
 
-def refuse_strangers(verdicts):
-    """A judge that has not one reply on a set never judged it, and a score of it would be made of nothing.
+def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Verdicts of one judge by item and order.
 
-    This is what keeps the judges of a set without labels out of the scores of the labelled one that it resembles.
-
-    Raises
-    ------
-    ValueError
-        If every verdict has status ``error``.
+    ValueError where two are of one, or every one is an error: a judge that has not one reply on a set never judged it,
+    and a score would be made of nothing. This keeps the judges of a set without labels out of the scores of the
+    labelled one that it resembles.
     """
+    cells: dict[tuple[str, str], Verdict] = {}
+    for verdict in verdicts:
+        if (verdict.item_id, verdict.order) in cells:
+            raise ValueError(f"{verdict.judge}: two verdicts for {verdict.item_id} in order {verdict.order}")
+        cells[verdict.item_id, verdict.order] = verdict
     if verdicts and all(verdict.status == "error" for verdict in verdicts):
         raise ValueError(f"{verdicts[0].judge}: not one reply on these items ({verdicts[0].raw}); it cannot be scored")
+    return cells
 
 
-def judged_row(pair, ab, ba, protocol):
-    """What a row of `item_table` says of the judge, whatever the reference label."""
-    p = symmetrised(ab, ba)
-    read = {"ab": read_verdict(ab, protocol), "ba": read_verdict(ba, protocol) if ba is not None else None}
+def _judged_row(pair: PreferencePair, ab: Verdict, ba: Verdict | None, protocol: Protocol) -> dict[str, Any]:
+    """What a row of `item_table` holds of the judge, whatever the reference label."""
+    p_a, p_b, p_tie = _mean_probabilities(ab, ba)
+    read = {"ab": read_verdict(ab, protocol), "ba": None if ba is None else read_verdict(ba, protocol)}
+    if protocol.rule == "joined" and ba is not None:
+        said = joined_verdict(read["ab"], read["ba"], protocol.conflict)
+    else:
+        said = read["ba" if protocol.rule == "swapped" else "ab"]
     return {
         "item_id": pair.item_id,
         "cluster": pair.cluster,
         **read,
-        "said": said_under(protocol, **read, has_ba=ba is not None),
+        "said": said,
         "raw_ab": ab.verdict,
         "raw_ba": None if ba is None else ba.verdict,
         "has_ba": ba is not None,
         "ok": (ab.status == "ok") + (ba is not None and ba.status == "ok"),
-        "p_a": p[0],
-        "p_b": p[1],
-        "p_tie": p[2],
+        "p_a": p_a,
+        "p_b": p_b,
+        "p_tie": p_tie,
     }
 
 
-def symmetrised(ab, ba):
+def _mean_probabilities(*orders: Verdict | None) -> tuple[float, ...]:
     """Mean of the two orders' probabilities of A, B, tie; one order's where there is one; NaN without."""
-    given = [v for v in (ab, ba) if v is not None and v.p_a is not None]
+    given = [one for one in orders if one is not None and one.p_a is not None]
     if not given:
         return (np.nan, np.nan, np.nan)
-    return tuple(sum(getattr(v, name) for v in given) / len(given) for name in ("p_a", "p_b", "p_tie"))
+    return tuple(sum(getattr(one, name) for one in given) / len(given) for name in ("p_a", "p_b", "p_tie"))
 
 
-def said_under(protocol, ab, ba, has_ba):
-    """The one verdict that the protocol's rule reads; that of the given order where it reads each for itself."""
-    if protocol.rule == "swapped":
-        return ba
-    return joined_verdict(ab, ba, protocol.conflict) if protocol.rule == "joined" and has_ba else ab
-
-
-def kept(row, reference, protocol):
+def _kept(row: dict[str, Any], reference: str, protocol: Protocol) -> bool:
     """Whether an item stays in the score."""
     orders = [order for order in protocol.orders if order == "ab" or row["has_ba"]]
     if protocol.unparsed == "dropped" and any(row[f"raw_{order}"] is None for order in orders):
@@ -105,15 +99,12 @@ def kept(row, reference, protocol):
     return reference != "tie" and (protocol.ties == "reference_dropped" or "tie" not in verdicts)
 
 
-def point_of(reference, verdict):
-    """Vote of one order for the sum rule: +1 right, -1 the opposite, 0 a tie or nothing."""
-    if verdict == reference:
-        return 1
-    return -1 if verdict == SWAPPED[reference] and verdict is not None else 0
+def credits_of(table: pd.DataFrame, protocol: Protocol) -> Floats:
+    """What each row of `item_table` adds to accuracy under the protocol's rule, in [0, 1]; 0 where it is not kept."""
+    return np.array([_credit(row, protocol) if row.kept else 0 for row in table.itertuples(index=False)], float)
 
 
-def credit(row, protocol):
-    """What an item adds to accuracy under the protocol's rule, in [0, 1]."""
+def _credit(row: Any, protocol: Protocol) -> float:
     ab, ba = row.ab == row.reference, row.ba == row.reference
     if protocol.rule in ("forward", "swapped", "joined") or not row.has_ba:
         return float(row.said == row.reference)
@@ -121,16 +112,33 @@ def credit(row, protocol):
         return float(ab and ba)
     if protocol.rule == "mean_of_orders":
         return (ab + ba) / 2
-    return float(point_of(row.reference, row.ab) + point_of(row.reference, row.ba) > 0)
+    votes = {SWAPPED[row.reference]: -1, row.reference: 1}  # the opposite of a tie is a tie, and right
+    return float(votes.get(row.ab, 0) + votes.get(row.ba, 0) > 0)
 
 
-def credits_of(table, protocol):
-    """`credit` of every row, shape (n_items,); 0 for items that are not kept."""
-    return np.array([row.kept * credit(row, protocol) for row in table.itertuples(index=False)], float)
-
-
-def first_counts(row):
-    """Decided verdicts over the orders seen, and how many of them went to the response shown first."""
+def first_counts(row: Any) -> list[int]:
+    """Of a row's verdicts that are no tie, how many went to the response shown first; and how many there are."""
     decided = [(row.raw_ab, "A")] + ([(row.raw_ba, "B")] if row.has_ba else [])
     decided = [(verdict, first) for verdict, first in decided if verdict in ("A", "B")]
     return [sum(verdict == first for verdict, first in decided), len(decided)]
+
+
+def stated_probabilities(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
+) -> ClassProbabilities:
+    """Mean of the two orders' probabilities of A, B and tie by item: what calibration and consensus read.
+
+    One order is enough where there is no other. With ``matchups`` items are what `data.votes.matchup_votes` names, in
+    its order of models; a match that was shown both ways as two pairs counts with the mean of both. ValueError where a
+    pair has none: a judge that states none of some items is not to be read as certain of them, nor as knowing nothing.
+    """
+    cells = _cells_of(verdicts)
+    stated: dict[Any, list[list[float]]] = {}
+    for pair in pairs:
+        means = _mean_probabilities(*(cells.get((pair.item_id, order)) for order in ORDERS))
+        if means[0] != means[0]:
+            raise ValueError(f"{pair.where}: no probabilities of {verdicts[0].judge if verdicts else 'the judge'}")
+        key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
+        stated.setdefault(key, []).append([means[i] for i in TURNED] if turned else list(means))
+    values = [[sum(column) / len(rows) for column in zip(*rows, strict=True)] for rows in stated.values()]
+    return ClassProbabilities(tuple(stated), np.array(values), LABELS)

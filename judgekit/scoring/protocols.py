@@ -1,11 +1,14 @@
-"""Named protocols: how the verdicts of a set become a score."""
+"""Named protocols: which labels verdicts are scored against, and how the verdicts of a set become a score."""
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from judgekit.records import LABELS, Verdict
-from judgekit.scoring.gold import references_of
+from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
 
-CHOICES = {
+PAPER5_SEED = 42
+CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"),
     "unparsed": ("tie", "wrong", "dropped"),
     "gold": ("label", "majority", "paper5"),
@@ -19,38 +22,36 @@ CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How the verdicts of a set become a score.
+    """How the verdicts of a set become a score; ValueError where a field is not one of its ``CHOICES``.
 
     Attributes
     ----------
-    name : str
+    name
         Quoted beside every score.
-    rule : {"forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"}
-        What accuracy counts: the verdict in the given order; in the exchanged order; right in both orders; the mean
-        of the two orders' accuracies; a win where the two orders' votes (right +1, opposite -1, tie 0) sum to more
-        than zero; or the one verdict that the two orders are joined into.
-    labels : tuple of str
+    rule
+        What accuracy counts: the verdict in the given order (``forward``); in the exchanged order (``swapped``); right
+        in both orders; the mean of the two orders' accuracies; a win where the two orders' votes (right +1, opposite
+        -1, tie 0) sum to more than zero; or the one verdict that the two orders are joined into.
+    labels
         The label set; macro averages are over exactly these.
-    unparsed : {"tie", "wrong", "dropped"}
+    unparsed
         What a missing verdict counts as. A dropped item leaves the score, and ``coverage`` falls.
-    forced : bool
+    forced
         Whether the set allows no ties. A judge that ties all the same is read by its probabilities or scores; if
         those are equal too, as the response shown first, which is half credit over the two orders.
-    votes : bool
+    votes
         Whether every single vote is an item (MT-bench) rather than the label.
-    gold : {"label", "majority", "paper5"}
+    gold
         Where votes are no items: the set's label, the majority of the voters asked for, or PandaLM's labels as
-        paper [5] made them (`judgekit.scoring.gold.paper5_labels`).
-    turn : {None, 1, 2}
-        The turn of the conversation that is scored; None for all.
-    voters : {"all", "experts", "authors"}
-        Whose votes count (MT-bench).
-    conflict : {"opposite", "any"}
+        paper [5] made them (`paper5_labels`).
+    turn, voters
+        The turn of the conversation that is scored (None for all), and whose votes count (MT-bench).
+    conflict
         Under the rule ``joined``, what makes a tie of two verdicts: that they are opposite, which is the same
         position chosen twice (otherwise the first is kept); or any difference.
-    ties : {"kept", "reference_dropped", "dropped"}
+    ties
         Whether items whose reference label is a tie, or with a tie on either side, leave the score.
-    one_order : {"taken", "refused"}
+    one_order
         What happens to a judge that was shown one order only under a rule that reads both: its verdicts are taken
         as they are (published ones may have been joined already), or it is an error.
     """
@@ -68,23 +69,23 @@ class Protocol:
     ties: str = "kept"
     one_order: str = "taken"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{self.name}: {name} {getattr(self, name)!r} is not one of {choices}")
 
     @property
-    def orders(self):
+    def orders(self) -> tuple[str, ...]:
         """The orders that the rule reads."""
         return {"forward": ("ab",), "swapped": ("ba",)}.get(self.rule, ("ab", "ba"))
 
     @property
-    def drops(self):
+    def drops(self) -> bool:
         """Whether items can leave the score."""
         return self.unparsed == "dropped" or self.ties != "kept"
 
 
-TWO_WAY = {"labels": ("A", "B"), "unparsed": "wrong", "forced": True}
+TWO_WAY: dict[str, Any] = {"labels": ("A", "B"), "unparsed": "wrong", "forced": True}
 PRIMARY = {
     "pandalm": Protocol("single order, majority of three"),
     "autoj": Protocol("right in both orders", rule="both_right"),
@@ -100,7 +101,7 @@ PRIMARY = {
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
 }
 # What a variant of a set's primary protocol changes; the label set stays the set's own.
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "single_order": {"rule": "forward"},
     "swapped": {"rule": "swapped", "one_order": "refused"},
     "mean_of_orders": {"rule": "mean_of_orders", "one_order": "refused"},
@@ -112,22 +113,27 @@ VARIANTS = {
     "unparsed_dropped": {"unparsed": "dropped"},
 }
 # Paper [5]: one order; what cannot be parsed is a tie, and a tie on a set without ties is wrong.
-SINGLE = {"rule": "forward", "unparsed": "tie", "forced": False}
-PAPER5 = {"pandalm": SINGLE | {"gold": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}
-TURNS = {"": None, "_turn1": 1, "_turn2": 2}
+SINGLE: dict[str, Any] = {"rule": "forward", "unparsed": "tie", "forced": False}
+PAPER5: dict[str, dict[str, Any]] = {
+    "pandalm": SINGLE | {"gold": "paper5"},
+    "autoj": {},
+    "mtbench": SINGLE,
+    "llmbar": SINGLE,
+}
+TURNS: dict[str, int | None] = {"": None, "_turn1": 1, "_turn2": 2}
 # FastChat's agreement with people: experts only; the two orders joined, inconsistent ones as ties. Its published
 # verdicts are joined already, hence "taken". S2 leaves out every comparison with a tie on either side.
-S1 = {"votes": True, "voters": "experts", "rule": "joined", "conflict": "any", "unparsed": "dropped"}
+S1: dict[str, Any] = {"votes": True, "voters": "experts", "rule": "joined", "conflict": "any", "unparsed": "dropped"}
 S2 = S1 | {"ties": "dropped", "labels": ("A", "B")}
 
 
-def named_protocols():
+def _named_protocols() -> dict[str, Protocol]:
     """Every protocol by name: a set's own name, then ``<set>_<variant>``."""
-    found = dict(PRIMARY)
+    protocols = dict(PRIMARY)
 
-    def add(family, variant, **changes):
+    def add(family: str, variant: str, **changes: Any) -> None:
         words = variant.replace("_", " ")
-        found[f"{family}_{variant}"] = replace(PRIMARY[family], name=f"{words} ({family})", **changes)
+        protocols[f"{family}_{variant}"] = replace(PRIMARY[family], name=f"{words} ({family})", **changes)
 
     for family in PRIMARY:
         for variant, changes in VARIANTS.items():
@@ -144,63 +150,105 @@ def named_protocols():
     decided = TWO_WAY | {"votes": False, "gold": "majority", "ties": "reference_dropped"}
     add("mtbench", "majority_nontie", rule="mean_of_orders", one_order="refused", **decided)
     add("mtbench", "majority_nontie_single", rule="forward", **decided)
-    return found
+    return protocols
 
 
-PROTOCOLS = named_protocols()
+PROTOCOLS = _named_protocols()
 
 
-def family_of(benchmark):
+def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares: LLMBar's subsets have one."""
     return "llmbar" if benchmark.startswith("llmbar") else benchmark
 
 
-def primary_protocol(benchmark):
-    """The protocol a set is quoted under; LLMBar's subsets share one.
-
-    Raises
-    ------
-    KeyError
-        If the set is unknown.
-    """
-    family = family_of(benchmark)
+def primary_protocol(benchmark: str) -> Protocol:
+    """The protocol a set is quoted under; KeyError where the set is unknown."""
+    family = _family_of(benchmark)
     if family not in PRIMARY:
         raise KeyError(f"no protocol for the set {benchmark!r}; there are {', '.join(PRIMARY)}")
     return PRIMARY[family]
 
 
-def protocol_of(benchmark, protocol=None):
+def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Protocol:
     """The protocol that is meant: None for the set's primary one, a `Protocol`, or a name.
 
-    Parameters
-    ----------
-    benchmark : str
-    protocol : Protocol or str, optional
-        A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``).
-
-    Raises
-    ------
-    KeyError
-        If there is no such name; the message lists those there are for the set.
+    A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); the KeyError of
+    an unknown one lists those there are for the set.
     """
     if protocol is None:
         return primary_protocol(benchmark)
     if isinstance(protocol, Protocol):
         return protocol
-    for name in (f"{family_of(benchmark)}_{protocol}", protocol):
+    for name in (f"{_family_of(benchmark)}_{protocol}", protocol):
         if name in PROTOCOLS:
             return PROTOCOLS[name]
     raise KeyError(f"no protocol {protocol!r} for {benchmark}; there are {', '.join(protocols_for(benchmark))}")
 
 
-def protocols_for(benchmark):
+def protocols_for(benchmark: str) -> dict[str, Protocol]:
     """The protocols of a set by short name, the primary one first as ``"primary"``."""
-    prefix = f"{family_of(benchmark)}_"
+    prefix = f"{_family_of(benchmark)}_"
     variants = {name.removeprefix(prefix): one for name, one in PROTOCOLS.items() if name.startswith(prefix)}
     return {"primary": primary_protocol(benchmark), **variants}
 
 
-def forced_verdict(verdict: Verdict):
+# ---------------------------------------------------------------- reference labels
+
+
+def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[str, list[str]]:
+    """Item id to the labels that it is scored against: one, or one per vote where votes are items.
+
+    Empty for an item that the protocol leaves out (another turn, no label, no vote of the people asked for).
+    """
+    wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1)]
+    references: dict[str, list[str]] = {pair.item_id: [] for pair in pairs}
+    if protocol.gold == "paper5":
+        return references | {item_id: [label] for item_id, label in paper5_labels(wanted).items()}
+    for pair in wanted:
+        votes = chosen_votes(pair, protocol.voters)
+        if protocol.votes:
+            labels: list[str | None] = [*votes.values()]
+        else:
+            labels = [majority_label(votes) if protocol.gold == "majority" else pair.label]
+        references[pair.item_id] = [label for label in labels if label is not None]
+    return references
+
+
+def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
+    """Votes of everybody, of the experts, or of the set's authors (whose names start with ``author``)."""
+    if voters == "all":
+        return pair.votes
+    return {who: label for who, label in pair.votes.items() if who.startswith("author") == (voters == "authors")}
+
+
+def paper5_labels(pairs: Sequence[PreferencePair], seed: int = PAPER5_SEED) -> dict[str, str]:
+    """Item id to PandaLM label as Huang et al. (2024), arXiv:2403.02839, made it, mistake included.
+
+    Their code means to take the majority of three annotators. It asks twice whether the first two agree and never
+    whether the first and the third do, so an item on which the second stands alone gets the label of an annotator
+    drawn at random: 49 of 999 items, 11 of them labelled wrongly with the published seed. Draws are made in the order
+    of the numbers that items carry. ValueError where an item does not have three votes.
+    """
+    draw = random.Random(seed)
+    labels = {}
+    for pair in sorted(pairs, key=lambda pair: (len(pair.item_id), pair.item_id)):  # numbers as numbers
+        if len(pair.votes) != 3:
+            raise ValueError(f"{pair.where}: {len(pair.votes)} votes, where this rule needs three")
+        first, second, third = votes = list(pair.votes.values())
+        labels[pair.item_id] = second if second in (first, third) else draw.choice(votes)
+    return labels
+
+
+def majority_class(pairs: Sequence[PreferencePair], protocol: Protocol) -> str:
+    """The most frequent reference label of a set (for the yardstick of that name)."""
+    labels = [label for labels in references_of(pairs, protocol).values() for label in labels]
+    return max(LABELS, key=labels.count)
+
+
+# ---------------------------------------------------------------- reading verdicts
+
+
+def forced_verdict(verdict: Verdict) -> str | None:
     """A verdict where no tie is allowed: by probability, then by score, then the response shown first."""
     if verdict.verdict != "tie":
         return verdict.verdict
@@ -210,30 +258,19 @@ def forced_verdict(verdict: Verdict):
     return "A" if verdict.order == "ab" else "B"
 
 
-def read_verdict(verdict: Verdict | None, protocol: Protocol):
+def read_verdict(verdict: Verdict | None, protocol: Protocol) -> str | None:
     """The label a verdict counts as under a protocol, or None for "wrong whatever the reference"."""
     if verdict is None or verdict.status != "ok":
         return "tie" if protocol.unparsed == "tie" else None
     return forced_verdict(verdict) if protocol.forced else verdict.verdict
 
 
-def joined_verdict(ab, ba, conflict):
-    """One verdict from those of the two orders.
+def joined_verdict(ab: str | None, ba: str | None, conflict: str) -> str | None:
+    """One verdict from those of the two orders, each in the item's own A and B.
 
-    Parameters
-    ----------
-    ab, ba : {"A", "B", "tie"} or None
-        In the item's own A and B.
-    conflict : {"opposite", "any"}
-        See `Protocol`.
-
-    Notes
-    -----
     ``opposite`` is PandaLM's later rule: the same position chosen twice is a tie, otherwise the first verdict
     stands (A, then a tie, stays A). ``any`` is FastChat's: two verdicts that differ are a tie.
 
-    Examples
-    --------
     >>> joined_verdict("A", "tie", "opposite"), joined_verdict("A", "tie", "any"), joined_verdict("A", "B", "any")
     ('A', 'tie', 'tie')
     """
@@ -242,9 +279,3 @@ def joined_verdict(ab, ba, conflict):
     if ab is None or ba is None:
         return None
     return ab if ab == ba else "tie"
-
-
-def majority_class(pairs, protocol):
-    """The most frequent reference label of a set (for the yardstick of that name)."""
-    labels = [label for labels in references_of(pairs, protocol).values() for label in labels]
-    return max(LABELS, key=labels.count)

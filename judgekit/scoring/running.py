@@ -1,115 +1,114 @@
 """Run a judge over a set, resumably."""
 
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from typing import Any
 
-from judgekit.judges import request_key, request_of, verdict_of
-from judgekit.progress import progress_bar, skip
-from judgekit.records import ORDERS
-from judgekit.store import Reply
+from judgekit.data.progress import progress_bar, skip
+from judgekit.judges import Judge, Request, request_key, request_of, verdict_of
+from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
+from judgekit.scoring.store import VerdictStore
 
 
 class JudgeFailure(RuntimeError):
     """A judge replied with something other than one reply per request."""
 
 
-def run_judge(judge, pairs, store, orders=ORDERS, progress=True, bar=None):
-    """Judge pairs in the given orders; what the store already holds is not asked again.
+@dataclass
+class Plan:
+    """Every pair in every order with its key, the replies by key, and what is still to be asked, longest first."""
 
-    Parameters
-    ----------
-    judge : judgekit.judges.Judge
-    pairs : list of PreferencePair
-    store : judgekit.store.VerdictStore
-    orders : sequence of {"ab", "ba"}
-    progress : bool
-        Show a progress bar with ETA.
-    bar : tqdm, optional
-        A bar of the caller's that counts verdicts, for one run in several calls; moved instead of one's own.
+    cells: list[tuple[PreferencePair, str]]
+    keys: list[str]
+    replies: dict[str, Reply]
+    waiting: list[tuple[str, Request]]
 
-    Returns
-    -------
-    list of Verdict
-        In the order of ``pairs``, for each pair in the order of ``orders``. Failed items come with status ``error``;
-        they count as not done and are asked again next time.
+    def verdicts(self, judge_name: str) -> list[Verdict]:
+        """A verdict for each cell; there must be a reply to each."""
+        cells = zip(self.keys, self.cells, strict=True)
+        return [verdict_of(pair, order, judge_name, self.replies[key]) for key, (pair, order) in cells]
 
-    Notes
-    -----
-    Every batch is durable when it returns, and every reply of a judge that streams: an interrupted run loses at most
-    what is in flight. Requests are sorted by length, longest first, so that batches waste little padding and the ETA
-    errs on the safe side.
+
+def plan(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS) -> Plan:
+    """What a judge will be asked about pairs; requests of equal texts are put once."""
+    cells = [(pair, order) for pair in pairs for order in orders]
+    requests = [request_of(pair, order) for pair, order in cells]
+    keys = [request_key(judge, request) for request in requests]
+    replies = store.get(judge.fingerprint, judge.decoding, keys)
+    waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in replies}
+    return Plan(cells, keys, replies, sorted(waiting.items(), key=lambda item: (-item[1].length(), item[0])))
+
+
+def waiting_requests(
+    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS
+) -> list[Request]:
+    """The requests that `run_judge` would put: those without a stored reply, longest first, each once."""
+    return [request for _, request in plan(judge, pairs, store, orders).waiting]
+
+
+def run_judge(
+    judge: Judge,
+    pairs: Sequence[PreferencePair],
+    store: VerdictStore,
+    orders: Sequence[str] = ORDERS,
+    progress: bool = True,
+    bar: Any = None,
+) -> list[Verdict]:
+    """A verdict for each pair and order; what the store holds is not asked again.
+
+    In the order of ``pairs``, each in the order of ``orders``. Failed items have status ``error`` and are asked again
+    next time. Every batch is durable when it returns, and every reply of a judge that streams. Requests go longest
+    first: batches waste little padding, and the ETA errs on the safe side. ``bar``: a tqdm of the caller's that counts
+    verdicts, for one run in several calls.
     """
-    cells, keys, replies, waiting = asked_cells(judge, pairs, store, orders)
-    todo = [request for _, request in waiting]
+    asked = plan(judge, pairs, store, orders)
+    waiting = asked.waiting
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:
-        skip(bar, len(cells) - len(waiting))
+        skip(bar, len(asked.cells) - len(waiting))
         shown = nullcontext(bar)
-    with shown as bar, closing(finished(judge, todo)) as stream:
-        for answered in stream:
-            fresh = {waiting[place][0]: reply for place, reply in answered.items()}
+    with shown as bar, closing(replies_of(judge, [request for _, request in waiting])) as stream:
+        for replies in stream:
+            fresh = {waiting[number][0]: reply for number, reply in replies.items()}
             store.put(judge.fingerprint, judge.decoding, fresh)
-            replies.update(fresh)
+            asked.replies.update(fresh)
             bar.update(len(fresh))
-    return [
-        verdict_of(pair, order, judge.name, replies[key]) for key, (pair, order, _) in zip(keys, cells, strict=True)
-    ]
+    return asked.verdicts(judge.name)
 
 
-def waiting_requests(judge, pairs, store, orders=ORDERS):
-    """The requests that `run_judge` would put: those without a stored reply, longest first, each once.
+def replies_of(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:
+    """Replies by the number of their request, as they come: from the judge's own stream, or batch by batch.
 
-    Returns
-    -------
-    list of judgekit.judges.Request
-    """
-    return [request for _, request in asked_cells(judge, pairs, store, orders)[-1]]
-
-
-def asked_cells(judge, pairs, store, orders):
-    """Every (pair, order, request), their keys, the stored replies by key, and the (key, request) that wait."""
-    cells = [(pair, order, request_of(pair, order)) for pair in pairs for order in orders]
-    keys = [request_key(judge, request) for _, _, request in cells]
-    replies = store.get(judge.fingerprint, judge.decoding, keys)
-    todo = {key: request for key, (_, _, request) in zip(keys, cells, strict=True) if key not in replies}
-    return cells, keys, replies, sorted(todo.items(), key=lambda item: (-item[1].length(), item[0]))
-
-
-def finished(judge, requests):
-    """Replies as they are finished, each place once: from the judge's own stream, or batch by batch.
-
-    Raises
-    ------
-    JudgeFailure
-        If the judge replies twice to a request, or not at all.
+    JudgeFailure if the judge replies twice to a request, or not at all.
     """
     missing = set(range(len(requests)))
     stream = getattr(judge, "judge_stream", None)
-    with closing(stream(requests) if stream else batches(judge, requests)) as answers:
-        for answered in answers:
-            if not answered.keys() <= missing:
+    with closing(stream(requests) if stream else _batches(judge, requests)) as answers:
+        for replies in answers:
+            if not replies.keys() <= missing:
                 raise JudgeFailure(f"{judge.name} replied twice to a request, or to one that was not put")
-            missing -= answered.keys()
-            yield answered
+            missing -= replies.keys()
+            yield replies
     if missing:
         raise JudgeFailure(f"{judge.name} left {len(missing)} of {len(requests)} requests without a reply")
 
 
-def batches(judge, requests):
-    """Replies batch by batch, as `finished` yields them."""
+def _batches(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:
     for start in range(0, len(requests), judge.batch_size):
         batch = requests[start : start + judge.batch_size]
-        yield dict(enumerate(judge_batch(judge, batch), start))
+        yield dict(enumerate(_judge_batch(judge, batch), start))
 
 
-def judge_batch(judge, requests):
+def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
     """One call of a judge; when the call as a whole fails, each request alone, so that one bad item costs one item."""
     try:
         replies = judge.judge(requests)
     except Exception as failure:
         if len(requests) == 1:
             return [Reply(None, status="error", raw=f"{type(failure).__name__}: {failure}")]
-        return [reply for request in requests for reply in judge_batch(judge, [request])]
+        return [reply for request in requests for reply in _judge_batch(judge, [request])]
     if len(replies) != len(requests):
         raise JudgeFailure(f"{judge.name} gave {len(replies)} replies to {len(requests)} requests")
     return replies

@@ -1,52 +1,22 @@
-"""Judges by sets: the tables that notebooks show, draw and save."""
+"""Judges by sets: the one table of verdicts that studies start from, and tables of scores."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import pandas as pd
 
-from judgekit.intervals import mean_of_independent
-from judgekit.judges import load_judge
-from judgekit.records import ORDERS
-from judgekit.scoring.protocols import majority_class, primary_protocol
+from judgekit.data.paths import verdict_store_path
+from judgekit.judges import Judge, load_judge
+from judgekit.judges.names import unique_slugs
+from judgekit.records import ORDERS, PreferencePair, fingerprint_of
+from judgekit.scoring.protocols import Protocol, majority_class, primary_protocol
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT, score
+from judgekit.scoring.store import VerdictStore
 
-
-def score_table(judges, sets, store, slugs, published=None, n_boot=N_BOOT, seed=0, progress=True):
-    """Judge and score every set with every judge.
-
-    Parameters
-    ----------
-    judges : dict of str to Judge
-        Name to judge; ``baseline/majority_class`` may be given as None and is made for each set.
-    sets : dict of str to list of PreferencePair
-    store : judgekit.store.VerdictStore
-    slugs : dict of str to str
-        Name to slug, published judges included.
-    published : dict of str to list of Judge, optional
-        Judges that have verdicts on one set only, by set; they are asked for the orders they have.
-    n_boot, seed, progress
-        See `score` and `run_judge`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, judge (slug), metric, number (a `Number`), protocol.
-    """
-    rows = []
-    for name, pairs in sets.items():
-        protocol = primary_protocol(name)
-        for judge in [*judges_on(judges, pairs, protocol), *(published or {}).get(name, [])]:
-            verdicts = run_judge(judge, pairs, store, getattr(judge, "orders", ORDERS), progress)
-            scores = score(verdicts, pairs, name, protocol, n_boot, seed)
-            rows += [(name, slugs[judge.name], metric, number, protocol.name) for metric, number in scores.items()]
-    return pd.DataFrame(rows, columns=["set", "judge", "metric", "number", "protocol"])
-
-
-def judges_on(judges, pairs, protocol):
-    """The judges for one set: the majority class is another one for each set."""
-    constant = load_judge("baseline/majority_class", label=majority_class(pairs, protocol))
-    return [constant if judge is None else judge for judge in judges.values()]
-
-
+CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
+DECLARED = ("name", "slug", "folder", "settings")
 TITLES = {
     "pandalm": "PandaLM",
     "autoj": "Auto-J",
@@ -67,20 +37,141 @@ TITLES = {
 }
 
 
-def pick(table, metric_of):
-    """One number per judge and set as a wide table: rows are judges, columns (set title, metric title).
+def verdicts(
+    judges: Sequence[str | Mapping[str, Any]],
+    sets: Sequence[str],
+    run: str,
+    store: VerdictStore | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Every verdict of every judge on every set, one row each: the table that studies start from.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        What `score_table` returns.
-    metric_of : dict of str to list of str
-        Set to the metrics shown for it, in order.
+    judges
+        Names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the run
+        trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
+    sets
+        Names of sets. Each judge is asked in the orders that it has; what the store holds is not asked again.
+    run
+        Folder under ``outputs/``.
+    store
+        The one that all runs share by default.
 
     Returns
     -------
-    list of dict
-        For `judgekit.results.save_table`; cells that a judge lacks are None.
+    pandas.DataFrame
+        Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set
+        and item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there
+        is none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
+    """
+    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
+
+    declared = _declared(judges)
+    pairs = {name: load_set(name) for name in sets}
+    loaded = {slug: None if one["name"] == CONSTANT else _judge_of_run(one, run) for slug, one in declared.items()}
+    _share_embeddings([judge for judge in loaded.values() if judge is not None])
+    rows: list[tuple[Any, ...]] = []
+    prints: dict[str, set[str]] = {slug: set() for slug in declared}
+    with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
+        for name, items in pairs.items():
+            for slug, judge in loaded.items():
+                judge = judge or _constant(items, primary_protocol(name))
+                prints[slug].add(judge.fingerprint)
+                by_id = {pair.item_id: pair for pair in items}
+                for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
+                    pair = by_id[one.item_id]
+                    given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+                    rows.append((name, pair.item_id, pair.cluster, slug, *given, pair.label, pair.votes))
+    columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
+    table = pd.DataFrame(rows, columns=columns, dtype=object)  # a column of text would turn None into NaN
+    table = table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
+    # The constant judge is another one for each set, and has one slug.
+    table.attrs["fingerprints"] = {
+        slug: one.pop() if len(one) == 1 else fingerprint_of(*sorted(one)) for slug, one in prints.items()
+    }
+    return table
+
+
+def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
+    """`verdicts` with one row per set, judge and pair: columns ab, ba (None where not given), prompt, label, votes."""
+    keys = ["set", "judge", "item"]
+    pairs = table.drop_duplicates(keys).set_index(keys)[["prompt", "label", "votes"]]
+    for order in ORDERS:
+        of_order = table[table["order"] == order].set_index(keys)["verdict"]
+        pairs[order] = of_order.reindex(pairs.index).astype(object)
+        pairs[order] = pairs[order].where(pairs[order].notna(), None)
+    pairs = pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
+    pairs.attrs = dict(table.attrs)
+    return pairs
+
+
+def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Slug to name, folder and settings of each judge."""
+    declared: dict[str, dict[str, Any]] = {}
+    for one in judges:
+        row = {"name": one} if isinstance(one, str) else dict(one)
+        if unknown := sorted(set(row) - set(DECLARED)):
+            raise ValueError(
+                f"judge {row.get('name')!r}: unknown {', '.join(unknown)}; a judge has {', '.join(DECLARED)}"
+            )
+        if "name" not in row:
+            raise ValueError(f"a judge has no name: {row}")
+        name, slug = row["name"], row.get("slug")
+        slug = unique_slugs([name], {name: slug} if slug else None)[name]
+        if slug in declared:
+            raise ValueError(f"{declared[slug]['name']} and {name} share the slug {slug!r}: declare one of their own")
+        declared[slug] = row
+    return declared
+
+
+def _judge_of_run(declared: Mapping[str, Any], run: str) -> Judge:
+    """The judge as declared; from the run's own models where it was trained there and no folder is declared."""
+    return load_judge(declared["name"], declared.get("folder"), settings=declared.get("settings"), run=run)
+
+
+def _share_embeddings(judges: Sequence[Any]) -> None:
+    """Texts that two judges encode alike are encoded once."""
+    first: dict[str, Any] = {}
+    for judge in judges:
+        if hasattr(judge, "share_embeddings"):
+            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
+
+
+def _constant(pairs: Sequence[PreferencePair], protocol: Protocol) -> Judge:
+    return load_judge(CONSTANT, label=majority_class(pairs, protocol))
+
+
+def score_table(
+    judges: Mapping[str, Judge | None],
+    sets: Mapping[str, list[PreferencePair]],
+    store: VerdictStore,
+    slugs: Mapping[str, str],
+    published: Mapping[str, Sequence[Judge]] | None = None,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Judge and score every set with every judge: columns set, judge (slug), metric, number (a `Number`), protocol.
+
+    ``judges``: by name; ``baseline/majority_class`` may be given as None and is made for each set. ``published``: by
+    set, judges that have verdicts on it only; they are asked for the orders they have.
+    """
+    rows = []
+    for name, pairs in sets.items():
+        protocol = primary_protocol(name)
+        everybody = [_constant(pairs, protocol) if judge is None else judge for judge in judges.values()]
+        for judge in [*everybody, *(published or {}).get(name, [])]:
+            given = run_judge(judge, pairs, store, getattr(judge, "orders", ORDERS), progress)
+            scores = score(given, pairs, name, protocol, n_boot, seed)
+            rows += [(name, slugs[judge.name], metric, number, protocol.name) for metric, number in scores.items()]
+    return pd.DataFrame(rows, columns=["set", "judge", "metric", "number", "protocol"])
+
+
+def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[dict[Any, Any]]:
+    """One number per judge and set as rows of a wide table, from `score_table`; cells that a judge lacks are None.
+
+    ``metric_of``: set to the metrics shown for it, in order. Columns are (set title, metric title).
     """
     numbers = {(row.set, row.judge, row.metric): row.number for row in table.itertuples()}
     rows = []
@@ -95,40 +186,20 @@ def pick(table, metric_of):
     return rows
 
 
-def metric_title(metric):
+def metric_title(metric: str) -> str:
     """A metric's name as a head of a column.
 
-    Examples
-    --------
     >>> metric_title("macro_f1"), metric_title("first_rate")
     ('macro-F1', 'first rate')
     """
     return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL", "brier": "Brier"}.get(metric, metric.replace("_", " "))
 
 
-def forest_table(table, metric="accuracy"):
-    """One metric of every judge and set, as `judgekit.plots.plot_forest` takes it: judge, set, value, low, high."""
+def forest_table(table: pd.DataFrame, metric: str = "accuracy") -> pd.DataFrame:
+    """One metric of every judge and set, as `judgekit.figures.plot_forest` takes it: judge, set, value, low, high."""
     chosen = table[table["metric"] == metric]
-    rows = [
-        (row.judge, TITLES.get(row.set, row.set), row.number.value, row.number.low, row.number.high)
-        for row in chosen.itertuples()
-    ]
-    return pd.DataFrame(rows, columns=["judge", "set", "value", "low", "high"])
-
-
-def tradeoff_table(table, quality_sets, adversarial_set):
-    """Mean accuracy on some sets against accuracy on another, for the judges that have all of them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge, x, x_low, x_high (the mean), y, y_low, y_high.
-    """
-    numbers = {(row.judge, row.set): row.number for row in table[table["metric"] == "accuracy"].itertuples()}
-    rows = []
-    for judge in dict.fromkeys(table["judge"]):
-        wanted = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
-        if all(number is not None for number in wanted):
-            x = mean_of_independent([(number.value, number.low, number.high) for number in wanted[:-1]])
-            rows.append((judge, *x, wanted[-1].value, wanted[-1].low, wanted[-1].high))
-    return pd.DataFrame(rows, columns=["judge", "x", "x_low", "x_high", "y", "y_low", "y_high"])
+    ends = [[getattr(number, name) for name in ("value", "low", "high")] for number in chosen["number"]]
+    numbers = pd.DataFrame(ends, columns=["value", "low", "high"])
+    return pd.DataFrame({"judge": chosen["judge"].tolist(), "set": chosen["set"].replace(TITLES).tolist()}).join(
+        numbers
+    )

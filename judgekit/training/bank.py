@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgekit.cleaning import normalise
-from judgekit.gate import PARAPHRASE
+from judgekit.data.cleaning import normalise
+from judgekit.judges.gate import PARAPHRASE
 
 CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
 

@@ -13,9 +13,9 @@ import shutil
 import time
 from pathlib import Path
 
+from judgekit.data.files import replaced
+from judgekit.data.provenance import git_state, versions
 from judgekit.models.seal import break_seal, seal
-from judgekit.results import git_state, versions
-from judgekit.results.files import replaced
 from judgekit.training import causal_data
 from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
 from judgekit.training.causal_card import model_card
@@ -129,6 +129,8 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
         trainer.add_callback(accuracy_callback(recipe, tokenizer, measured_on))
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    break_seal(folder)
+    trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
         "recipe": recipe.as_dict(),
         "key": key,
@@ -142,8 +144,6 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
         "versions": versions(),
         **git_state(),
     }
-    break_seal(folder)
-    trainer.save_model(str(folder))
     if trainer.is_world_process_zero():
         finish(recipe, trainer, tokenizer, folder, report)
     return report

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
+from judgekit.models.loading import load_network
 from judgekit.training.causal_data import strategy_of
 from judgekit.training.causal_recipe import RecipeError
 from judgekit.training.causal_tiny import tiny_model, tiny_tokenizer
@@ -58,11 +59,12 @@ def load_base(recipe):
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     options = {"revision": recipe.revision, "dtype": weight_dtype(recipe)} | quantised(recipe)
     if recipe.method == "reward":
-        kind, options["num_labels"] = AutoModelForSequenceClassification, 1
+        kind = AutoModelForSequenceClassification
+        options |= {"num_labels": 1, "new": ("score.weight",)}
     try:
         tokenizer = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
         torch.manual_seed(recipe.seed)  # the head of a reward model is new
-        model = kind.from_pretrained(location, **options)
+        model = load_network(kind, location, **options)
     except (OSError, ValueError) as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
@@ -120,6 +122,7 @@ def adapter_config(recipe):
         target_modules="all-linear" if named == ("all-linear",) else list(named),
         modules_to_save=["score"] if reward else None,
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
+        revision=recipe.revision,
     )
 
 
@@ -147,15 +150,12 @@ def load_trained(folder):
     folder = Path(folder)
     kind = AutoModelForSequenceClassification if is_reward_model(folder) else AutoModelForCausalLM
     options = {"num_labels": 1} if kind is AutoModelForSequenceClassification else {}
-    config = folder / "adapter_config.json"
-    location = folder
-    if config.is_file():
-        location = json.loads(config.read_text(encoding="utf-8"))["base_model_name_or_path"]
+    adapter, location = None, folder
+    if (folder / "adapter_config.json").is_file():
+        adapter = folder
+        location = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
+        options["revision"] = trained_recipe(folder).get("revision")
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = kind.from_pretrained(location, **options)
+    model = load_network(kind, location, adapter=adapter, merge=False, **options)
     model.config.pad_token_id = tokenizer.pad_token_id
-    if config.is_file():
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, folder)
     return model.eval(), tokenizer

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import torch
 
-from judgekit.fingerprints import fingerprint_of
 from judgekit.judges.features import reply_of
 from judgekit.models.seal import check_seal, digests_of
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.training.causal_base import load_trained, trained_recipe
 from judgekit.training.causal_judging import probabilities_of
 from judgekit.training.causal_recipe import recipe_of

@@ -3,18 +3,12 @@
 import numpy as np
 import torch
 
-from judgekit.intervals import proportion_interval
 from judgekit.models.batching import token_batches
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.one_pass import plan_of
+from judgekit.stats import proportion_interval
 from judgekit.training.causal_base import load_base, load_trained, trained_recipe
-from judgekit.training.causal_data import (
-    SAID,
-    both_responses,
-    prompt_tokens,
-    reply_text,
-    strategy_of,
-)
+from judgekit.training.causal_data import SAID, both_responses, prompt_tokens, reply_text, strategy_of
 from judgekit.training.causal_recipe import recipe_of
 
 

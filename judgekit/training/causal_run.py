@@ -3,7 +3,7 @@
 On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml``. The file holds the fields of
 `judgekit.training.causal_recipe.CausalRecipe`, and
 
-- ``train``: files of pairs (JSON lines or CSV, `judgekit.pairfile`), each with its share of the mixture;
+- ``train``: files of pairs (JSON lines or CSV, `judgekit.data.pairfile`), each with its share of the mixture;
 - ``validation``: files of pairs;
 - ``folder``: where the judge goes.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import yaml
 
-from judgekit.pairfile import PairFileError, read_pairs
-from judgekit.plain_yaml import load_plain
+from judgekit.data.pairfile import PairFileError, read_pairs
+from judgekit.data.plain_yaml import load_plain
 from judgekit.training.causal_recipe import RecipeError, recipe_of
 
 PLACES = {"train": dict, "validation": list, "folder": str}

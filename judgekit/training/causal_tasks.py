@@ -58,7 +58,7 @@ def tiny_tasks(n_pairs, part="train", families=LEARNABLE, tie_share=0.0, seed=0)
     Examples
     --------
     >>> [(pair.question, pair.label) for pair in tiny_tasks(1, families=("copying",))]
-    [('repeat these words : apple cellar', 'B')]
+    [('repeat these words : cow rake', 'B')]
     """
     if part not in PARTS:
         raise ValueError(f"part is {part!r}; there are {', '.join(PARTS)}")

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from judgekit.judges.surface import NUMBERED, STOP_WORDS, words_of
 from judgekit.records import PreferencePair
-from judgekit.surface import NUMBERED, STOP_WORDS, words_of
 from judgekit.training.bank import share_of
 
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")

@@ -1,7 +1,7 @@
 """Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
 
-Two parts learn from attacked pairs (`judgekit.tampering`, wordings for training): the preference part is fitted again
-with a share of pairs whose worse response was tampered with, and a gate (`judgekit.tamper_gate`) learns to tell
+Two parts learn from attacked pairs (`bias.tampering`, wordings for training): the preference part is fitted again
+with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.tamper_gate`) learns to tell
 tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
 test. The pairs come as `judgekit.training.defence_tables` makes them.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from judgekit.judges.encoder import DEFENDED, FORMAT
-from judgekit.tamper_gate import PARTS
+from judgekit.judges.gate import PARTS
 from judgekit.training.features import FeatureTable, fit_features, rounded_parts
 from judgekit.training.files import write_json
 from judgekit.training.gate import standard_error
@@ -37,7 +37,7 @@ class Setting:
     prior : float
         How often a response is taken to be tampered with, in [0, 1); 0 is no gate.
     parts : tuple of str
-        What the gate reads (`judgekit.tamper_gate.PARTS`).
+        What the gate reads (`judgekit.judges.tamper_gate.PARTS`).
     """
 
     rung: str
@@ -94,7 +94,7 @@ def fit_tamper(natural, attacked, quality, prior, parts=PARTS):
     Returns
     -------
     dict
-        A list of weights for each part, and ``bias``, as `judgekit.tamper_gate.tamper_odds` takes them.
+        A list of weights for each part, and ``bias``, as `judgekit.judges.tamper_gate.tamper_odds` takes them.
     """
     from sklearn.linear_model import LogisticRegression
 

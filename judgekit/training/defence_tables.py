@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgekit.davidson import outcome_probabilities
+from judgekit.bias.tampering import TRAINABLE, tampered
 from judgekit.judges.features import scores_of, standardise
-from judgekit.tamper_gate import END, against_tampering, tamper_odds
-from judgekit.tampering import TRAINABLE, tampered
+from judgekit.judges.gate import END, against_tampering, tamper_odds
+from judgekit.stats import outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
 from judgekit.training.features import FeatureTable, feature_table

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from judgekit.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
+from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.models.seal import break_seal, seal
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import BESIDE, KINDS

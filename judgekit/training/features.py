@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from judgekit.judges.features import CLIP
-from judgekit.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
 from judgekit.training.losses import davidson_loss
 from judgekit.training.targets import sources_with_ties, target_of
 

@@ -4,8 +4,8 @@ import json
 
 from safetensors.torch import load_file, save_file
 
+from judgekit.data.files import replaced
 from judgekit.models.encoder import PACKAGED_BASES
-from judgekit.results.files import replaced
 
 
 def write_json(path, value):

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from judgekit.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS
-from judgekit.intervals import cluster_sums, resampled_sums
+from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS
+from judgekit.stats import cluster_sums, resampled_sums
 from judgekit.training.tables import joined
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
@@ -21,12 +21,12 @@ def fit_relevance(table, l2=1e-4, inputs=RELEVANCE_INPUTS):
     l2 : float
         Penalty on squared weights of standardised inputs, relative to the mean loss.
     inputs : collection of str
-        Which of `judgekit.gate.RELEVANCE_INPUTS` may be used.
+        Which of `judgekit.judges.gate.RELEVANCE_INPUTS` may be used.
 
     Returns
     -------
     dict
-        ``weight`` and ``bias``, as `judgekit.gate.relevance_of` takes them.
+        ``weight`` and ``bias``, as `judgekit.judges.gate.relevance_of` takes them.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -61,12 +61,12 @@ def fit_gate(natural, misleading, share, relevance, natural_weight=None, l2=1e-4
     l2 : float
         Penalty on squared weights, relative to the mean loss.
     inputs : collection of str
-        Which of `judgekit.gate.GATE_FEATURES` the gate may use.
+        Which of `judgekit.judges.gate.GATE_FEATURES` the gate may use.
 
     Returns
     -------
     dict
-        ``weight``, ``bias`` and ``slope``, as `judgekit.gate.gated` takes them.
+        ``weight``, ``bias`` and ``slope``, as `judgekit.judges.gate.gated` takes them.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from judgekit.gate import GATE_FEATURES, RELEVANCE_INPUTS
-from judgekit.intervals import cluster_sums, percentile_interval, resampled_sums
 from judgekit.judges.encoder import OTHERS, WEIGHTS
+from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.models.seal import seal
-from judgekit.results import Number
+from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS
 from judgekit.training.encoder import fit_gates, reader_of, save_encoder

@@ -17,11 +17,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from judgekit.gate import PARAPHRASE
-from judgekit.models.encoder import TextEncoder, quiet_peft
+from judgekit.data.progress import progress_bar
+from judgekit.data.provenance import git_state
+from judgekit.judges.gate import PARAPHRASE
+from judgekit.models.encoder import TextEncoder, computing_in_bf16
+from judgekit.models.loading import quiet_peft
 from judgekit.models.seal import break_seal
-from judgekit.progress import progress_bar
-from judgekit.results import git_state
 from judgekit.training.bank import draw_questions
 from judgekit.training.files import settle_config, store_half, write_json
 from judgekit.training.losses import contrastive_loss
@@ -163,7 +164,7 @@ class RelevanceTrainer:
         """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
         order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
         vectors = [None] * len(id_lists)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.recipe.bf16):
+        with computing_in_bf16("cpu", self.recipe.bf16):
             for start in range(0, len(order), CHUNK):
                 chunk = order[start : start + CHUNK]
                 for i, vector in zip(chunk, self.encoder.embed([id_lists[i] for i in chunk]).float(), strict=True):

@@ -4,9 +4,9 @@ import copy
 
 import torch
 
+from judgekit.data.progress import progress_bar
 from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, native_bf16
-from judgekit.progress import progress_bar
+from judgekit.models.encoder import TextEncoder, computing_in_bf16, native_bf16
 
 CLOSE = 0.05  # largest relative difference between the two halves in a row and the whole, in 16 bits
 
@@ -84,7 +84,7 @@ class SplitEncoder:
 
     def computing(self):
         """bfloat16 where it is asked for and native."""
-        return torch.autocast("cpu", torch.bfloat16, enabled=self.bf16)
+        return computing_in_bf16("cpu", self.bf16)
 
     def copy(self):
         """The upper blocks, untouched, as a module of their own."""

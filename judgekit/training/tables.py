@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgekit.davidson import outcome_probabilities
-from judgekit.gate import gated, relevance_inputs, relevance_of
 from judgekit.judges.features import scores_of
+from judgekit.judges.gate import gated, relevance_inputs, relevance_of
+from judgekit.stats import outcome_probabilities
 from judgekit.training.features import feature_table
 
 ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
@@ -21,7 +21,7 @@ class PairTable:
     outcomes : array, shape (n_pairs, 3)
         Probabilities of A, B and tie by the preference part alone.
     inputs_a, inputs_b : array, shape (n_pairs, 3)
-        What the relevance of each response is read from (`judgekit.gate.relevance_inputs`).
+        What the relevance of each response is read from (`judgekit.judges.gate.relevance_inputs`).
     likeness : array, shape (n_pairs,)
         Cosine of the two responses.
     target : array, shape (n_pairs, 3)
@@ -45,7 +45,7 @@ class PairTable:
         Parameters
         ----------
         parts : dict
-            ``relevance`` and ``gate``, as `judgekit.gate` takes them.
+            ``relevance`` and ``gate``, as `judgekit.judges.gate` takes them.
         """
         relevance = [relevance_of(inputs, parts["relevance"]) for inputs in (self.inputs_a, self.inputs_b)]
         p = gated(self.outcomes, *relevance, self.likeness, parts["gate"])

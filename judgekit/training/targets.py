@@ -79,7 +79,7 @@ def select_split(split, pairs, part, by_set=False, limit=None):
     Parameters
     ----------
     split : pandas.DataFrame
-        Columns benchmark, item_id, split, as `judgekit.cleaning.split_table` makes it.
+        Columns benchmark, item_id, split, as `judgekit.data.cleaning.split_table` makes it.
     pairs : dict of str to list of PreferencePair
         Every set that the table names.
     part : str

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judgekit.results.files import replaced
+from judgekit.data.files import replaced
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from judgekit.fingerprints import fingerprint_of
+from judgekit.data.progress import progress_bar
+from judgekit.inside.probes.selection import grouped_folds
 from judgekit.models.encoder import base_location
 from judgekit.models.files import model_files
-from judgekit.probes.selection import grouped_folds
-from judgekit.progress import progress_bar
+from judgekit.records import fingerprint_of
 from judgekit.training.split_encoder import SplitEncoder
 from judgekit.training.tuned_folds import TunedFold, read_fold, write_fold
 from judgekit.training.tuned_readings import ranked_probability_score

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from judgekit.probes.heads import GOOD
+from judgekit.inside.probes.heads import GOOD
 
 
 def ranked_probability_score(probabilities, codes):
@@ -32,7 +32,7 @@ def ranked_probability_score(probabilities, codes):
 
 
 def readings(probabilities, head, classes=(1, 2, 3, 4, 5)):
-    """What class probabilities say under a head of `judgekit.probes.heads`.
+    """What class probabilities say under a head of `judgekit.inside.probes.heads`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import json
 import sys
 from itertools import islice
 
-from judgekit.sample import SAMPLE_SETS, load_sample
+from judgekit.data.sample import SAMPLE_SETS, load_sample
 
 GROUP = 10_000  # rows of a Parquet row group
 

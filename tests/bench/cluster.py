@@ -19,7 +19,8 @@ from slurm_node import slurm_node, why_not
 from test_slurm import NOTEBOOKS, made, make_project
 from two_processes import trained, write_data
 
-from judgekit.results import Number, save_results
+from judgekit.report import save_results
+from judgekit.stats import Number
 
 
 def timed(work):

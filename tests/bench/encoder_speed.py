@@ -14,12 +14,13 @@ import time
 import numpy as np
 import torch
 
-from judgekit.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import PRETRAINED
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.models.encoder import base_location
-from judgekit.paths import PRETRAINED
-from judgekit.results import Number, save_results
+from judgekit.report import save_results
+from judgekit.stats import Number
 
 ROUNDS = 5
 SETS = ("pandalm", "llmbar_adversarial")  # many pairs of few responses, and pairs of which no text comes twice

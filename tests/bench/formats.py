@@ -25,12 +25,13 @@ import numpy as np
 import torch
 from encoder_speed import ROUNDS, judged, ratio_of, seconds_of
 
-from judgekit.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import PRETRAINED
 from judgekit.judges import request_of
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.models.encoder import native_bf16
-from judgekit.paths import PRETRAINED
-from judgekit.results import Number, save_results
+from judgekit.report import save_results
+from judgekit.stats import Number
 
 SETS = ("pandalm", "llmbar_adversarial")
 

@@ -20,10 +20,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where the tests' tiny models are
 from tiny_causal import tiny_model, tiny_tokenizer
 
+from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.models.encoder import native_bf16
-from judgekit.results import Number, save_results
-from judgekit.sample import load_sample
+from judgekit.report import save_results
+from judgekit.stats import Number
 
 WRITTEN = 128  # tokens a pair
 SHAPE = {

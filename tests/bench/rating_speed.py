@@ -10,10 +10,11 @@ import argparse
 import statistics
 import time
 
-from judgekit.aspects import aspect_prompt, load_aspects
-from judgekit.rating import Rater, load_rater
-from judgekit.results import Number, save_results
-from judgekit.sample import SAMPLE_SETS, load_sample
+from judgekit.data.sample import SAMPLE_SETS, load_sample
+from judgekit.inside.aspects import aspect_prompt, load_aspects
+from judgekit.inside.rating import Rater, load_rater
+from judgekit.report import save_results
+from judgekit.stats import Number
 
 
 def answers(count):

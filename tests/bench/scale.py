@@ -26,8 +26,9 @@ import pandas as pd
 import psutil
 from authored_pairs import write_authored
 
-from judgekit.paths import run_folder
-from judgekit.results import Number, save_data, save_figure, save_results
+from judgekit.data.paths import run_folder
+from judgekit.report import save_data, save_figure, save_results
+from judgekit.stats import Number
 
 JUDGES = {"longer": "baseline/longer", "encoder": "encoder/minilm"}
 SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000, 10_000, 30_000)}
@@ -39,10 +40,11 @@ SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000
 def judge_file(pairs, out, name):
     """Judge a file by the command line; what it took."""
     from judgekit.cli import main
-    from judgekit.resources import peak_mb
+    from judgekit.studies.score_benchmarks import peak_mb
 
     started, used = time.perf_counter(), time.process_time()
-    code = main(["judge", pairs, "--out", out, "--judge", name, "--quiet"])
+    store = f"{out}.{os.getpid()}.sqlite"  # nothing is known yet
+    code = main(["judge", pairs, "--out", out, "--judge", name, "--store", store, "--quiet"])
     took = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - used}
     return {**took, "peak_mb": peak_mb(), "code": code}
 
@@ -51,7 +53,7 @@ def model_memory(name):
     """MiB that loading a judge and its first verdict add to the peak of a process that has all else."""
     import judgekit.scoring  # noqa: F401 - the libraries that are there without a model
     from judgekit.judges import Request, load_judge
-    from judgekit.resources import peak_mb
+    from judgekit.studies.score_benchmarks import peak_mb
 
     before = peak_mb()
     load_judge(name).judge([Request("Hello?", "Hello.", "Goodbye.")])
@@ -60,7 +62,8 @@ def model_memory(name):
 
 def write_store(path, writer, count):
     """Put replies into a store in batches; seconds it took."""
-    from judgekit.store import Reply, VerdictStore
+    from judgekit.records import Reply
+    from judgekit.scoring.store import VerdictStore
 
     started, reply = time.perf_counter(), Reply("first", score_first=1.0, score_second=0.0)
     with VerdictStore(path) as store:
@@ -112,7 +115,7 @@ def measure_store(folder, count=6_400):
         started = time.perf_counter()
         processes = [started_apart("write_store", path, writer, count) for writer in range(writers)]
         longest = max(ended(process)["seconds"] for process in processes)
-        from judgekit.store import VerdictStore
+        from judgekit.scoring.store import VerdictStore
 
         with VerdictStore(path) as store:
             stored = store.count()
@@ -191,7 +194,7 @@ def measure_ray(folder, count):
     process, first, killed, peak = subprocess.Popen(command), None, False, 0.0
     while process.poll() is None:
         peak = max(peak, held_mb(process.pid))
-        if first is None and any(folder.glob("*.ray/verdicts/*.jsonl")):
+        if first is None and stored(folder / "verdicts.jsonl.store.sqlite"):
             first = time.perf_counter()
         if first and not killed and (workers := ray_workers()):
             workers[0].kill()
@@ -205,6 +208,16 @@ def measure_ray(folder, count):
     found = {"lost": count - len(set(ids)), "doubled": len(ids) - len(set(ids))}
     yield {"part": "ray", "rows": count, **found, "overhead_us_per_row": 1e6 * took / count, "peak_mb": peak}
     print("ray", count, found, took, peak, flush=True)
+
+
+def stored(path):
+    """Verdicts in a store."""
+    from judgekit.scoring.store import VerdictStore
+
+    if not path.is_file():
+        return 0
+    with VerdictStore(path) as store:
+        return store.count()
 
 
 def ray_workers():
@@ -247,7 +260,7 @@ def main():
     numbers = growth_numbers(table) | store_numbers(table) | ray_numbers(table)
     save_results(chosen.run, "scale", numbers)
     if "scale.longer.rows" in numbers:
-        from judgekit.plots.scale import plot_growth
+        from judgekit.figures.scale import plot_growth
 
         save_figure(plot_growth(table[table["part"].isin(JUDGES)]), chosen.run, "scale")
     for key, number in numbers.items():

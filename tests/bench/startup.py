@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 
-from judgekit.paths import project_root, run_folder
-from judgekit.results import Number, save_results
-from judgekit.workflow import jobs_of
+from judgekit.data.paths import project_root, run_folder
+from judgekit.report import save_results
+from judgekit.report.workflow import jobs_of
+from judgekit.stats import Number
 
 ROOT = project_root()
 HELP = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(['--help']))"]

@@ -1,5 +1,0 @@
-"""Bulk judging: a user's file of any length through a judge, in one process or by Ray, with memory that stays flat.
-
-A file is read twice: once to check every row (`check_source`), once to judge it chunk by chunk. What is done is on disk
-after each chunk, so that a killed run goes on where it was and every row comes out once, in the order of the file.
-"""

@@ -1,0 +1,1 @@
+"""Data: sources, benchmarks, corpora, cleaning, the sample, and the folders they live in."""

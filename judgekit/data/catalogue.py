@@ -1,0 +1,124 @@
+"""Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
+from judgekit.data.benchmarks.protected import files as protected_files
+from judgekit.data.benchmarks.protected import protected_prompts
+from judgekit.data.corpora import (
+    CORPORA,
+    HUB_CORPORA,
+    answer_hashes,
+    corpus_hashes,
+    load_answers_with_report,
+    load_corpus_with_report,
+    preferred_responses,
+)
+from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
+from judgekit.data.sample import SAMPLE_SETS, load_sample
+from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.data.sources import source_hashes
+from judgekit.records import PreferencePair, Response, with_counts
+
+SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
+UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
+# Sets whose prompts were protected before they were scored; `protected_prompts` goes on reading them.
+LONG_PROTECTED = ("rm_bench", "evalbiasbench")
+
+
+def load_set(name: str) -> list[PreferencePair]:
+    """The pairs of a set.
+
+    ``name``: a test set (``pandalm``), one without labels (``mtbench_repro``), a corpus (``alpaca_eval``) or a part of
+    the sample (``sample_train``). KeyError, which lists the sets there are, if there is no such set; DataError if a
+    file cannot be had or a row is malformed.
+    """
+    return load_set_with_report(name)[0]
+
+
+def load_set_with_report(name: str) -> tuple[list[PreferencePair], dict[str, int]]:
+    """The pairs of a set, and counts of what was repaired, skipped or is odd."""
+    if name in SAMPLE_SETS:
+        return with_counts(load_sample(name), {})
+    if name in BENCHMARKS or name in UNLABELLED:
+        return load_benchmark_with_report(name)
+    if name in CORPORA or name in HUB_CORPORA:
+        return load_corpus_with_report(name)
+    known = [*SAMPLE_SETS, *BENCHMARKS, *UNLABELLED, *CORPORA, *HUB_CORPORA]
+    raise KeyError(f"no set is called {name!r}; there are {', '.join(known)}")
+
+
+def set_hashes(names: Iterable[str]) -> dict[str, str]:
+    """File to SHA-256 for everything that the named sets are read from: the provenance of a result."""
+    hashes: dict[str, str] = {}
+    for name in names:
+        if name in BENCHMARKS or name in UNLABELLED:
+            hashes |= benchmark_hashes(name)
+        elif name in CORPORA or name in HUB_CORPORA:
+            hashes |= corpus_hashes(name)
+    return hashes
+
+
+def load_answer_set(name: str) -> list[Response]:
+    """Questions with single responses: `load_answer_set_with_report` without the report."""
+    return load_answer_set_with_report(name)[0]
+
+
+def load_answer_set_with_report(name: str) -> tuple[list[Response], dict[str, int]]:
+    """Questions with single responses, and counts of what was skipped or is odd; errors as for `load_set`.
+
+    ``name``: a source of `judgekit.data.corpora.ANSWERS`, or a part of the sample: then the better response of each
+    pair.
+    """
+    if name not in SAMPLE_SETS:
+        return load_answers_with_report(name)
+    responses, report = preferred_responses(load_sample(name))
+    return responses, {"items": len(responses), **report}
+
+
+def answer_set_hashes(names: Iterable[str]) -> dict[str, str]:
+    """File to SHA-256 for everything that the named sources of single responses are read from."""
+    return {file: sha256 for name in names if name not in SAMPLE_SETS for file, sha256 in answer_hashes(name).items()}
+
+
+def load_rated_set(name: str) -> dict[str, list[Response]]:
+    """Responses rated on several aspects, by aspect; errors as for `load_set`.
+
+    ``name``: a probing set (``gsm8k``, ``gpqa``, ``alpacaeval``), a set that people rated (``roscoe_gsm8k``, ...), the
+    ``sample``, or the path of a file in the published form (``.json``), e.g. one's own or that of MATH.
+    """
+    if name == "sample":
+        return load_sample_ratings()
+    if name.startswith("roscoe_"):
+        return load_roscoe(name.removeprefix("roscoe_"))
+    if name.endswith(".json"):
+        return read_probing_file(name, Path(name).stem)
+    return load_probing_set(name)
+
+
+def rated_set_hashes(names: Iterable[str]) -> dict[str, str]:
+    """File to SHA-256 for everything that the named rated sets are read from."""
+    files = {name: PROBING.get(name) or ROSCOE.get(name.removeprefix("roscoe_")) for name in names}
+    return source_hashes([file for file in files.values() if file])
+
+
+def hashes_of_tests(sample: bool = False) -> dict[str, str]:
+    """File to SHA-256 for everything that `questions_of_tests` reads."""
+    return {} if sample else set_hashes(BENCHMARKS) | source_hashes(protected_files())
+
+
+def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:
+    """Every question of every test set (with ``sample``, of its test parts), which training data must not contain.
+
+    Each after the name of where it stands. Labels and responses are not among it.
+    """
+    names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in (*UNIONS, *LONG_PROTECTED)]
+    questions: list[tuple[str, str]] = []
+    for name in names:
+        for pair in load_set(name):
+            where = f"{name}/{pair.item_id}"
+            questions += [(where, question) for question in (*(turn.question for turn in pair.turns), pair.question)]
+    if not sample:
+        questions += [(name, question) for name, texts in protected_prompts().items() for question in texts]
+    return questions

@@ -1,0 +1,99 @@
+"""Training items whose question is, or nearly is, a test question.
+
+Test questions are read here to keep them out of training, and nowhere else before scoring.
+"""
+
+from judgekit.data.cleaning.dropping import sift
+from judgekit.data.cleaning.texts import GRAM, MIN_BLOCK, N_PERMUTATIONS, grams, minhash, similarity, variants
+
+# Share of words in common from which two questions are nearly the same. Shingles miss a question of some twenty words
+# of which two were changed, since each change breaks three shingles.
+MIN_WORDS_SHARED = 0.8
+CANDIDATE = 0.6  # where MinHash begins to look: below the limit, since the exact share decides
+
+
+class QuestionIndex:
+    """Questions, and where they stand: answers whether another question is one of them or near one.
+
+    Parameters
+    ----------
+    questions : list of (str, str)
+        Where a question stands, and its text.
+    min_jaccard : float
+        Estimated Jaccard similarity of 3-word shingles from which two questions count as near duplicates.
+    """
+
+    def __init__(self, questions, min_jaccard=0.7):
+        from datasketch import MinHashLSH
+
+        self.places, self.grams, self.known = {}, set(), {}
+        self.near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
+        self.near_words = MinHashLSH(threshold=CANDIDATE, num_perm=N_PERMUTATIONS)
+        for place, question in questions:
+            for form in sorted(variants(question)):
+                if form in self.places:
+                    continue
+                self.places[form] = place
+                self.near.insert(form, minhash(form))
+                self.near_words.insert(form, minhash(form, 1))
+                if len(form.split()) >= GRAM:
+                    self.grams |= grams(form, GRAM)
+
+    def match(self, question, max_overlap=0.3):
+        """Reason and detail for one question, None when it is clean; each question is looked up once."""
+        if (question, max_overlap) not in self.known:
+            self.known[question, max_overlap] = self.find(question, max_overlap)
+        return self.known[question, max_overlap]
+
+    def find(self, question, max_overlap):
+        """The first that applies: the same text, a large share of n-grams in common, a near duplicate."""
+        forms = sorted(variants(question))
+        for form in forms:
+            if form in self.places:
+                return "test question", self.places[form]
+        for form in forms:
+            if len(form.split()) >= GRAM:
+                own = grams(form, GRAM)
+                overlap = len(own & self.grams) / len(own)
+                if overlap > max_overlap:
+                    return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
+        for form in forms:
+            if hits := [*self.near.query(minhash(form)), *self.find_by_words(form)]:
+                return "near a test question", self.places[min(hits)]
+        return None
+
+    def find_by_words(self, form):
+        """Questions that share nearly all words with this one, if it is long enough for that to mean anything."""
+        if len(form.split()) < MIN_BLOCK:
+            return []
+        hits = self.near_words.query(minhash(form, 1))
+        return [hit for hit in hits if similarity(form, hit, 1) >= MIN_WORDS_SHARED]
+
+
+def drop_contaminated(items, test_questions, max_overlap=0.3, min_jaccard=0.7):
+    """Drop training items of which a question, in whatever turn, is or nearly is a test question.
+
+    Parameters
+    ----------
+    items : list
+        Training items: anything with ``item_id``, ``benchmark``, ``question`` and ``turns``, so pairs and responses.
+    test_questions : list of (str, str), or QuestionIndex
+        Where a test question stands, and its text, for every test set. An index saves making it anew for each of
+        several corpora.
+    max_overlap : float
+        Largest share in [0, 1] of a question's 8-grams that may occur in test questions.
+    min_jaccard : float
+        See `QuestionIndex`; of no effect when an index is given.
+
+    Returns
+    -------
+    kept, dropped
+        Reasons are "test question", "test n-grams" and "near a test question", in that order of precedence.
+    """
+    index = test_questions if isinstance(test_questions, QuestionIndex) else QuestionIndex(test_questions, min_jaccard)
+
+    def contaminated(item):
+        asked = (item.question, *(turn.question for turn in item.turns))
+        return next((found for found in (index.match(question, max_overlap) for question in asked) if found), None)
+
+    return sift(items, contaminated)

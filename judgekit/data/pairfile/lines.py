@@ -1,0 +1,309 @@
+"""A user's file as rows of named fields: JSON lines, a JSON list, CSV or Parquet, each record within one bound."""
+
+import codecs
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from judgekit.data.files import RECORD_BYTES, unpacked_limit
+from judgekit.data.pairfile.places import PairFileError, Place, kind_of, names_of
+
+OPTIONAL = ("reference", "label")
+LIST_BYTES = 2**26  # of a JSON list, which is read whole
+FIRST_LOOK = 2**14  # characters in which the end of a list's object is looked for, before a record's worth of them
+READ_ROWS = 1024  # rows of a Parquet file decoded at a time
+READ_NESTED = 16  # where it has columns of lists, whose texts cannot be read as they are stored
+BUFFER = 2**20  # bytes read ahead per Parquet column: a whole row group is never held
+AT_ONCE = 8  # rows of texts made of it at a time
+VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
+
+Fields = dict[str, Any]
+
+
+def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a file with their places; with ``lists`` a ``.json`` file may hold one JSON list of them.
+
+    PairFileError, which names file and line, for what is no such file and for a record beyond `RECORD_BYTES`.
+    """
+    if "\0" in str(path):
+        raise Place(path).error("no file has a NUL in its name")
+    suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+    if path.suffix.lower() == ".parquet":
+        return _parquet_records(path)
+    if suffix == ".csv":
+        return _csv_records(path)
+    return _list_records(path) if lists and suffix == ".json" else _json_records(path)
+
+
+def _too_long(place: Place, longest: int) -> PairFileError:
+    return place.error(f"is longer than {longest >> 20} MiB: no row of texts")
+
+
+def _repeated(names: list[str]) -> str | None:
+    """The first name that stands twice."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """Rows of JSON lines; blank lines are skipped."""
+    for number, text in decoded_lines(path, RECORD_BYTES):
+        if text.strip(" \t\r\n"):
+            yield Place(path, number), _json_fields(text.rstrip("\r\n"), Place(path, number))
+
+
+def _json_fields(text: str, place: Place) -> Fields:
+    """One JSON object."""
+    if text.lstrip().startswith("["):
+        raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
+    try:
+        return _json_object(lambda decoder: decoder.decode(text), place)
+    except json.JSONDecodeError as bad:
+        hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
+        raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
+
+
+def _json_object(parse: Callable[[json.JSONDecoder], Any], place: Place) -> Fields:
+    """What ``parse`` reads: it must be an object whose names are all different. JSONDecodeError if it is no JSON."""
+    names: list[str] = []
+
+    def remember(pairs: list[tuple[str, Any]]) -> Fields:  # the outermost object comes last
+        names[:] = [name for name, _ in pairs]
+        return dict(pairs)
+
+    try:
+        value = parse(json.JSONDecoder(object_pairs_hook=remember))
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise place.error("not JSON that can be read (nested too deeply)") from None
+    except ValueError as bad:  # a number of thousands of digits
+        raise place.error(f"not JSON that can be read ({bad})") from None
+    if not isinstance(value, dict):
+        raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
+    if len(names) > len(value):
+        raise place.error("stands twice in this row", _repeated(names))
+    return value
+
+
+def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
+    text = "".join(_bounded(decoded_lines(path), Place(path)))
+    if not text.lstrip().startswith("["):
+        yield from _json_records(path)
+        return
+    end, line, counted, separator = text.index("[") + 1, 1, 0, "["
+    while True:
+        start = _next_mark(text, end)
+        line, counted = line + text.count("\n", counted, start), start
+        place = Place(path, line)
+        if start == len(text):
+            raise place.error("the list does not end: ']' is missing")
+        if text[start] == "]" and separator != ",":
+            if text[start + 1 :].strip():
+                raise place.error("goes on after the end of the list")
+            return
+        fields, end = _listed_object(text, start, place)
+        yield place, fields
+        position = _next_mark(text, end)
+        separator = text[position : position + 1]
+        if separator not in (",", "]"):
+            raise Place(path, line + text.count("\n", counted, position)).error(
+                "neither ',' nor ']' follows the object"
+            )
+        end = position + (separator == ",")
+
+
+def _next_mark(text: str, position: int) -> int:
+    """Where the next character stands that is no blank; the text's length if there is none."""
+    mark = re.compile(r"\S").search(text, position)
+    return mark.start() if mark else len(text)
+
+
+def _bounded(lines: Iterator[tuple[int, str]], place: Place) -> Iterator[str]:
+    """Lines of a JSON list."""
+    size = 0
+    for _, line in lines:
+        size += len(line)
+        if size > LIST_BYTES:
+            raise place.error(
+                f"holds more than {LIST_BYTES >> 20} MiB, which are read at once: write one object per line"
+            )
+        yield line
+
+
+def _listed_object(text: str, start: int, place: Place) -> tuple[Fields, int]:
+    """The object of a list that begins at ``start``, and where it ends."""
+    end = start
+
+    def parse(decoder: json.JSONDecoder) -> Any:
+        nonlocal end
+        try:
+            value, length = decoder.raw_decode(text[start : start + FIRST_LOOK])
+        except json.JSONDecodeError:
+            value, length = decoder.raw_decode(text[start : start + RECORD_BYTES])
+        end = start + length
+        return value
+
+    try:
+        return _json_object(parse, place), end
+    except json.JSONDecodeError as bad:
+        cut = start + RECORD_BYTES < len(text) and (bad.pos > RECORD_BYTES - 16 or bad.msg.startswith("Unterminated"))
+        raise (_too_long(place, RECORD_BYTES) if cut else place.error(f"not JSON ({bad.msg})")) from None
+
+
+def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a CSV file; a row's line is the one it begins in."""
+    before = csv.field_size_limit(RECORD_BYTES)  # the csv module's own limit is 131,072 characters
+    place, size = Place(path, 1), 0
+
+    def lines() -> Iterator[str]:  # quoted cells go over many of them
+        nonlocal size
+        for _, text in decoded_lines(path, RECORD_BYTES):
+            size += len(text)
+            if size > RECORD_BYTES:
+                raise _too_long(place, RECORD_BYTES)
+            yield text
+
+    try:
+        reader, header = csv.reader(lines(), strict=True), None
+        while True:
+            place, size = Place(path, reader.line_num + 1), 0
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as bad:
+                raise place.error(f"not CSV ({bad})") from None
+            if not cells:
+                continue
+            if header is None:
+                header = [name.strip() for name in cells]
+                if len(set(header)) < len(header):
+                    raise place.error("stands twice in the header", _repeated(header))
+            elif len(cells) != len(header):
+                raise place.error(f"has {len(cells)} columns, but the header has {len(header)} ({names_of(header)})")
+            else:  # an empty optional cell is an absent field
+                filled = zip(header, cells, strict=True)
+                yield place, {name: cell for name, cell in filled if cell or name not in OPTIONAL}
+    finally:
+        csv.field_size_limit(before)
+
+
+def decoded_lines(path: Path, longest: int = LIST_BYTES) -> Iterator[tuple[int, str]]:
+    """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end).
+
+    PairFileError for a line of more than ``longest`` bytes, unpacked, for a ``.gz`` that unpacks beyond reason
+    (`judgekit.data.files.unpacked_limit`), and for what is no text.
+    """
+    offset = 0
+    try:
+        with _opened(path) as stream:
+            limit = unpacked_limit(path.stat().st_size) if path.suffix.lower() == ".gz" else None
+            for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
+                if len(line) > longest:
+                    raise _too_long(Place(path, number), longest)
+                yield number, _decoded(line, offset, Place(path, number))
+                offset += len(line)
+                if limit is not None and offset > limit:
+                    raise Place(path, number).error(
+                        f"the file unpacks to more than {limit >> 20} MiB: no rows of texts"
+                    )
+    except (gzip.BadGzipFile, EOFError, zlib.error) as bad:
+        raise Place(path).error(f"is no gzip file, or a damaged one ({bad})") from None
+    except OSError as bad:  # in the middle of the file
+        raise Place(path).error(f"cannot be read ({bad.strerror or bad})") from None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, gunzipped where its name ends in ``.gz``; what cannot be opened is one sentence."""
+    try:
+        if path.is_char_device():  # /dev/zero never ends a line
+            raise Place(path).error("is a device, not a file of rows")
+        if path.suffix.lower() == ".gz":
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise Place(path).error("there is no such file") from None
+    except IsADirectoryError:
+        raise Place(path).error("is a folder, not a file") from None
+    except OSError as bad:
+        raise Place(path).error(f"cannot be read ({bad.strerror or bad})") from None
+
+
+def _decoded(line: bytes, offset: int, place: Place) -> str:
+    """One line as text; what is not text is named by its byte offset in the (uncompressed) file."""
+    if offset == 0:
+        if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise place.error("is UTF-16 text (byte offset 0): save the file as UTF-8")
+        if line.startswith(b"\x1f\x8b"):
+            raise place.error("is not UTF-8 text but gzip data (byte offset 0): let the file's name end in .gz")
+        if line.startswith(codecs.BOM_UTF8):
+            return _decoded(line[len(codecs.BOM_UTF8) :], len(codecs.BOM_UTF8), place)
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as bad:
+        byte = f"0x{line[bad.start]:02x} at byte offset {offset + bad.start}"
+        raise place.error(f"is not UTF-8 text ({byte}): save the file as UTF-8") from None
+    if "\0" in text:
+        raise place.error(f"holds a NUL byte in column {text.index(chr(0)) + 1}: not text (in JSON, write \\u0000)")
+    return text
+
+
+def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a Parquet file; the first row is row 1."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    def message(bad: Exception) -> str:
+        return str(bad).partition("\n")[0][:200]
+
+    with _opened(path) as stream:
+        try:
+            schema = ParquetFile(stream).schema
+            columns = [schema.column(index) for index in range(len(schema))]
+            nested = any("." in column.path for column in columns)
+            texts = [
+                column.path for column in columns if column.physical_type == "BYTE_ARRAY" and "." not in column.path
+            ]
+            # A text that is stored once for many rows stays one until the rows are made, a few at a time.
+            table = ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False, read_dictionary=texts)
+        except (pyarrow.ArrowException, OSError) as bad:
+            raise Place(path).error(f"is no Parquet file, or a damaged one ({message(bad)})") from None
+        if (repeated := _repeated(table.schema_arrow.names)) is not None:
+            raise Place(path).error("stands twice among the columns", repeated)
+        for number in range(table.num_row_groups):
+            _check_row_group(table.metadata.row_group(number), schema, Place(path, number + 1, "row group"))
+        number = 0
+        try:
+            for batch in table.iter_batches(READ_NESTED if nested else READ_ROWS, use_threads=False):
+                for start in range(0, len(batch), AT_ONCE):
+                    for row in batch.slice(start, AT_ONCE).to_pylist():
+                        number += 1
+                        if _size(row) > RECORD_BYTES:
+                            raise _too_long(Place(path, number, "row"), RECORD_BYTES)
+                        yield Place(path, number, "row"), row
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as bad:
+            raise Place(path, number + 1, "row").error(f"or one after it is damaged ({message(bad)})") from None
+
+
+def _check_row_group(group: Any, schema: Any, place: Place) -> None:
+    """Refuse a row group that is to unpack beyond reason, by what the file itself states of it."""
+    columns = [group.column(index) for index in range(group.num_columns)]
+    nested = [column.num_values for index, column in enumerate(columns) if schema.column(index).max_repetition_level]
+    unpacked = sum(column.total_uncompressed_size for column in columns) + VALUE_BYTES * sum(nested)
+    limit = unpacked_limit(sum(column.total_compressed_size for column in columns))
+    if unpacked > limit:
+        raise place.error(f"unpacks to more than {limit >> 20} MiB: no rows of texts")
+
+
+def _size(value: Any) -> int:
+    """Characters of a value and of all that it holds."""
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list) else len(value) if isinstance(value, str | bytes) else 1

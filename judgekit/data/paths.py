@@ -1,0 +1,81 @@
+"""Where things are: the repository, the folders of a run, the data mirror, the shipped judge."""
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PRETRAINED = PACKAGE / "pretrained"
+NAME = re.compile(r"[a-z0-9][a-z0-9_]*")
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether a folder is a checkout of this project (it holds the notebooks and their parameters)."""
+    return (folder / "notebooks").is_dir() and (folder / "params").is_dir()
+
+
+@lru_cache(maxsize=1)
+def project_root() -> Path:
+    """The checkout that outputs are written to.
+
+    The folder the package is imported from when that is a checkout (an editable install, the usual case), else
+    the nearest checkout above the working directory, so that notebooks run from anywhere. FileNotFoundError if neither
+    is one: notebooks need the repository, not only the installed package.
+    """
+    for folder in (PACKAGE.parent, Path.cwd(), *Path.cwd().parents):
+        if _is_project(folder):
+            return folder
+    raise FileNotFoundError(
+        "no checkout of this project here or above: run inside the repository, or install it with 'pip install -e .'"
+    )
+
+
+def run_folder(run: str, *parts: str) -> Path:
+    """Folder ``outputs/<run>/<parts>`` of a run, made if absent; ValueError if the name could leave ``outputs/``."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", run):
+        raise ValueError(f"run {run!r}: use lower-case letters, digits, '-' and '_'")
+    folder = (project_root() / "outputs" / run).joinpath(*parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def verdict_store_path() -> Path:
+    """The one verdict store that every run and notebook of this checkout shares."""
+    folder = project_root() / "outputs"
+    folder.mkdir(exist_ok=True)
+    return folder / "verdicts.sqlite"
+
+
+@lru_cache(maxsize=1)
+def data_mirror() -> Path | None:
+    """The mirror that ``JUDGEKIT_DATA`` names, as an absolute path, or None when it is not set.
+
+    Resolved once and written back to the environment, so that a kernel started in another folder sees the same
+    mirror. NotADirectoryError if the variable names something that is not a folder.
+    """
+    value = os.environ.get("JUDGEKIT_DATA", "").strip()
+    if not value:
+        return None
+    mirror = Path(value).expanduser().resolve()
+    if not mirror.is_dir():
+        raise NotADirectoryError(f"JUDGEKIT_DATA is {value!r}, which is not a folder (looked at {mirror})")
+    os.environ["JUDGEKIT_DATA"] = str(mirror)
+    return mirror
+
+
+def data_cache() -> Path:
+    """Folder that upstream files are downloaded to when there is no mirror (git-ignored)."""
+    try:
+        folder = project_root() / "data"
+    except FileNotFoundError:
+        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "judgekit"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def checked_name(name: str) -> str:
+    """``name`` when it can name a notebook, a figure or a table; an error otherwise."""
+    if not NAME.fullmatch(name):
+        raise ValueError(f"name {name!r}: use lower-case letters, digits and '_'")
+    return name

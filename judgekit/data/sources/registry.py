@@ -1,0 +1,117 @@
+"""The register of pinned files, kept as one JSON file per source in ``registry/``.
+
+A JSON file lists groups of files that share a repository, a commit, a licence and a split; each file is
+``[SHA-256, bytes, records]`` of the uncompressed content. ``repo`` is null for a file that no single upstream
+address serves: it can only be read from a mirror.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+from urllib.parse import quote
+
+UPSTREAM = "https://raw.githubusercontent.com"
+
+
+class DataError(Exception):
+    """A data file is missing, damaged or malformed; the message names the file and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One pinned file."""
+
+    name: str  # ``<source>/<path>``, the name every loader uses
+    source: str  # the family of files, e.g. "pandalm"
+    mirror_path: str  # below the mirror; there the file may carry a further ``.gz``
+    repo: str | None  # with commit and path: where it stands upstream; all None when it exists only in a mirror
+    commit: str | None
+    path_in_repo: str | None
+    sha256: str  # of the uncompressed content, lower-case hexadecimal
+    bytes: int  # size of the uncompressed content
+    records: int | None  # rows, where that has a meaning
+    licence: str  # as far as the upstream repository states one
+    split: str  # "test" (labelled), "train", "judge-outputs" (stored verdicts) or "meta" (no labels)
+    description: str
+
+    @property
+    def url(self) -> str | None:
+        """The pinned upstream address, or None when the file exists only in a mirror."""
+        return upstream_url(self)
+
+
+def upstream_url(source: Source) -> str | None:
+    """The address a file is downloaded from, or None when it exists only in a mirror.
+
+    ``JUDGEKIT_UPSTREAM`` replaces the host, for a copy of the upstream repositories inside one's own network.
+    """
+    if source.repo is None or source.path_in_repo is None:
+        return None
+    base = os.environ.get("JUDGEKIT_UPSTREAM", "").strip() or UPSTREAM
+    return f"{base.rstrip('/')}/{source.repo}/{source.commit}/{quote(source.path_in_repo)}"
+
+
+def _group_sources(family: str, mirror: str, group: dict[str, Any]) -> Iterator[Source]:
+    for file, (sha256, size, records) in group["files"].items():
+        path = group["folder"] + file
+        yield Source(
+            name=f"{family}/{path}",
+            source=family,
+            mirror_path=mirror + path,
+            repo=group["repo"],
+            commit=group["commit"],
+            path_in_repo=None if group["repo"] is None else group["upstream_folder"] + file,
+            sha256=sha256,
+            bytes=size,
+            records=records,
+            licence=group["licence"],
+            split=group["split"],
+            description=group["description"],
+        )
+
+
+@lru_cache(maxsize=1)
+def _registered() -> dict[str, Source]:
+    """Name to `Source`, for every registered file, in the order of the names."""
+    records = []
+    for file in (resources.files("judgekit.data.sources") / "registry").iterdir():
+        if file.name.endswith(".json"):
+            page = json.loads(file.read_text(encoding="utf-8"))
+            records += [s for group in page["groups"] for s in _group_sources(page["source"], page["mirror"], group)]
+    return {record.name: record for record in sorted(records, key=lambda record: record.name)}
+
+
+def sources(family: str | None = None, split: str | None = None) -> list[Source]:
+    """The registered files, of one family or split where given, in the order of their names."""
+    return [
+        record for record in _registered().values() if family in (None, record.source) and split in (None, record.split)
+    ]
+
+
+def find_source(name: str | Source) -> Source:
+    """The `Source` of a name; a `Source` passes through. DataError if no file of that name is registered."""
+    if isinstance(name, Source):
+        return name
+    try:
+        return _registered()[name]
+    except KeyError:
+        raise DataError(f"{name}: no such file is registered; 'judgekit fetch --list' lists all") from None
+
+
+def source_names(family: str, prefix: str = "", suffix: str = "") -> list[str]:
+    """Names of a family's files whose path begins and ends as given, sorted.
+
+    >>> source_names("pandalm", suffix="testset-v1.json")[-1]
+    'pandalm/testset-v1.json'
+    """
+    start = f"{family}/{prefix}"
+    return [record.name for record in sources(family) if record.name.startswith(start) and record.name.endswith(suffix)]
+
+
+def source_hashes(names: Iterable[str | Source]) -> dict[str, str]:
+    """Name to SHA-256 for the given files: the provenance a result is saved with."""
+    return {record.name: record.sha256 for record in map(find_source, names)}

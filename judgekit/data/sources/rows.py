@@ -1,0 +1,162 @@
+"""Rows of a data file, with errors that name file, row and field; keys derived from their texts; sets by name."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judgekit.data.sources.fetching import open_source
+from judgekit.data.sources.registry import DataError, Source, find_source
+from judgekit.records import with_counts
+
+MISSING = object()
+
+
+class Row:
+    """One record of a file, with the file's name and the row's number in it, counted from 0."""
+
+    __slots__ = ("file", "number", "values")
+
+    def __init__(self, values: Mapping[str, Any], file: str, number: int) -> None:
+        if not isinstance(values, Mapping):
+            raise DataError(f"{file}:{number}: the row is {type(values).__name__}, not an object with fields")
+        self.values, self.file, self.number = values, file, number
+
+    @property
+    def where(self) -> str:
+        """``file:row``, as it is kept in the records."""
+        return f"{self.file}:{self.number}"
+
+    def error(self, field: str, complaint: str) -> DataError:
+        """A DataError that names file, row and field."""
+        return DataError(f"{self.where}: field {field!r} {complaint}")
+
+    def get(self, field: str, default: Any = MISSING) -> Any:
+        """The value of a field; DataError if it is absent and no default is given."""
+        value = self.values.get(field, default)
+        if value is MISSING:
+            raise self.error(field, f"is missing (the row has: {', '.join(map(str, self.values)) or 'nothing'})")
+        return value
+
+    def of_type(self, field: str, kind: type | tuple[type, ...], words: str) -> Any:
+        """The value of a field, checked to be of a type (a boolean is not a number)."""
+        value = self.get(field)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(field, f"is {type(value).__name__}, not {words}")
+        return value
+
+    def text(self, field: str) -> str:
+        """A text."""
+        return self.of_type(field, str, "text")
+
+    def joined(self, first: str, second: str) -> str:
+        """Two texts with a blank line between them; the first alone where the second is blank."""
+        before, after = self.text(first), self.text(second)
+        return f"{before}\n\n{after}" if after.strip() else before
+
+    def whole(self, field: str) -> int:
+        """A whole number."""
+        return self.of_type(field, int, "a whole number")
+
+    def number_of(self, field: str) -> float:
+        """A number, as a float."""
+        return float(self.of_type(field, (int, float), "a number"))
+
+    def texts(self, field: str, n: int | None = None) -> list[str]:
+        """A list of texts, of length ``n`` where given."""
+        return self.checked_list(field, str, "texts", n)
+
+    def checked_list(self, field: str, kind: type, words: str, n: int | None = None) -> list[Any]:
+        """A list whose elements are all of a type, of length ``n`` where given."""
+        value = self.of_type(field, list, "a list")
+        if not all(isinstance(element, kind) for element in value):
+            raise self.error(field, f"is not a list of {words}")
+        if n is not None and len(value) != n:
+            raise self.error(field, f"holds {len(value)} {words}, not {n}")
+        return value
+
+    def code(self, field: str, meanings: Mapping[Any, Any]) -> Any:
+        """The meaning of a coded value, e.g. 0 -> "A"; codes are compared with their type (True is not 1)."""
+        value = self.get(field)
+        for code, meaning in meanings.items():
+            if type(value) is type(code) and value == code:
+                return meaning
+        raise self.error(field, f"is {value!r}, not one of {', '.join(map(repr, meanings))}")
+
+    def inner(self, field: str) -> "Row":
+        """A field that is itself an object, as a `Row` of the same file and number."""
+        return Row(self.of_type(field, dict, "an object"), self.file, self.number)
+
+
+def parse_rows(text: str, file: str) -> list[Row]:
+    """The rows of a JSON list or (where the name says so) of JSON lines; DataError if a row is none."""
+    if file.removesuffix(".gz").endswith(".jsonl"):
+        # Only a line feed ends a line: texts may hold other characters that splitlines() would break at.
+        lines = [line for line in text.split("\n") if line.strip()]
+        return [Row(parse_json(line, f"{file}:{number}"), file, number) for number, line in enumerate(lines)]
+    records = parse_json(text, file)
+    if not isinstance(records, list):
+        raise DataError(f"{file}: holds {type(records).__name__}, not a list of rows")
+    return [Row(record, file, number) for number, record in enumerate(records)]
+
+
+def parse_json(text: str, where: str) -> Any:
+    """A JSON value; DataError that says where it does not parse."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{where}: is not JSON ({error})") from error
+
+
+def read_document(name: str | Source) -> str:
+    """The text of a registered file; DataError if it cannot be had or is not UTF-8."""
+    source = find_source(name)
+    try:
+        with open_source(source) as stream:
+            return stream.read()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{source.name}: is not UTF-8 text ({error})") from error
+
+
+def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
+    """The rows of a registered JSON or JSON-lines file.
+
+    ``within``: the field that holds the rows, where the file is one JSON object. DataError if the file cannot be had,
+    or a row does not parse.
+    """
+    source = find_source(name)
+    text = read_document(source)
+    if within is None:
+        return parse_rows(text, source.name)
+    document = Row(parse_json(text, source.name), source.name, 0)
+    records = document.checked_list(within, dict, within)
+    return [Row(record, source.name, number) for number, record in enumerate(records)]
+
+
+def load_named(kind: str, loaders: Mapping[str, Callable[[], tuple]], name: str) -> tuple[list, dict[str, int]]:
+    """The items of a named set and its report, as `judgekit.records.with_counts` gives them.
+
+    ``loaders``: name to a loader of items and a report; ``kind`` says what they load. KeyError, which lists the sets
+    there are, if there is no such set; ValueError if two items share an id.
+    """
+    if name not in loaders:
+        raise KeyError(f"no {kind} {name!r}; there are {', '.join(loaders)}")
+    return with_counts(*loaders[name]())
+
+
+def text_key(text: str) -> str:
+    """A short key of a text: equal for equal texts, 16 hexadecimal digits.
+
+    >>> text_key("How are you?") == text_key("How are you?")
+    True
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def heads(item_id: str) -> bool:
+    """A fair coin that always falls the same way for the same item.
+
+    Corpora that list the better response first are turned by it, so that no judge can learn the label from the
+    position; and the same row is turned the same way in every run.
+    """
+    return hashlib.sha256(f"side:{item_id}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0

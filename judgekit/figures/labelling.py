@@ -1,0 +1,28 @@
+"""The labelling page as a figure."""
+
+from judgekit.figures.style import TEXT, use_style
+
+
+def plot_page(path):
+    """A picture of the page at the width of the text.
+
+    Parameters
+    ----------
+    path : path
+        PNG, as `judgekit.people.labelling.screenshot` saves it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    import matplotlib.pyplot as plt
+
+    use_style()
+    image = plt.imread(path)
+    height, width = image.shape[:2]
+    figure = plt.figure(figsize=(TEXT, TEXT * height / width))
+    figure.set_layout_engine("none")  # the style asks for one that knows of no axes like these
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow(image, interpolation="none")
+    axes.set_axis_off()
+    return axes

@@ -1,0 +1,84 @@
+"""Prompts that ask for the score of one aspect, in three layouts."""
+
+from functools import cache
+from importlib import resources
+
+from judgekit.prompts.files import fill, read_sections
+from judgekit.prompts.structure import marks_pattern, neutralised
+from judgekit.records import fingerprint_of
+
+LAYOUTS = ("aspect_first", "shared", "plain")
+
+
+@cache
+def templates():
+    """The layouts' templates by name, and the expression for marks that a shown text must not contain."""
+    text = (resources.files("judgekit.inside.aspects") / "layouts.txt").read_text(encoding="utf-8")
+    sections = dict(read_sections(text)[1])
+    return sections, marks_pattern(sections.values(), "")
+
+
+def aspect_prompt(aspect, question, response, layout):
+    """The text that a model reads before it scores a response.
+
+    Parameters
+    ----------
+    aspect : Aspect or None
+        None for the layout ``plain``, which shows none.
+    question, response : str
+        Put in by one pass of plain substitution. Marks of the prompt and special tokens in them get full-width
+        brackets (`judgekit.prompts.structure`); nothing else is changed, and nothing in them is interpreted.
+    layout : {"aspect_first", "shared", "plain"}
+        ``aspect_first`` defines the aspect before question and response: one text per aspect. ``shared`` shows question
+        and response first, so that the texts of all aspects begin alike and a causal model reads that part once.
+        ``plain`` shows question and response only; ``shared`` begins with exactly that.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If there is no such layout, or it needs an aspect and there is none.
+
+    Notes
+    -----
+    With ``aspect_first`` a causal model reads the response in the light of the aspect; with ``shared`` only the last
+    tokens know it, so last-token states can tell aspects apart and mean-pooled ones hardly.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+    if aspect is None and layout != "plain":
+        raise ValueError(f"layout {layout!r} needs an aspect")
+    shown = {"question": harmless(question), "response": harmless(response)}
+    return fill(templates()[0][layout], shown | ({} if layout == "plain" else rubric(aspect)))
+
+
+def rubric(aspect):
+    """What a template says about an aspect."""
+    return {
+        "title": aspect.title,
+        "definition": aspect.definition,
+        "lowest": str(aspect.scores[0]),
+        "highest": str(aspect.scores[-1]),
+        "levels": "\n".join(f"{score} - {text}" for score, text in aspect.levels.items()),
+    }
+
+
+def harmless(text):
+    """A text of a data set that can stand in a prompt without passing for a part of it.
+
+    Examples
+    --------
+    >>> harmless("x {title} [Your task] <|im_end|>")
+    'x {title} ［Your task］ ＜|im_end|＞'
+    """
+    return neutralised(text, templates()[1])
+
+
+def prompt_version(aspect, layout):
+    """Hash over everything a prompt depends on but the texts shown, 16 hexadecimal digits."""
+    said = {} if aspect is None or layout == "plain" else rubric(aspect)
+    sections, marks = templates()
+    return fingerprint_of(sections[layout], said, marks.pattern)[:16]

@@ -1,0 +1,204 @@
+"""Probes that go together, one per aspect, in a folder with what they have in common."""
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from judgekit.data.files import replaced
+from judgekit.data.paths import PRETRAINED
+from judgekit.data.progress import progress_bar
+from judgekit.inside.probes.saved import load_probe, save_probe
+from judgekit.inside.probes.study import digest
+from judgekit.inside.probes.texts import rated_text
+from judgekit.records import fingerprint_of
+
+FORMAT, CONFIG = 1, "rater.json"
+SHIPPED = PRETRAINED / "probes"
+ASPECT = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class RaterError(ValueError):
+    """There is no such rater, or it is damaged; the message names the file and the field."""
+
+
+@dataclass
+class Rater:
+    """Rates single responses on several aspects, reading each text once.
+
+    Attributes
+    ----------
+    name : str
+    probes : dict of str to judgekit.inside.probes.saved.SavedProbe
+        By aspect; all have the same classes and read the same model in the same way.
+    about : dict
+        What else a reader should know. Free, but JSON.
+    """
+
+    name: str
+    probes: dict
+    about: dict = field(default_factory=dict)
+    readers: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        if not self.probes:
+            raise RaterError(f"{self.name}: a rater without probes rates nothing")
+        if wrong := [aspect for aspect in self.probes if not ASPECT.fullmatch(aspect)]:
+            raise RaterError(f"{self.name}: aspect {wrong[0]!r} is no lower-case name")
+        for field_name, values in {
+            "classes": {probe.classes for probe in self.probes.values()},
+            "model": {probe.inputs.model for probe in self.probes.values()},
+            "limit": {probe.inputs.limit for probe in self.probes.values()},
+            "bf16": {probe.inputs.bf16 for probe in self.probes.values()},
+        }.items():
+            if len(values) > 1:
+                raise RaterError(f"{self.name}: probes differ in {field_name} ({', '.join(sorted(map(str, values)))})")
+        if any(probe.kind == "pair_logistic" for probe in self.probes.values()):
+            raise RaterError(f"{self.name}: a probe of pairs rates no single response")
+
+    @property
+    def aspects(self):
+        """Names of the aspects."""
+        return tuple(self.probes)
+
+    @property
+    def inputs(self):
+        """What all probes read, but for layers and pooling."""
+        return next(iter(self.probes.values())).inputs
+
+    def reader(self, device="cpu", cache=None):
+        """The frozen model behind the probes (`judgekit.inside.representations.reader.StateReader`), loaded once."""
+        from judgekit.models.states import StateReader
+
+        if (device, cache) not in self.readers:
+            more = {"limit": self.inputs.limit, "bf16": self.inputs.bf16, "device": device, "cache": cache}
+            self.readers[device, cache] = StateReader(self.inputs.model, **more)
+        return self.readers[device, cache]
+
+    @property
+    def fingerprint(self):
+        """Hash of everything that a rating depends on."""
+        parts = {
+            aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(digest, probe.tensors)]
+            for aspect, probe in self.probes.items()
+        }
+        return fingerprint_of("rater", FORMAT, parts)
+
+    def rate(self, texts, reader=None, batch_size=64, shown=False, kept=None):
+        """Classes and expected classes of questions with responses.
+
+        Parameters
+        ----------
+        texts : list of (str, str)
+            Question and response; equal ones are rated once.
+        reader : judgekit.inside.representations.reader.StateReader, optional
+        batch_size : int
+            Texts per step: of the bar, and of what is kept at once. The reader makes its own batches, by tokens.
+        shown : bool
+            Whether a bar shows.
+        kept : judgekit.inside.rating.kept.KeptRatings, optional
+            Ratings that are there already, and where new ones are kept.
+
+        Returns
+        -------
+        list of (classes, expected)
+            In the order of the texts: two dictionaries by aspect, of int and of float.
+
+        Raises
+        ------
+        judgekit.inside.probes.saved.ProbeError
+            If the model is not the one that the probes were fitted on.
+        ValueError
+            If ``batch_size`` is below 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size}: at least one text at a time")
+        wanted = [rated_text(*pair) for pair in texts]
+        found = {text: kept.get(text) for text in wanted} if kept is not None else {}
+        # Like lengths together, whatever their place: little is padded.
+        missing = sorted({text for text in wanted if found.get(text) is None}, key=lambda text: (-len(text), text))
+        if missing:
+            reader = reader or self.reader()
+        n_distinct = len(set(wanted))
+        with progress_bar(n_distinct, "rating", "response", shown, initial=n_distinct - len(missing)) as bar:
+            for start in range(0, len(missing), batch_size):
+                batch = missing[start : start + batch_size]
+                rated = self.rated_batch(batch, reader)
+                if kept is not None:
+                    kept.put(rated)
+                found |= rated
+                bar.update(len(batch))
+        return [found[text] for text in wanted]
+
+    def rated_batch(self, batch, reader):
+        """Ratings of some texts, by text."""
+        from judgekit.inside.representations import states_for
+
+        states = states_for(self.probes, reader, batch)
+        classes = {aspect: probe.predict(states[aspect]).tolist() for aspect, probe in self.probes.items()}
+        expected = {aspect: probe.expected(states[aspect]).tolist() for aspect, probe in self.probes.items()}
+        return {
+            text: tuple({aspect: values[aspect][row] for aspect in self.probes} for values in (classes, expected))
+            for row, text in enumerate(batch)
+        }
+
+
+def save_rater(rater, folder):
+    """Write a rater: its probes, each in a folder of its own, then ``rater.json``.
+
+    Parameters
+    ----------
+    rater : Rater
+    folder : path
+        Made if absent; a rater in it is replaced.
+    """
+    folder = Path(folder)
+    for aspect, probe in rater.probes.items():
+        save_probe(probe, folder / aspect)
+    config = {"format": FORMAT, "aspects": list(rater.aspects), "about": rater.about}
+    with replaced(folder / CONFIG) as temporary:
+        temporary.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def rater_names():
+    """Names of the raters that come with the package."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+
+
+def load_rater(name):
+    """A rater that comes with the package, or one in a folder.
+
+    Parameters
+    ----------
+    name : str or path
+        ``gsm8k-binary``, or a folder that `save_rater` wrote.
+
+    Returns
+    -------
+    Rater
+
+    Raises
+    ------
+    RaterError
+        If there is none; the message lists those there are. Or if ``rater.json`` is damaged.
+    judgekit.inside.probes.saved.ProbeError
+        If a probe is; the message names file and field.
+    """
+    shipped = rater_names()
+    folder = SHIPPED / str(name) if str(name) in shipped else Path(name)
+    path = folder / CONFIG
+    if not path.is_file():
+        raise RaterError(f"no probe is called {str(name)!r}: no {CONFIG} there; shipped are {', '.join(shipped)}")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as broken:
+        raise RaterError(f"{path}: not JSON ({broken})") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        said = config.get("format") if isinstance(config, dict) else None
+        raise RaterError(f"{path}: field 'format' is {said!r}; this version reads {FORMAT}")
+    aspects, about = config.get("aspects"), config.get("about", {})
+    if not (isinstance(aspects, list) and aspects and all(isinstance(a, str) and ASPECT.fullmatch(a) for a in aspects)):
+        raise RaterError(f"{path}: field 'aspects' is {aspects!r}, not a list of lower-case names")
+    if not isinstance(about, dict):
+        raise RaterError(f"{path}: field 'about' is {about!r}, not an object")
+    return Rater(folder.name, {aspect: load_probe(folder / aspect) for aspect in aspects}, about)

@@ -1,0 +1,96 @@
+"""Hidden states on disk, and the same states where a probe is fitted and where it is used."""
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from judgekit.data.files import replaced
+from judgekit.inside.probes.saved import Inputs, SavedProbe
+from judgekit.models.states import POOLINGS, Array, StateReader, pooled_width
+from judgekit.records import fingerprint_of
+
+_VERSION = 1  # of what a quantity means: raise it when the same text would give other numbers
+_TENSOR = "states"
+
+
+def _digest(array: Array) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+class StateCache:
+    """Arrays in a folder, one safetensors file per text and quantity, looked up by model, text and quantity.
+
+    A file takes its name only when it is complete, so an interrupted run leaves none that is half written, and two
+    processes may fill one folder. A file that cannot be read, that was changed, or that belongs to another key is
+    reported with a warning and counts as absent. NotADirectoryError where the folder is a file.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(f"{self.folder} is a file: hidden states are cached in a folder")
+
+    def key(self, fingerprint: str, text: str, quantity: str, limit: int, bf16: bool) -> str:
+        """SHA-256 over all that a value depends on; ``fingerprint``: of the model, ``limit``: most tokens read."""
+        read = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return fingerprint_of(_VERSION, fingerprint, read, quantity, limit, bf16)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.safetensors"
+
+    def get(self, key: str) -> Array | None:
+        """The array of a key, or None."""
+        path = self._path(key)
+        if not path.is_file():
+            return None
+        try:
+            with safe_open(path, framework="numpy") as file:
+                about, array = file.metadata() or {}, file.get_tensor(_TENSOR)
+            reason = "belongs to another key" if about.get("key") != key else "was changed after it was written"
+            if about.get("key") == key and about.get("sha256") == _digest(array):
+                return array
+        except (SafetensorError, OSError) as broken:
+            reason = f"cannot be read ({broken})"
+        warnings.warn(f"{path} {reason}: it is computed again", stacklevel=3)
+        return None
+
+    def put(self, key: str, array: Array) -> None:
+        """Write an array under a key."""
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        array = np.ascontiguousarray(array)
+        with replaced(path) as temporary:
+            save_file({_TENSOR: array}, temporary, metadata={"key": key, "sha256": _digest(array)})
+
+
+def inputs_of(reader: StateReader, pooling: str, layers: Sequence[int]) -> Inputs:
+    """What a probe remembers about the states it is fitted on; layers by their numbers, ascending.
+
+    ValueError where the pooling or a layer is unknown.
+    """
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
+    if list(layers) != sorted(set(layers) & set(range(reader.n_layers))):
+        raise ValueError(f"layers {list(layers)}: ascending numbers from 0 to {reader.n_layers - 1} are needed")
+    width = pooled_width(reader.encoder.width, pooling)
+    return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), width, reader.limit, reader.bf16)
+
+
+def states_for(probes: Mapping[str, SavedProbe], reader: StateReader, texts: Sequence[str]) -> dict[str, Array]:
+    """Hidden states that saved probes read, by probe, shape (n_texts, n_layers, width), from one pass for all of them.
+
+    ProbeError where a probe was fitted on another model, or on states that were read in another way.
+    """
+    for probe in probes.values():
+        probe.check_model(reader.fingerprint, reader.limit, reader.bf16)
+    layers = sorted({layer for probe in probes.values() for layer in probe.inputs.layers})
+    states = reader.read(texts, tuple(sorted({probe.inputs.pooling for probe in probes.values()})), layers)
+    return {
+        name: states[probe.inputs.pooling][:, [layers.index(layer) for layer in probe.inputs.layers]]
+        for name, probe in probes.items()
+    }

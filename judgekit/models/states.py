@@ -1,0 +1,254 @@
+"""Hidden states of a model: pooled over the tokens of a text, one vector per text and layer, from one forward pass.
+
+Layers are numbered as transformers numbers hidden states: 0 is the embedding output, ``l`` the output of block ``l``
+(counted from 1), and the last one has been through the final norm where the model has one (Llama, Qwen; not BERT).
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from judgekit.models.batching import token_batches
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16
+from judgekit.models.files import model_files
+from judgekit.records import fingerprint_of
+
+POOLINGS = ("mean", "last", "first", "min", "max", "concat")
+TOKEN_STATISTICS, ATTENTION_ENTROPY = "token_statistics", "attention_entropy"
+QUANTITIES = (*POOLINGS, TOKEN_STATISTICS, ATTENTION_ENTROPY)
+_CONCATENATED = ("min", "max", "mean")  # the parts of ``concat``, in this order
+Array = np.ndarray[Any, Any]
+
+
+def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
+    """One vector per text, float32, shape (n_texts, width), from states of shape (n_texts, n_columns, width).
+
+    ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` and ``first`` are
+    the outermost tokens, special tokens among them ([CLS] comes first in BERT); ``concat`` is minimum, maximum and mean
+    side by side. ValueError where the pooling is unknown, or a text has no tokens.
+
+    >>> states = torch.tensor([[[9.0], [1.0], [3.0]]])
+    >>> mask = torch.tensor([[False, True, True]])
+    >>> [pool(states, mask, pooling).tolist() for pooling in ("mean", "first", "concat")]
+    [[[2.0]], [[1.0]], [[1.0, 3.0, 2.0]]]
+    """
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
+    if not mask.any(1).all():
+        raise ValueError("a text without tokens cannot be pooled")
+    states, padding = states.float(), ~mask.unsqueeze(-1)
+    if pooling == "concat":
+        return torch.cat([pool(states, mask, part) for part in _CONCATENATED], dim=-1)
+    if pooling == "mean":  # filled, not multiplied: zero times NaN is NaN
+        return states.masked_fill(padding, 0).sum(1) / mask.sum(1, keepdim=True)
+    if pooling == "min":
+        return states.masked_fill(padding, torch.inf).amin(1)
+    if pooling == "max":
+        return states.masked_fill(padding, -torch.inf).amax(1)
+    columns = mask.int().argmax(1)  # the first True
+    if pooling == "last":
+        columns = mask.shape[1] - 1 - mask.flip(1).int().argmax(1)
+    return states[torch.arange(len(states), device=states.device), columns]
+
+
+def pooled_width(width: int, pooling: str) -> int:
+    """Length of a pooled vector for hidden states of a width."""
+    return width * (len(_CONCATENATED) if pooling == "concat" else 1)
+
+
+def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Norm, variance and entropy (nats, of the softmax) of a token's state, averaged over tokens: shape (n_texts, 3).
+
+    The control features of the representation-as-a-judge study, whose code clips the entries before the softmax; a
+    softmax that subtracts its maximum needs no clipping.
+
+    >>> token_statistics(torch.zeros(1, 1, 4), torch.ones(1, 1, dtype=torch.bool)).round(decimals=3).tolist()
+    [[0.0, 0.0, 1.3860000371932983]]
+    """
+    states = states.float()
+    log_shares = states.log_softmax(-1)
+    entropy = -(log_shares.exp() * log_shares).sum(-1)
+    values = torch.stack([states.norm(dim=-1), states.var(-1, correction=0), entropy], dim=-1)
+    return values.masked_fill(~mask.unsqueeze(-1), 0).sum(1) / mask.sum(1, keepdim=True)
+
+
+def mean_entropy(weights: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Entropy of attention weights (n_texts, n_heads, n_columns, n_columns) in nats, averaged over attending tokens.
+
+    >>> weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]])
+    >>> round(mean_entropy(weights, torch.tensor([[True, True]])).item(), 4)  # (0 + log 2) / 2
+    0.3466
+    """
+    heads = [torch.special.entr(weights[:, head].float()).sum(-1) for head in range(weights.shape[1])]
+    entropies = torch.stack(heads, dim=1).masked_fill(~mask.unsqueeze(1), 0)  # (n_texts, n_heads, n_columns)
+    return entropies.sum(-1) / mask.sum(-1, keepdim=True)
+
+
+@contextmanager
+def _attention_entropies(model: Any, mask: torch.Tensor) -> Iterator[list[torch.Tensor]]:
+    """`mean_entropy` of every block, filled in while the model reads a batch inside the ``with`` block.
+
+    Maps are quadratic in the length of a text, so each layer's are reduced as soon as they exist, and dropped. They are
+    written out, as faster kernels never form them; states then differ from those by float rounding.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    entropies: list[torch.Tensor] = []
+
+    def attend(module: Any, *args: Any, **more: Any) -> tuple[torch.Tensor, None]:
+        written_out = vars(sys.modules[type(module).__module__]).get("eager_attention_forward")
+        if written_out is None:
+            raise ValueError(f"{type(module).__name__} shows no attention weights: their entropy cannot be computed")
+        output, weights = written_out(module, *args, **more)
+        entropies.append(mean_entropy(weights, mask))
+        return output, None
+
+    own_kernel = model.config._attn_implementation
+    AttentionInterface.register("entropy", attend)
+    AttentionMaskInterface.register("entropy", eager_mask)
+    model.set_attn_implementation("entropy")
+    try:
+        yield entropies
+    finally:
+        model.set_attn_implementation(own_kernel)
+    if len(entropies) != model.config.num_hidden_layers:
+        raise ValueError(
+            f"{type(model).__name__} shows the attention weights of {len(entropies)} of "
+            f"{model.config.num_hidden_layers} blocks: attention entropy cannot be computed"
+        )
+
+
+class StateReader:
+    """A frozen encoder or decoder that is read from the inside.
+
+    ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
+    middle of a longer one is left out. ``bf16``: compute in bfloat16 (autocast); pooling is in float32 all the same.
+    ``batch_tokens``: tokens per forward pass, padding included; all layers of a batch are in memory.
+    ``attention_cells``: where attention entropy is asked for, cells of one head's maps per pass. ``cache``: a
+    `judgekit.inside.representations.StateCache`. Unavailable where there is no such model, or it lacks weights;
+    ValueError for an encoder-decoder.
+    """
+
+    def __init__(
+        self,
+        name: str = "minilm",
+        limit: int = 512,
+        device: str = "cpu",
+        bf16: bool = False,
+        batch_tokens: int = 8192,
+        attention_cells: int = 2**22,
+        cache: Any = None,
+    ) -> None:
+        files = model_files(base_location(name))
+        self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
+        self.name, self.fingerprint = name, fingerprint_of(files.digest)
+        self.model, self.cache, self.bf16 = self.encoder.model, cache, bf16
+        self.batch_tokens, self.attention_cells = batch_tokens, attention_cells
+        room = self.encoder.max_positions - _position_offset(self.model)
+        self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
+        if self.model.config.is_encoder_decoder:
+            raise ValueError(f"{name} is an encoder-decoder: encoders and decoders can be read")
+        self.model.config.use_cache = False
+
+    @property
+    def n_layers(self) -> int:
+        """Layers that can be read, the embedding output among them."""
+        return self.model.config.num_hidden_layers + 1
+
+    def read(
+        self, texts: Sequence[str], quantities: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
+    ) -> dict[str, Array]:
+        """Quantities of texts at layers, float32, by quantity: shape (n_texts, n_layers, width of the quantity).
+
+        Quantities are poolings; ``token_statistics``; ``attention_entropy``, one number per head (0 at layer 0, where
+        nothing attends; at layer ``l`` of the attention inside block ``l``). Equal texts are read once. ValueError
+        where a quantity or layer is unknown, a text has no tokens, or a state is not finite.
+        """
+        layers = list(range(self.n_layers)) if layers is None else list(layers)
+        if unknown := [name for name in quantities if name not in QUANTITIES]:
+            raise ValueError(f"quantity {unknown[0]!r} is none of {', '.join(QUANTITIES)}")
+        if wrong := [layer for layer in layers if not 0 <= layer < self.n_layers]:
+            raise ValueError(f"layer {wrong[0]}: {self.name} has layers 0 to {self.n_layers - 1}")
+        if not texts or not quantities or not layers:
+            raise ValueError("nothing to read: texts, quantities and layers must not be empty")
+        # A cache holds all layers: they cost nothing once the model has run, and the next question is about others.
+        computed = list(range(self.n_layers)) if self.cache else layers
+        values: dict[tuple[str, str], Array] = {}
+        unread: dict[tuple[str, ...], dict[str, list[int]]] = {}
+        for text in dict.fromkeys(texts):
+            values |= self._cached(text, quantities)
+            if missing := tuple(name for name in quantities if (text, name) not in values):
+                unread.setdefault(missing, {})[text] = self.encoder.token_ids(text, self.limit)
+                if not unread[missing][text]:
+                    raise ValueError(f"the text {text!r} has no tokens: there is nothing to read")
+        for missing, ids in unread.items():
+            for batch in self._batches({text: len(row) for text, row in ids.items()}, ATTENTION_ENTROPY in missing):
+                arrays = self.forward([ids[text] for text in batch], missing, computed)
+                for row, text in enumerate(batch):
+                    values |= {(text, name): self._sound(text, name, arrays[name][row], computed) for name in missing}
+        rows = [computed.index(layer) for layer in layers]
+        return {name: np.stack([values[text, name][rows] for text in texts]) for name in quantities}
+
+    def _key(self, text: str, quantity: str) -> str:
+        return self.cache.key(self.fingerprint, text, quantity, self.limit, self.bf16)
+
+    def _cached(self, text: str, quantities: Sequence[str]) -> dict[tuple[str, str], Array]:
+        if self.cache is None:
+            return {}
+        arrays = {(text, name): self.cache.get(self._key(text, name)) for name in quantities}
+        return {key: array for key, array in arrays.items() if array is not None}
+
+    def _batches(self, lengths: Mapping[str, int], with_attention: bool) -> Iterator[list[str]]:
+        budget = self.batch_tokens
+        if with_attention:  # memory grows with the square: count squares, and stay within both budgets
+            per_token = max(1, self.attention_cells // self.batch_tokens)
+            lengths = {text: n * max(n, per_token) for text, n in lengths.items()}
+            budget = self.attention_cells
+        return token_batches(sorted(lengths, key=lambda text: -lengths[text]), lengths, budget)
+
+    def _sound(self, text: str, quantity: str, array: Array, layers: Sequence[int]) -> Array:
+        """An array, put into the cache where there is one, after a look at whether it is finite."""
+        if not np.isfinite(array).all():
+            layer = layers[int(np.flatnonzero(~np.isfinite(array).all(-1))[0])]
+            raise ValueError(f"{quantity} of layer {layer} is not finite for the text {text[:60]!r}")
+        if self.cache is not None:
+            self.cache.put(self._key(text, quantity), array)
+        return array
+
+    @torch.inference_mode()
+    def forward(
+        self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
+    ) -> dict[str, Array]:
+        """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
+        ids, mask = self.encoder.padded(id_lists, max(map(len, id_lists)))
+        read = mask.bool()
+        watching: AbstractContextManager[list[torch.Tensor]] = nullcontext([])
+        if ATTENTION_ENTROPY in quantities:
+            watching = _attention_entropies(self.model, read)
+        kind = torch.device(self.encoder.device).type
+        with watching as entropies, computing_in_bf16(kind, self.bf16):
+            states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        if len(states) != self.n_layers:
+            raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
+
+        def quantity_at(name: str, layer: int) -> torch.Tensor:
+            if name == ATTENTION_ENTROPY:
+                return entropies[layer - 1] if layer else torch.zeros_like(entropies[0])
+            return (
+                token_statistics(states[layer], read) if name == TOKEN_STATISTICS else pool(states[layer], read, name)
+            )
+
+        stacked = {name: torch.stack([quantity_at(name, layer) for layer in layers], dim=1) for name in quantities}
+        return {name: values.float().cpu().numpy() for name, values in stacked.items()}
+
+
+def _position_offset(model: Any) -> int:
+    """Where the first token stands: after the padding id in RoBERTa and its like, which find padding by that id."""
+    tables = [module for name, module in model.named_modules() if name.endswith("position_embeddings")]
+    offsets = [table.padding_idx + 1 for table in tables if getattr(table, "padding_idx", None) is not None]
+    return max(offsets, default=0)

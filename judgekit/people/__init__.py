@@ -1,0 +1,1 @@
+"""People: votes, consensus, calibration, replacing annotators, and the labelling page."""

@@ -1,0 +1,299 @@
+"""How far stated probabilities are from the shares of people, with intervals clustered by prompt.
+
+Binned measures are made of the gaps of cells (a bin, or a bin of a class): share of people minus mean probability.
+The plain calibration error is the mean of their absolute values; noise alone makes it positive. The debiased one
+is the root of the mean square less what noise adds to it, after Kumar, Liang and Ma (2019), arXiv:1909.10155, and
+Broecker (2012), Climate Dynamics 39, with the noise measured between prompts instead of items.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from judgekit.stats import LEVEL, Number, proportion_interval, ratio, t_quantile
+
+KINDS = ("mass", "width")
+N_DRAWS, SEED = 1000, 0  # of the noise of cells; fixed, so that a number does not move
+FLOOR = 1e-12  # of probabilities in a logarithm, as in judgekit.scoring.metrics
+
+
+def mean_interval(values, weights, cluster_index, influence=None):
+    """Weighted mean with its 95 % interval over prompts.
+
+    Parameters
+    ----------
+    values, weights : array, shape (n_items,)
+    cluster_index : array of int, shape (n_items,)
+    influence : array, shape (n_items,), optional
+        Of the items on a statistic that is no mean, weights included and centred; then ``values`` is the statistic.
+
+    Returns
+    -------
+    value, low, high : float
+
+    Notes
+    -----
+    Linearised, with Student's t for the number of prompts (Cameron and Miller 2015, Journal of Human Resources 50).
+    One prompt has no interval: the ends are infinite.
+    """
+    if influence is None:
+        share = np.asarray(weights, float) / np.sum(weights)
+        value = float(np.clip(share @ values, np.min(values), np.max(values)))  # rounding may leave them
+        influence = share * (values - value)
+    else:
+        value = float(values)
+    spread = deviation(np.bincount(cluster_index, influence))
+    half = t_quantile((1 + LEVEL) / 2, int(cluster_index.max())) * spread if np.isfinite(spread) else np.inf
+    return value, value - half, value + half
+
+
+def deviation(sums):
+    """Standard error of a sum over prompts, from its centred parts; infinite for one prompt."""
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum())) if len(sums) > 1 else np.inf
+
+
+def bin_edges(confidence, n_bins, kind="mass"):
+    """Inner edges of bins: quantiles of the values, or equal steps on [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown or a bin is wanted that is none.
+    """
+    if kind not in KINDS or n_bins < 1:
+        raise ValueError(f"{n_bins} bins of equal {kind!r}: at least one, of equal {' or '.join(KINDS)}")
+    steps = np.linspace(0, 1, n_bins + 1)[1:-1]
+    return np.unique(np.quantile(confidence, steps)) if kind == "mass" else steps
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Gaps of cells and their noise.
+
+    Attributes
+    ----------
+    weight, gap : array, shape (n_cells,)
+        Share of the items (one altogether for every class), and mean residual.
+    noise : array, shape (n_cells, n_cells)
+        Covariance of the gaps over prompts.
+    by_prompt : array, shape (n_clusters,)
+        Centred influence of every prompt on the weighted mean square.
+    """
+
+    weight: np.ndarray
+    gap: np.ndarray
+    noise: np.ndarray
+    by_prompt: np.ndarray
+
+    @property
+    def added(self):
+        """What noise adds to the weighted mean square."""
+        return float(self.weight @ np.diag(self.noise))
+
+    @property
+    def square(self):
+        """Weighted mean square of the true gaps, low and high end: unbiased, so it may be negative.
+
+        The variance is that of a quadratic form in normal gaps; its estimate is kept above its value for no gaps.
+        """
+        value = float(self.weight @ self.gap**2) - self.added
+        form = np.sqrt(np.outer(self.weight, self.weight)) * self.noise
+        null = 2 * float((form**2).sum())
+        spread = np.sqrt(max(deviation(self.by_prompt) ** 2 - null, null))
+        half = t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1) * spread
+        return value, value - half, value + half
+
+    @property
+    def root(self):
+        """Root mean square of the true gaps, low and high end, none below zero.
+
+        Near zero the square is close to its limit, far from zero the root is: the interval holds both of theirs.
+        """
+        value, low, high = self.square
+        root = np.sqrt(max(0.0, value))
+        aside = (high - value) / (2 * root) if root else 0.0
+        return float(root), float(np.sqrt(max(0.0, low))), float(max(np.sqrt(max(0.0, high)), root + aside))
+
+    @property
+    def absolute(self):
+        """Weighted mean of absolute gaps, and an interval that holds the true one.
+
+        Absolute gaps differ from true ones by no more than their noise, so the mean noise that is rarely exceeded
+        bounds the difference either way; conservative where gaps are wide.
+        """
+        value = float(self.weight @ np.abs(self.gap))
+        levels, axes = np.linalg.eigh(self.noise)
+        normal = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(levels)))
+        drawn = np.abs(normal * np.sqrt(np.maximum(levels, 0)) @ axes.T) @ self.weight
+        few = t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1) / ndtri((1 + LEVEL) / 2)
+        half = float(np.quantile(drawn, LEVEL) * few)
+        return value, max(0.0, value - half), value + half
+
+
+def cells_of(residuals, places, weights, cluster_index, n_cells):
+    """Cells from residuals.
+
+    Parameters
+    ----------
+    residuals : array, shape (n_items, n_columns)
+        A column per class, or one.
+    places : array of int, shape (n_items, n_columns)
+        The cell of every residual, below ``n_cells``.
+    weights : array, shape (n_items,)
+    cluster_index : array of int, shape (n_items,)
+    n_cells : int
+
+    Returns
+    -------
+    Cells
+        Of the cells that are not empty.
+    """
+    n_clusters, total = int(cluster_index.max()) + 1, float(weights.sum())
+    flat = (cluster_index[:, None] * n_cells + places).ravel()
+    heavy = np.repeat(weights, residuals.shape[1])
+    sums, counts = (
+        np.bincount(flat, part, n_clusters * n_cells).reshape(n_clusters, n_cells)
+        for part in (heavy * residuals.ravel(), heavy)
+    )
+    size = counts.sum(0)
+    sums, counts, size = sums[:, size > 0], counts[:, size > 0], size[size > 0]
+    gap, weight = sums.sum(0) / size, size / total
+    apart = sums - gap * counts
+    # A cell that few prompts share is measured by fewer differences than there are prompts in all.
+    prompts = size**2 / (counts**2).sum(0)
+    wide = np.sqrt(np.maximum(prompts, 2) / (np.maximum(prompts, 2) - 1))
+    scaled = apart / size * wide
+    own = (2 * apart @ gap + counts @ gap**2) / total
+    by_prompt = own - float(weight @ gap**2) * counts.sum(1) / counts.sum()
+    return Cells(weight, gap, scaled.T @ scaled, by_prompt)
+
+
+def verdict_cells(cases, n_bins, kind="mass"):
+    """Cells of the verdict's probability: whether people say what the judge says as often as it thinks."""
+    places = np.searchsorted(bin_edges(cases.confidence, n_bins, kind), cases.confidence, side="right")
+    residuals = (cases.hits - cases.confidence)[:, None]
+    return cells_of(residuals, places[:, None], cases.weights, cases.cluster_index, n_bins)
+
+
+def class_cells(cases, n_bins, kind="mass", around=None):
+    """Cells of every class' probability; residuals are against it, or against constant rates of the classes."""
+    places = np.empty(cases.probabilities.shape, int)
+    for k, column in enumerate(cases.probabilities.T):
+        places[:, k] = k * n_bins + np.searchsorted(bin_edges(column, n_bins, kind), column, side="right")
+    residuals = cases.shares - (cases.probabilities if around is None else around)
+    return cells_of(residuals, places, cases.weights, cases.cluster_index, n_bins * cases.n_classes)
+
+
+def measures(cases, n_bins=10, width_bins=15):
+    """Everything that says how far a judge's probabilities can be believed.
+
+    Parameters
+    ----------
+    cases : Cases
+    n_bins : int
+        Of equal mass for ``ece``, ``ece_debiased`` and ``classwise_ece``, of equal width for ``reliability`` and
+        ``resolution``, whose value depends on where bins end.
+    width_bins : int
+        Of equal width, for ``ece_width``.
+
+    Returns
+    -------
+    dict of str to Number
+        ``ece``, ``ece_width`` (mean absolute gap), ``ece_debiased`` (root mean square gap, debiased) and
+        ``classwise_ece`` (the same over all classes' bins); ``overconfidence``, mean confidence less mean hits, with
+        ``confidence`` and ``hit_rate``; where there are ties ``tie_excess``, their mean probability less their share;
+        ``brier`` (per vote) and its parts ``reliability`` - ``resolution`` + ``uncertainty``, binned and debiased;
+        ``nll`` in nats. ``n`` is the number of rows.
+
+    Notes
+    -----
+    The parts add up to the Brier score but for what varies within bins (Stephenson, Coelho and Jolliffe 2008,
+    Weather and Forecasting 23).
+    """
+    cells, by_class = verdict_cells(cases, n_bins), class_cells(cases, n_bins)
+    rates = cases.weights @ cases.shares / cases.weights.sum()
+    found = {
+        "ece": cells.absolute,
+        "ece_width": verdict_cells(cases, width_bins, "width").absolute,
+        "ece_debiased": cells.root,
+        "classwise_ece": tuple(end / np.sqrt(cases.n_classes) for end in by_class.root),
+        "reliability": tuple(end**2 for end in class_cells(cases, n_bins, "width").root),
+        "resolution": tuple(end**2 for end in class_cells(cases, n_bins, "width", rates).root),
+    }
+    brier = ((cases.probabilities - cases.shares) ** 2 + cases.shares * (1 - cases.shares)).sum(1)
+    columns = {
+        "overconfidence": cases.confidence - cases.hits,
+        "confidence": cases.confidence,
+        "hit_rate": cases.hits,
+        "brier": brier,
+        "nll": log_losses(cases),
+    }
+    if cases.n_classes == 3:
+        columns["tie_excess"] = cases.probabilities[:, 2] - cases.shares[:, 2]
+    found |= {name: mean_interval(values, cases.weights, cases.cluster_index) for name, values in columns.items()}
+    spread = (cases.shares - rates) @ (1 - 2 * rates) * cases.weights / cases.weights.sum()
+    found["uncertainty"] = mean_interval(float(rates @ (1 - rates)), None, cases.cluster_index, spread)
+    return {name: number(ends, cases) for name, ends in found.items()}
+
+
+def number(ends, cases, spec=".3f"):
+    """A `Number` of value, low and high; without an interval where one prompt gives none. Rates stay in [0, 1]."""
+    value, low, high = ends
+    low, high = (max(low, 0.0), min(high, 1.0)) if spec.endswith("%") and np.isfinite(high) else (low, high)
+    return Number(value, low, high, len(cases.items), spec) if np.isfinite(high) else Number(value, n=1, spec=spec)
+
+
+def log_losses(cases):
+    """Cross entropy of people's shares against the judge's probabilities, per item, in nats."""
+    return -(cases.shares * np.log(np.maximum(cases.probabilities, FLOOR))).sum(1)
+
+
+def paired(cases, other, losses=log_losses):
+    """Mean difference in loss of two statements on the same rows, ``other`` less ``cases``, as a `Number`.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not the same.
+    """
+    if cases.items != other.items or not np.array_equal(cases.shares, other.shares):
+        raise ValueError("the two are not about the same items and votes")
+    change = losses(other) - losses(cases)
+    return number(mean_interval(change, cases.weights, cases.cluster_index), cases)
+
+
+def reliability_table(cases, n_bins=10, kind="mass"):
+    """The diagram: one row per bin that is not empty.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns confidence, accuracy, low, high (Wilson's interval at the number of independent items that the spread
+        between prompts amounts to), count.
+    """
+    edges, rows = bin_edges(cases.confidence, n_bins, kind), []
+    places = np.searchsorted(edges, cases.confidence, side="right")
+    for place in np.unique(places):
+        here = cases.at(places == place)
+        share = here.weights / here.weights.sum()
+        hit, stated = float(share @ here.hits), float(share @ here.confidence)
+        error = deviation(np.bincount(here.cluster_index, share * (here.hits - hit)))
+        prompts = 1 / (np.bincount(here.cluster_index, share) ** 2).sum()
+        worth = float(ratio(hit * (1 - hit), error**2)) if np.isfinite(error) else 1.0
+        low, high = proportion_interval(hit, min(max(worth, 1.0), here.weights.sum()) if worth else prompts)
+        rows.append((stated, hit, low, high, len(here.items)))
+    return pd.DataFrame(rows, columns=["confidence", "accuracy", "low", "high", "count"])
+
+
+def p_value(found):
+    """Two-sided p-value of no difference, from a symmetric 95 % interval about a difference of means.
+
+    Examples
+    --------
+    >>> round(p_value(Number(1.96, 0.0, 3.92)), 3)
+    0.05
+    """
+    error = (found.high - found.low) / (2 * float(ndtri((1 + LEVEL) / 2)))
+    return float(2 * ndtr(-abs(found.value) / error)) if error > 0 else float(found.value == 0)

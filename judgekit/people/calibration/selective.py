@@ -1,0 +1,381 @@
+r"""Letting a judge abstain: what is risked at every coverage, and thresholds and sets that come with a guarantee.
+
+A verdict is kept where the judge's confidence reaches a threshold; its loss is the share of people who say otherwise.
+`certify` lowers the threshold step by step while a test rejects that the risk of the kept verdicts is above the wanted
+one (Angelopoulos et al. 2021, Learn then Test, arXiv:2110.01052, fixed sequence). The guarantee is for new prompts like
+those it was certified on: with probability :math:`1 - \delta` over these the risk of what is kept is at most
+:math:`\alpha`, each prompt counting once. Prompts are the independent draws, so the tests are on prompts: a bet on
+their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import bdtr
+
+from judgekit.people.calibration.measures import mean_interval, number
+
+TESTS = ("betting", "binomial")
+SHARES = tuple(np.linspace(0.1, 1, 37).round(3).tolist())
+
+
+def losses_of(cases):
+    """Share of people who do not say what the judge says, per item."""
+    return 1 - cases.hits
+
+
+def ordered(cases, losses, ranking):
+    """Groups of equal ranking, the highest first: their weight shares and mean losses, and the group of every item."""
+    values, group = np.unique(-np.asarray(ranking).round(12), return_inverse=True)
+    share = cases.weights / cases.weights.sum()
+    mass = np.bincount(group, share, len(values))
+    return mass, np.bincount(group, share * losses, len(values)) / mass, group
+
+
+def risk_coverage(cases, shares=SHARES):
+    """Risk of the verdicts that are kept at every coverage, the most confident first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns share, risk, oracle (kept by the losses themselves). Items of equal confidence are kept in part, at
+        the mean over their sequences.
+    """
+    losses, table = losses_of(cases), {"share": shares}
+    for name, ranking in (("risk", cases.confidence), ("oracle", -losses)):
+        mass, mean, _ = ordered(cases, losses, ranking)
+        kept = np.concatenate([[0], mass.cumsum()])
+        lost = np.concatenate([[0], (mass * mean).cumsum()])
+        table[name] = np.interp(shares, kept / kept[-1], lost) / np.asarray(shares)
+    return pd.DataFrame(table)
+
+
+def area_influence(cases, losses, ranking):
+    """Area under the risk-coverage curve, and the influence of every item on it.
+
+    Notes
+    -----
+    The area is the mean of an item's loss times -log of the share of items that are ranked as high, so that no
+    resampling is needed: the influence has a part for the loss and one for the share.
+    """
+    mass, mean, group = ordered(cases, losses, ranking)
+    above = np.minimum(mass.cumsum(), 1.0)
+    before = above - mass
+    held = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
+    steps = above - above * np.log(above) - np.where(before > 1e-12, before - before * np.log(held), 0.0)
+    factor = steps / mass
+    area = float((mass * mean) @ factor)
+    # An item of some rank enlarges the share that is ranked as high for everybody below it.
+    pressure = mass * mean / above
+    below = pressure[::-1].cumsum()[::-1]
+    influence = losses * factor[group] - area - (below[group] - mass @ below)
+    return area, influence * cases.weights / cases.weights.sum()
+
+
+def areas(cases):
+    """Area under the risk-coverage curve, and what it is above that of an oracle.
+
+    Returns
+    -------
+    dict of str to Number
+        ``risk_coverage_auc``, in [0, 1], lower is better; ``risk_coverage_excess``, less the area of the ranking by
+        the losses themselves; ``risk_coverage_gain``, the risk without abstaining less the area: 0 for a confidence
+        that says nothing.
+    """
+    losses = losses_of(cases)
+    area, influence = area_influence(cases, losses, cases.confidence)
+    oracle, at_oracle = area_influence(cases, losses, -losses)
+    share = cases.weights / cases.weights.sum()
+    risk = float(share @ losses)
+    found = {
+        "risk_coverage_auc": (area, influence),
+        "risk_coverage_excess": (area - oracle, influence - at_oracle),
+        "risk_coverage_gain": (risk - area, share * (losses - risk) - influence),
+    }
+    return {
+        name: number(mean_interval(value, None, cases.cluster_index, moved), cases)
+        for name, (value, moved) in found.items()
+    }
+
+
+def risk_at(cases, share=0.5, window=0.1):
+    """Risk of the most confident verdicts, so many of them, as a `Number`.
+
+    Parameters
+    ----------
+    cases : Cases
+    share : float
+        In (0, 1].
+    window : float
+        Share of the items on either side of the last one kept, whose mean loss says what moving that place costs.
+
+    Raises
+    ------
+    ValueError
+        If the share is none.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"a share of {share} cannot be kept")
+    losses = losses_of(cases)
+    mass, _, group = ordered(cases, losses, cases.confidence)
+    before = np.concatenate([[0], mass.cumsum()[:-1]])
+    kept = np.clip((share - before) / mass, 0, 1)[group]  # items of equal confidence are kept in part
+    weight = cases.weights / cases.weights.sum()
+    risk = float(weight @ (kept * losses)) / share
+    near = np.abs((before + mass / 2)[group] - share) <= max(window, float(mass.max()))
+    edge = float(weight[near] @ losses[near] / weight[near].sum())
+    influence = weight * (kept * losses - edge * (kept - share) - risk * share) / share
+    return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What `certify` promises.
+
+    Attributes
+    ----------
+    threshold : float
+        Least confidence of a verdict that is kept; infinite where nothing could be certified.
+    risk, delta : float
+        At most this risk, but with this probability.
+    prompts : int
+        It was certified on.
+    test : str
+    """
+
+    threshold: float
+    risk: float
+    delta: float
+    prompts: int
+    test: str
+
+    def keeps(self, cases):
+        """Which verdicts are kept: array of bool, shape (n_items,)."""
+        return cases.confidence >= self.threshold
+
+
+def thresholds_at(cases, coverages):
+    """Confidences at which so many of these items are kept, highest first; prompts count once each, and 0 keeps all.
+
+    They must come from other prompts than those that `certify` tests on; labels play no part.
+    """
+    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
+    order = np.argsort(-cases.confidence, kind="stable")
+    kept = size[order].cumsum() / size.sum()
+    places = np.minimum(np.searchsorted(kept, np.asarray(coverages) - 1e-12), len(order) - 1)
+    return np.where(np.asarray(coverages) < 1, cases.confidence[order][places], 0.0)
+
+
+def certify(cases, thresholds, risk=0.2, delta=0.1, test="betting", starts=3, seed=0):
+    """The lowest threshold whose risk is shown to be at most the wanted one.
+
+    Parameters
+    ----------
+    cases : Cases
+        The prompts it is shown on, which must be drawn like those it will be used on.
+    thresholds : sequence of float
+        Tried in this order until one fails: fixed beforehand, or made by `thresholds_at` from other prompts.
+    risk, delta : float
+        In (0, 1).
+    test : {"betting", "binomial"}
+    starts : int
+        Sequences of tests, evenly begun along the thresholds, each at its part of delta: the strictest thresholds keep
+        the fewest items, so that a single sequence may end before it has begun.
+    seed : int
+        Order of the prompts, and the item of each for the binomial test.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        If the test is unknown or a rate leaves (0, 1).
+    """
+    if test not in TESTS or not (0 < risk < 1 and 0 < delta < 1) or starts < 1:
+        raise ValueError(
+            f"test {test!r} at risk {risk}, delta {delta}, {starts} starts: {' or '.join(TESTS)}, rates in (0, 1)"
+        )
+    rng, losses = np.random.default_rng(seed), losses_of(cases)
+    n_prompts, best = int(cases.cluster_index.max()) + 1, np.inf
+    dealt = rng.permutation(n_prompts)
+    one = drawn_items(cases, rng)
+    voted = rng.random(n_prompts) < losses[one]  # people disagree: one of them, drawn
+    sizes = np.bincount(cases.cluster_index)
+
+    def shown(threshold):
+        kept = cases.confidence >= threshold
+        if test == "binomial":
+            counted = kept[one]
+            p_value = bdtr((voted & counted).sum(), counted.sum(), risk) if counted.any() else 1.0
+        else:
+            above = np.bincount(cases.cluster_index, (losses - risk) * kept) / sizes
+            p_value = betting_p(above[dealt], risk, delta / starts)
+        return p_value <= delta / starts
+
+    thresholds = np.asarray(thresholds, float)
+    for first in np.unique(np.arange(starts) * len(thresholds) // starts)[::-1]:
+        place = first
+        while place < len(thresholds) and shown(thresholds[place]):
+            best, place = float(thresholds[place]), place + 1
+        if place > first:  # the sequences begun at stricter thresholds can show no more than this one
+            break
+    return Certificate(best, risk, delta, n_prompts, test)
+
+
+def betting_p(excess, risk, delta):
+    """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero, against one below.
+
+    Notes
+    -----
+    Capital that bets on losses below the wanted risk is a supermartingale under the claim; by Ville's inequality the
+    inverse of its highest value is a p-value. Bets are those of Waudby-Smith and Ramdas, made before each draw.
+    """
+    n = np.arange(1, len(excess) + 1)
+    mean = (excess.cumsum() - risk / 2) / (n + 1)
+    spread = (0.25 + ((excess - mean) ** 2).cumsum()) / (n + 1)
+    known = np.concatenate([[0.25], spread[:-1]])
+    bet = np.minimum(np.sqrt(2 * np.log(1 / delta) / (len(excess) * known)), 0.9 / (1 - risk))
+    return float(np.exp(-max(0.0, np.log1p(-bet * excess).cumsum().max())))
+
+
+def drawn_items(cases, rng):
+    """One item of every prompt, drawn at random: their places."""
+    order = rng.permutation(len(cases.items))
+    places = np.empty(int(cases.cluster_index.max()) + 1, int)
+    places[cases.cluster_index[order]] = order
+    return places
+
+
+def coverages_for(n_prompts, risk=0.2, delta=0.1, step=0.05):
+    """Coverages worth trying: from the first at which a judge of half the risk would probably be shown to keep it.
+
+    Returns
+    -------
+    tuple of float
+        Rising to 1, which is always tried; from numbers of prompts alone, so that no label chooses where to start.
+    """
+    least = next(m for m in range(1, 10**6) if bdtr(np.floor(risk / 2 * m), m, risk) <= delta)
+    start = min(1.0, step * np.ceil(least / n_prompts / step))
+    return tuple(np.arange(start, 1 + step / 2, step).round(6).tolist())
+
+
+def kept_numbers(cases, kept):
+    """What abstaining leaves, each prompt counting once: share kept, its risk, and the risk of everything.
+
+    Parameters
+    ----------
+    cases : Cases
+    kept : array of bool or float, shape (n_items,)
+        Whether, or how often, each verdict is kept.
+
+    Returns
+    -------
+    dict of str to Number
+        ``coverage``, ``all_risk``, and ``risk`` where anything is kept.
+    """
+    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
+    losses, share = losses_of(cases), size / size.sum()
+    found = {
+        "coverage": mean_interval(kept.astype(float), size, cases.cluster_index),
+        "all_risk": mean_interval(losses, size, cases.cluster_index),
+    }
+    if (covered := float(share @ kept)) > 0:
+        risk = float(share @ (losses * kept)) / covered
+        influence = share * kept * (losses - risk) / covered
+        found["risk"] = mean_interval(risk, None, cases.cluster_index, influence)
+    return {name: number(ends, cases, ".1%") for name, ends in found.items()}
+
+
+def halves(cases, seed=0):
+    """Two parts of the rows, prompts kept whole."""
+    n_prompts = int(cases.cluster_index.max()) + 1
+    first = (np.random.default_rng(seed).permutation(n_prompts) < n_prompts / 2)[cases.cluster_index]
+    return first, ~first
+
+
+def certified(cases, risk=0.2, delta=0.1, test=None, seed=0, splits=20):
+    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves.
+
+    Parameters
+    ----------
+    cases : Cases
+    risk, delta : float
+        In (0, 1).
+    test : {"betting", "binomial"}, optional
+        By default the bet where prompts have two items or more on average, and otherwise the binomial tail.
+    seed : int
+    splits : int
+        Random halvings: how much can be shown on so few prompts depends on which they are, so one would be luck.
+
+    Returns
+    -------
+    certificates : list of Certificate
+        Two of every split.
+    numbers : dict of str to Number
+        `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
+
+    Notes
+    -----
+    Thresholds to be tried are set by the confidences of the half they are used on, whose labels play no part.
+    """
+    n_prompts = int(cases.cluster_index.max()) + 1
+    test = test or ("betting" if len(cases.items) >= 2 * n_prompts else "binomial")
+    kept, found = np.zeros(len(cases.items)), []
+    for split in range(splits):
+        parts = halves(cases, seed + split)
+        for here, there in (parts, parts[::-1]):
+            shown, used = cases.at(here), cases.at(there)
+            coverages = coverages_for(int(shown.cluster_index.max()) + 1, risk, delta)
+            found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))
+            kept[there] += found[-1].keeps(used) / splits
+    return found, kept_numbers(cases, np.minimum(kept, 1))
+
+
+def sets_cutoff(cases, miss=0.1, seed=0):
+    """Least probability of a label that belongs into a prediction set: split conformal, one item per prompt.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 (everything belongs into it) where there are too few prompts.
+
+    Notes
+    -----
+    Vovk, Gammerman and Shafer (2005). The label of a new prompt's item is in its set with probability at least
+    1 - miss, over prompts and calibration together; not for every prompt, nor for every label.
+    """
+    rng = np.random.default_rng(seed)
+    one = drawn_items(cases, rng)
+    heights = cases.shares[one].cumsum(1)[:, :-1]
+    label = (rng.random((len(one), 1)) > heights).sum(1)
+    conformity = np.sort(cases.probabilities[one, label])
+    place = int(np.floor((len(one) + 1) * miss)) - 1  # the rank below which labels may be missed
+    return float(conformity[place]) if place >= 0 else 0.0
+
+
+def set_numbers(cases, miss=0.1, seed=0):
+    """Prediction sets over the labels, each half with the cut-off of the other.
+
+    Returns
+    -------
+    dict of str to Number
+        ``set_coverage``, share of people whose label is in it; ``set_size``; ``single_rate``, sets of one label. Each
+        prompt counts once.
+    """
+    inside = np.zeros(cases.probabilities.shape, bool)
+    parts = halves(cases, seed)
+    for here, there in (parts, parts[::-1]):
+        inside[there] = cases.probabilities[there] >= sets_cutoff(cases.at(here), miss, seed)
+    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
+    columns = {
+        "set_coverage": ((inside * cases.shares).sum(1), ".1%"),
+        "set_size": (inside.sum(1), ".2f"),
+        "single_rate": ((inside.sum(1) == 1).astype(float), ".1%"),
+    }
+    return {
+        name: number(mean_interval(values, size, cases.cluster_index), cases, spec)
+        for name, (values, spec) in columns.items()
+    }

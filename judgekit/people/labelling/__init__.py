@@ -1,0 +1,23 @@
+"""The labelling page: people's votes on pairs, on this machine, in a browser or inside a notebook.
+
+Blind (neither models nor labels nor anybody's opinion is sent to the browser), sides drawn by annotator and item, one
+key per vote, every vote on disk before it is confirmed, and safe against what responses hold and what other sites ask.
+"""
+
+from judgekit.people.labelling.agreement import agreement_with_others, share_right
+from judgekit.people.labelling.client import label_all, screenshot
+from judgekit.people.labelling.server import show, start
+from judgekit.people.labelling.simulated import by_texts, distinct, misfiled, panel_votes
+
+__all__ = [
+    "agreement_with_others",
+    "by_texts",
+    "distinct",
+    "label_all",
+    "misfiled",
+    "panel_votes",
+    "screenshot",
+    "share_right",
+    "show",
+    "start",
+]

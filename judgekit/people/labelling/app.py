@@ -1,0 +1,207 @@
+"""The page as a Starlette application: empty for everybody, pairs and votes for who has an annotator's link."""
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from judgekit.people.labelling.rendering import rendered, visible
+from judgekit.people.labelling.session import Session, StaleTicket
+from judgekit.records import PreferencePair, Turn
+
+PAGE = Path(__file__).with_name("page")
+LARGEST_BODY = 4096  # bytes; a vote takes a hundred
+# Another name means that a foreign one was pointed at this machine (DNS rebinding). A tunnel may end at another port.
+_HOSTS = ("127.0.0.1", "localhost")
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors "
+)
+_NOTEBOOK = "http://localhost:* http://127.0.0.1:*"  # its own address has a port that this server cannot know
+_OLD_LINK = "This link is not one of this server: use the link that it printed last."
+_NO_COOKIE = "This page has no session with the server that runs now: open the link that it printed last."
+
+
+def create_app(
+    pairs: Iterable[PreferencePair],
+    path: str | Path,
+    annotators: str | Iterable[str],
+    *,
+    framed: bool = False,
+    **options: Any,
+) -> Starlette:
+    """The labelling page; other arguments and errors as for `judgekit.people.labelling.session.Session`.
+
+    ``framed``: whether a notebook on this machine may show it in a frame. ``app.state.session`` is its `Session`;
+    ``app.state.link(annotator)`` the address, from the root, that an annotator opens, good for as long as the
+    application lives (KeyError if there is no such annotator).
+    """
+    page = _Page(Session(pairs, path, annotators, **options))
+    routes = [
+        Mount("/static", StaticFiles(directory=PAGE)),
+        Route("/a/{annotator}/", page.page, methods=["GET"]),
+        Route("/a/{annotator}/now", page.now, methods=["GET"]),
+        Route("/a/{annotator}/{action}", page.act, methods=["POST"]),
+    ]
+    headers = _HEADERS | {"content-security-policy": _POLICY + (_NOTEBOOK if framed else "'none'")}
+    headers |= {} if framed else {"x-frame-options": "DENY"}
+
+    async def guarded(request: Request, call_next: RequestResponseEndpoint) -> Response:
+        refusal = _refusal(request)
+        reply = await call_next(request) if refusal is None else PlainTextResponse(refusal[1], refusal[0])
+        reply.headers.update(headers)
+        if reply.status_code >= 400:
+            reply.headers["connection"] = "close"  # nobody reads what of its body is still to come
+        return reply
+
+    middleware = [
+        Middleware(BaseHTTPMiddleware, dispatch=guarded),
+        Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False),
+        Middleware(RequestBodyLimitMiddleware, max_body_size=LARGEST_BODY),
+    ]
+    app = Starlette(routes=routes, middleware=middleware)
+    app.router.redirect_slashes = False
+    app.state.session, app.state.link = page.session, page.link
+    return app
+
+
+def _refusal(request: Request) -> tuple[int, str] | None:
+    """Status and sentence for a request that no page of ours sends, or None."""
+    own = f"http://{request.headers.get('host', '')}"
+    if request.method not in ("GET", "POST"):
+        return 405, "GET and POST only."
+    if any(origin != own for origin in request.headers.getlist("origin")):
+        return 403, "The request comes from another page."
+    # The empty page itself may be opened from anywhere: it holds nothing, and votes come from it alone.
+    opened = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not opened:
+        return 403, "The request comes from another site."
+    return None
+
+
+class _Page:
+    """Addresses, cookies and replies around a `Session`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self._secret = session, secrets.token_bytes(32)
+        # Browsers send one cookie to all ports of a machine: two servers must not share a name.
+        self._cookie = f"labelling_{secrets.token_hex(4)}"
+
+    def _token(self, annotator: str) -> str:
+        """What proves that somebody was given this annotator's link."""
+        return hmac.new(self._secret, annotator.encode(), hashlib.sha256).hexdigest()
+
+    def link(self, annotator: str) -> str:
+        """The address that an annotator opens, from the root; KeyError if there is no such annotator."""
+        if annotator not in self.session.annotators:
+            raise KeyError(f"no annotator is called {annotator!r:.80}")
+        return f"/a/{quote(annotator)}/?token={self._token(annotator)}"
+
+    def _annotator(self, request: Request, token: str | None, refusal: str = _NO_COOKIE) -> str:
+        """The annotator of an address, if the token is theirs."""
+        annotator: str = request.path_params["annotator"]
+        fits = hmac.compare_digest((token or "").encode(), self._token(annotator).encode())
+        if not fits or annotator not in self.session.annotators:
+            raise HTTPException(403, refusal)
+        return annotator
+
+    async def page(self, request: Request) -> Response:
+        """The empty page; with the link's token it gets the cookie that everything else asks for."""
+        reply = FileResponse(PAGE / "page.html")
+        if "token" in request.query_params:
+            annotator = self._annotator(request, request.query_params["token"], _OLD_LINK)
+            path = f"/a/{quote(annotator)}/"
+            reply.set_cookie(self._cookie, self._token(annotator), path=path, httponly=True, samesite="strict")
+        return reply
+
+    async def now(self, request: Request) -> Response:
+        """The present pair."""
+        return await run_in_threadpool(self._shown, self._annotator(request, request.cookies.get(self._cookie)))
+
+    async def act(self, request: Request) -> Response:
+        """A vote, a skip or an undo."""
+        annotator = self._annotator(request, request.cookies.get(self._cookie))
+        action = request.path_params["action"]
+        if action not in ("vote", "skip", "undo"):
+            raise HTTPException(404, "There is no such page.")
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPException(415, "JSON only.")
+        try:
+            fields = json.loads(await request.body())
+            ticket, choice = fields["ticket"], fields["choice"] if action == "vote" else ""
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise HTTPException(400, "The request has no ticket, or no choice.") from None
+        if not isinstance(ticket, str) or not isinstance(choice, str):
+            raise HTTPException(400, "Ticket and choice are texts.")
+        return await run_in_threadpool(self._done, annotator, action, ticket, choice)
+
+    def _done(self, annotator: str, action: str, ticket: str, choice: str) -> Response:
+        """The reply to an action; it is sent after the vote is on disk."""
+        try:
+            if action == "vote":
+                new = self.session.vote(annotator, ticket, choice)
+                message = "Stored: {done} of {of}." if new else "This vote was stored already."
+            elif action == "skip":
+                self.session.skip(annotator, ticket)
+                message = "Skipped: it comes back at the end."
+            else:
+                undone = self.session.undo(annotator, ticket)
+                message = "Your last vote is taken back." if undone else "Nothing to take back."
+        except StaleTicket as stale:
+            return self._shown(annotator, 409, str(stale))
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        except OSError as error:
+            return self._shown(annotator, 507, f"Not stored: {error.strerror or 'the file could not be written'}.")
+        return self._shown(annotator, 200, message)
+
+    def _shown(self, annotator: str, status: int = 200, message: str = "") -> Response:
+        """The present pair as JSON: texts only, nothing that tells who wrote them or what anybody thinks of them."""
+        now = self.session.now(annotator)
+        pair, agreement, trouble = now["pair"], now["agreement"], now["trouble"]
+        if agreement is not None:
+            now["agreement"] = {"percent": str(agreement), "interval": agreement.interval, "n": agreement.n}
+        if pair is not None:
+            turns = [_texts(turn) | {"shared": turn.response_a == turn.response_b} for turn in pair.turns]
+            reference = None if pair.reference is None else _text(pair.reference)
+            now["pair"] = _texts(pair) | {"turns": turns, "reference": reference}
+        now["trouble"] = trouble and visible(trouble)
+        now["said"] = message.format(**now["progress"]) if status == 200 else message
+        return JSONResponse(now | {"annotator": annotator}, status)
+
+
+def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
+    """Question and responses; sides are first and second as they are shown."""
+    return {
+        "question": _text(shown.question),
+        "first": _text(shown.response_a),
+        "second": _text(shown.response_b),
+    }
+
+
+def _text(written: str) -> dict[str, str]:
+    """A text as written and as safe HTML."""
+    return {"raw": visible(written), "html": rendered(written)}

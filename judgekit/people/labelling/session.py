@@ -1,0 +1,242 @@
+"""Which pair an annotator sees next, and what becomes of a vote: everything but the web.
+
+Every showing of a pair has a ticket that is good for one vote. A replayed vote, a second tab and a page that was left
+open all come with a ticket that is spent or not the present one: they are refused, and nothing is misfiled.
+"""
+
+import hashlib
+import json
+import secrets
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgekit.data.votes import NO_VOTE, Votes, votes_from_long
+from judgekit.people.labelling.agreement import agreement_with_others
+from judgekit.people.labelling.ordering import ordered, shown_order
+from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing
+from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
+from judgekit.stats import Number
+
+AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never tells how others voted on one pair
+PACE_VOTES = 20  # latest votes that the pace is taken from
+CHOICES = {"first": "A", "second": "B", "tie": "tie"}
+
+
+class StaleTicket(Exception):
+    """The page that sent this shows something else than what is to be voted on now."""
+
+
+@dataclass
+class _Annotator:
+    """The state of one annotator; all but the tickets can be made again from the file."""
+
+    ticket: str = ""  # of the present showing, or of the page that says that all is done
+    item: str | None = None  # on show; None when all is done
+    since: float = 0.0  # clock at the first showing
+    skipped: dict[str, int] = field(default_factory=dict)  # item to the number of the skip: the first comes back first
+    spent: dict[str, tuple[str, str]] = field(default_factory=dict)  # ticket to item and choice, while the vote stands
+    n_compared: int = 0  # own votes at the last estimate of the agreement
+    agreement: Number | None = None
+
+    def show(self, item: str | None) -> None:
+        """Show an item (or the end) under a new ticket."""
+        self.ticket, self.item, self.since = secrets.token_urlsafe(9), item, time.monotonic()
+
+    def present(self, ticket: str) -> str:
+        """The item on show, if the ticket is the present one."""
+        if ticket in self.spent:
+            raise StaleTicket("You voted on this pair already, perhaps in another tab. U takes that vote back.")
+        if not self.ticket or ticket != self.ticket or self.item is None:
+            raise StaleTicket("This tab shows an older pair than the one that is to be voted on. Nothing was stored.")
+        return self.item
+
+
+class Session:
+    """Pairs to label, annotators, and the file of their votes, which is gone on from.
+
+    Labels, votes, models and sets of the pairs are shown to nobody. ``order``: "random" or "file", or a function of
+    `Votes` on all pairs that returns item ids, best first (those that it leaves out come last), asked again every
+    ``refresh`` votes. ``seed``: of sides and of the random order. ValueError if there are no pairs or annotators, an
+    id is repeated, a name or the order is none, or the file holds votes on other texts under these ids; VoteFileBusy
+    and PairFileError as `judgekit.people.labelling.votefile.VoteFile`.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[PreferencePair],
+        path: str | Path,
+        annotators: str | Iterable[str],
+        order: str | Callable[[Votes], Iterable[str]] = "random",
+        seed: int = 0,
+        refresh: int = 10,
+    ) -> None:
+        self.pairs: dict[str, PreferencePair] = {pair.item_id: pair for pair in unique_items(pairs)}
+        if not self.pairs:
+            raise ValueError("there are no pairs to label")
+        names = [annotators] if isinstance(annotators, str) else list(annotators)
+        if not names:
+            raise ValueError("there is no annotator")
+        self.annotators = {checked_annotator(name): _Annotator() for name in names}
+        if refresh < 1:
+            raise ValueError(f"refresh is {refresh}: the order is asked for every so many votes, at least 1")
+        if not callable(order):
+            ordered(order, seed, names[0], ())
+        self.clusters = {item: pair.cluster for item, pair in self.pairs.items()}
+        self._order, self._seed, self._refresh = order, seed, refresh
+        self._ranking: list[str] | None = None  # item ids as the order's function gave them
+        self._ranked_at = 0
+        self._trouble: str | None = None
+        self._lock, self.file = threading.RLock(), VoteFile(path)
+        # Votes in the file must be on these texts: line numbers as ids move when a line is put in.
+        for (item, annotator), vote in standing(self.file.lines).items():
+            if item in self.pairs and vote.pair not in (None, _texts_hash(self.pairs[item])):
+                self.file.close()
+                raise ValueError(
+                    f"{self.file.path}: {annotator} voted on {item!r:.80} when it had other texts: give the pairs ids "
+                    "that stay, or name another file of votes"
+                )
+
+    def now(self, annotator: str) -> dict[str, Any]:
+        """What an annotator is shown: ``ticket``, ``pair``, ``progress``, ``agreement`` and ``trouble``.
+
+        ``pair`` has its sides as they are to be shown and is None when all is done; ``agreement`` is a `Number` or
+        None, ``trouble`` a sentence or None. KeyError if there is no such annotator.
+        """
+        with self._lock:
+            state, votes = self.annotators[annotator], self._votes_by(annotator)
+            if not state.ticket:
+                waiting = [item for item in self._items(annotator) if item not in votes]
+                state.show(min(waiting, key=lambda item: state.skipped.get(item, 0), default=None))
+            pair = None if state.item is None else self.pairs[state.item]
+            if pair is not None and shown_order(self._seed, annotator, pair.item_id) == "ba":
+                pair = pair.swapped()
+            if len(votes) // AGREEMENT_STEP > state.n_compared // AGREEMENT_STEP:
+                state.n_compared = len(votes)
+                state.agreement = agreement_with_others(self._votes_on_pairs(), annotator)
+            progress = {"done": len(votes), "of": len(self.pairs), "skipped": len(state.skipped)}
+            return {
+                "ticket": state.ticket,
+                "pair": pair,
+                "progress": progress | _pace(votes.values(), len(self.pairs) - len(votes)),
+                "agreement": state.agreement,
+                "trouble": self._trouble,
+            }
+
+    def _items(self, annotator: str) -> list[str]:
+        """All items in the order in which this annotator is to see them."""
+        if not callable(self._order):
+            return ordered(self._order, self._seed, annotator, self.pairs)
+        n_lines = len(self.file.lines)
+        if self._ranking is None or n_lines - self._ranked_at >= self._refresh:
+            self._ranked_at, self._trouble = n_lines, None
+            try:
+                ranking = list(self._order(self._votes_on_pairs()))
+                if strangers := [item for item in ranking if item not in self.pairs]:
+                    raise KeyError(f"no pair is called {strangers[0]!r:.80}")
+            except Exception as error:  # a user's function may fail in any way, and labelling must go on
+                ranking, reason = self._ranking or [], f"{type(error).__name__}: {error}"
+                self._trouble = f"The order could not be computed ({reason}); the last one is kept."
+            self._ranking = ranking
+        return list(dict.fromkeys([*self._ranking, *self.pairs]))
+
+    def votes(self) -> Votes:
+        """The votes that stand, also on items that are not shown here."""
+        with self._lock:
+            votes = standing(self.file.lines).items()
+            rows = [(item, who, vote.label, self.clusters.get(item, item)) for (item, who), vote in votes]
+            return votes_from_long(rows)[0]
+
+    def _votes_by(self, annotator: str) -> dict[str, Vote]:
+        """The votes of an annotator on these pairs that stand, by item, oldest first."""
+        votes = standing(self.file.lines).items()
+        return {item: vote for (item, who), vote in votes if who == annotator and item in self.pairs}
+
+    def _votes_on_pairs(self) -> Votes:
+        """The votes on all pairs, those without a vote included, in the order of the pairs."""
+        votes = {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
+        rows = {item: n for n, item in enumerate(self.pairs)}
+        columns = {who: n for n, who in enumerate(dict.fromkeys(who for _, who in votes))}
+        codes = np.full((len(rows), len(columns)), NO_VOTE)
+        for (item, who), vote in votes.items():
+            codes[rows[item], columns[who]] = LABELS.index(str(vote.label))
+        return Votes(tuple(rows), tuple(columns), codes, LABELS, tuple(self.clusters.values()))
+
+    def vote(self, annotator: str, ticket: str, choice: str) -> bool:
+        """File a vote, by position on the page ("first", "second" or "tie"); when this returns it is on disk.
+
+        Returns whether it is new: a vote that is sent again is filed once. Nothing is filed where it raises:
+        StaleTicket if the ticket is not the present one, ValueError for another choice, OSError if it could not be
+        written.
+        """
+        if choice not in CHOICES:
+            raise ValueError(f"choice {choice!r:.40}: use first, second or tie")
+        with self._lock:
+            state = self.annotators[annotator]
+            if ticket in state.spent and state.spent[ticket][1] == choice:
+                return False
+            item = state.present(ticket)
+            shown = shown_order(self._seed, annotator, item)
+            label = SWAPPED[CHOICES[choice]] if shown == "ba" else CHOICES[choice]
+            self._append(annotator, item, label, shown, round(time.monotonic() - state.since, 1))
+            state.spent[ticket] = item, choice
+            state.skipped.pop(item, None)
+            state.ticket = ""
+            return True
+
+    def skip(self, annotator: str, ticket: str) -> None:
+        """Put the present pair off until all others are done; errors as for `vote`."""
+        with self._lock:
+            state = self.annotators[annotator]
+            state.skipped[state.present(ticket)] = max(state.skipped.values(), default=0) + 1
+            state.ticket = ""
+
+    def undo(self, annotator: str, ticket: str) -> bool:
+        """Take back this annotator's latest vote that stands, and show its pair again; errors as for `vote`.
+
+        Returns whether there was a vote to take back.
+        """
+        with self._lock:
+            state = self.annotators[annotator]
+            if not state.ticket or ticket != state.ticket:
+                raise StaleTicket("This tab shows an older page. Nothing was taken back.")
+            votes = self._votes_by(annotator)
+            if not votes:
+                return False
+            item = next(reversed(votes))
+            self._append(annotator, item, None, votes[item].shown, None)
+            state.spent = {ticket: vote for ticket, vote in state.spent.items() if vote[0] != item}
+            state.show(item)
+            return True
+
+    def _append(self, annotator: str, item: str, label: str | None, shown: str, seconds: float | None) -> None:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item])))
+
+    def close(self) -> None:
+        """Close the file of votes."""
+        with self._lock:
+            self.file.close()
+
+
+def _pace(votes: Iterable[Vote], left: int) -> dict[str, float | None]:
+    """Seconds per vote, and minutes left at that pace; None before there is one."""
+    seconds = [vote.seconds for vote in votes if vote.seconds is not None][-PACE_VOTES:]
+    if len(seconds) < 3:
+        return {"pace": None, "minutes_left": None}
+    pace = statistics.median(seconds)
+    return {"pace": round(pace, 1), "minutes_left": round(pace * left / 60, 1)}
+
+
+def _texts_hash(pair: PreferencePair) -> str:
+    """A short hash of what is shown of a pair."""
+    turns = [[turn.question, turn.response_a, turn.response_b] for turn in pair.turns]
+    shown = json.dumps([turns, pair.question, pair.response_a, pair.response_b])
+    return hashlib.sha256(shown.encode()).hexdigest()[:16]

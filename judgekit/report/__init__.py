@@ -1,0 +1,30 @@
+"""What a notebook hands to the report: numbers, frames, tables and figures, each with one owner.
+
+The text of a number is formatted once, beside its value; the report quotes it by key (``judgekit.report.latex``).
+"""
+
+from judgekit.report.results import (
+    load_data,
+    load_provenance,
+    load_results,
+    save_data,
+    save_figure,
+    save_frame,
+    save_results,
+)
+from judgekit.report.tables import Excerpt, Stacked, save_table
+from judgekit.stats import Number
+
+__all__ = [
+    "Excerpt",
+    "Number",
+    "Stacked",
+    "load_data",
+    "load_provenance",
+    "load_results",
+    "save_data",
+    "save_figure",
+    "save_frame",
+    "save_results",
+    "save_table",
+]

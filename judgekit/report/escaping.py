@@ -1,0 +1,168 @@
+r"""Any text made safe to print: for LaTeX (under LuaLaTeX, with ``report/results.sty``) and for Markdown tables.
+
+Benchmark text is written by strangers and by models: it holds LaTeX commands, ``^^`` notation, control characters,
+lone surrogates, every script and emoji. Nothing here trusts any of it. Characters outside the Latin letters of the
+text font go through ``\unitext``, which picks a font that has them when the document is compiled and shows the code
+point when none has.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "`": r"\textasciigrave{}",
+    '"': r"\textquotedbl{}",
+    "<": r"\textless\kern0pt{}",  # twice makes a French quotation mark otherwise
+    ">": r"\textgreater\kern0pt{}",
+    "|": r"\textbar{}",
+    "\t": " ",
+    "\n": " ",
+    "\r": " ",
+    "\u00a0": "~",
+    "\u00ad": r"\-",
+    "−": r"\ensuremath{-}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "≠": r"\ensuremath{\neq}",
+    "≈": r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\rightarrow}",
+    "∞": r"\ensuremath{\infty}",
+    # Without a mark of their own: zero-width space, direction marks, word joiner, byte-order mark.
+    **dict.fromkeys("\u200b\u200e\u200f\u2060\ufeff", ""),
+}
+# Embeddings and overrides of direction would make a text read otherwise than it is stored: shown, not obeyed.
+OVERRIDES = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+# Printable ASCII, Latin-1, Latin Extended-A and the common typographic marks: in every text font.
+IN_TEXT_FONT = re.compile("[\x20-\x7e\u00a1-\u00ac\u00ae-\u017f–—‘’“”„…•†‡€]")
+# Hebrew, Arabic, Syriac, Thaana, NKo and the presentation forms: written from right to left.
+RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"
+RTL_RUN = re.compile(f"[{RIGHT_TO_LEFT}](?:[\\s0-9.,;:!?()-]*[{RIGHT_TO_LEFT}])*")
+# The text font would join these into a dash or a quotation mark; what was written is shown instead.
+LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
+JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+LONGEST_WORD = 18
+
+
+def _printable(character: str) -> bool:
+    """Whether a character is one a font may show: no control, override, surrogate, unassigned or private code."""
+    if character in SPECIAL:
+        return True
+    return character not in OVERRIDES and unicodedata.category(character) not in {"Cc", "Cs", "Cn", "Co"}
+
+
+def escape(text: object) -> str:
+    r"""Any text as one line of LaTeX that prints it and does nothing else.
+
+    Parts in other scripts become ``\unitext{...}``, characters that no font shows ``\codepoint{...}``.
+
+    >>> escape("50% of $5_000")
+    '50\\% of \\$5\\_000'
+    >>> escape("a\x00b")
+    'a\\codepoint{0000}b'
+    """
+    return _by_direction(unicodedata.normalize("NFC", str(text)), _escape)
+
+
+def _by_direction(text: str, inner: Callable[[str], str]) -> str:
+    """``inner`` of each part of ``text``, with runs of right-to-left letters marked as such."""
+    pieces, end = [], 0
+    for run in RTL_RUN.finditer(text):
+        pieces += [inner(text[end : run.start()]), rf"\rtltext{{{inner(run.group())}}}"]
+        end = run.end()
+    return "".join([*pieces, inner(text[end:])])
+
+
+def _escape(text: str) -> str:
+    pieces: list[str] = []
+    foreign = ""
+    for character in text:
+        # Joiners and modifiers belong to the cluster that they follow: alone they would change font in its midst.
+        plain = character in SPECIAL or IN_TEXT_FONT.match(character)
+        if _printable(character) and (not plain or (foreign and character in JOINERS)):
+            foreign += character
+            continue
+        if foreign:
+            pieces.append(rf"\unitext{{{foreign}}}")
+            foreign = ""
+        if _printable(character):
+            pieces.append(SPECIAL.get(character, character))
+        else:
+            pieces.append(rf"\codepoint{{{ord(character):04X}}}")
+    if foreign:
+        pieces.append(rf"\unitext{{{foreign}}}")
+    return LIGATURES.sub(r"\\kern0pt{}", "".join(pieces))
+
+
+def escape_markdown(text: object) -> str:
+    """Any text as a cell of a Markdown table that shows it as it is.
+
+    >>> escape_markdown("a|b <i>")
+    'a\\\\|b &lt;i&gt;'
+    """
+    text = "".join(c if _printable(c) else f"U+{ord(c):04X}" for c in str(text))
+    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", text)
+
+
+def _tears(text: str, end: int) -> bool:
+    """Whether a cut before ``text[end]`` would tear a cluster of characters."""
+    return text[end] in JOINERS or text[end - 1] == "\u200d" or bool(unicodedata.combining(text[end]))
+
+
+def shorten(text: str, limit: int) -> tuple[str, int]:
+    """``text`` cut to at most ``limit`` characters where no cluster is torn, and how many characters were left out."""
+    if len(text) <= limit:
+        return text, 0
+    end = limit
+    while end > 0 and _tears(text, end):
+        end -= 1
+    cut = text[: end or limit].rstrip()
+    return cut, len(text) - len(cut)
+
+
+def break_word(word: str) -> str:
+    """LaTeX for one word, with points to break a line where it is long (other scripts break anyway)."""
+    if len(word) <= LONGEST_WORD:
+        return _escape(word)
+    pieces, start = [], 0
+    for i in range(1, len(word)):
+        after_mark = i - start >= 4 and word[i - 1] in "/_-.,;:=&?+)]}|\\"
+        if (after_mark or i - start >= 8) and not _tears(word, i):
+            pieces.append(word[start:i])
+            start = i
+    return r"\wordbreak{}".join(_escape(piece) for piece in [*pieces, word[start:]])
+
+
+def typeset(text: str | None, limit: int = 600) -> str:
+    r"""Text of a data set as ``\excerpt{...}`` for running text or a paragraph column, whatever the text is.
+
+    New lines show as a mark, long words may break, right-to-left runs are set from right to left; blank text shows
+    as *(empty)*. At most ``limit`` characters are shown: the number left out is printed behind the cut.
+
+    >>> print(typeset("Say \\input{x}"))
+    \excerpt{Say \textbackslash{}input\{x\}}
+    """
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
+    text, dropped = shorten(unicodedata.normalize("NFC", "" if text is None else str(text).strip()), limit)
+    if not text:
+        return r"\excerpt{\emptytext}"
+    lines = [" ".join(line.split()) for line in re.split(r"\r\n|[\n\r\v\f\x85\u2028\u2029]", text)]
+    shown = r" \newlinemark{} ".join(_by_direction(line, _break_words) for line in lines if line)
+    cut = rf" \cutmark{{{dropped:,}}}" if dropped else ""
+    return rf"\excerpt{{{shown}{cut}}}"
+
+
+def _break_words(text: str) -> str:
+    return "".join(break_word(part) if part.strip() else part for part in re.split("( +)", text))

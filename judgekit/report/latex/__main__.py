@@ -1,0 +1,7 @@
+"""``python -m judgekit.report.latex --run laptop``."""
+
+import sys
+
+from judgekit.report.latex.compiler import main
+
+sys.exit(main())

@@ -1,0 +1,222 @@
+"""What a notebook hands on: numbers with one owner each, frames, pictures; an unchanged result is an unchanged file."""
+
+import gzip
+import json
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+from judgekit.data import paths
+from judgekit.data.files import replaced
+from judgekit.data.paths import checked_name
+from judgekit.data.provenance import git_state, machine, process_age, versions
+from judgekit.judges import judges_of_run
+from judgekit.judges.names import slug
+from judgekit.stats import Number
+
+if TYPE_CHECKING:  # half a second that the report's build, which reads no frame, does without
+    import pandas as pd
+
+SCHEMA = 1
+KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
+# Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
+UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
+# Labels of the same set went into what was cross-fitted: the study's name must say so.
+CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
+
+
+def save_results(
+    run: str,
+    notebook: str,
+    numbers: Mapping[str, Number],
+    data: Mapping[str, str] | None = None,
+    seconds: float | None = None,
+    variant: str | None = None,
+    judges: Mapping[str, str] | None = None,
+) -> Path:
+    """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
+
+    Keys are ``study.part[.part].quantity``: lower-case letters, digits and ``_``, two to five parts. ``data`` is the
+    SHA-256 of the upstream files that were read, ``seconds`` the age of this process by default, ``judges`` the
+    fingerprint of each judge by name: those that `load_judge` loaded for the run by default. A file whose numbers,
+    data, judges and versions are unchanged is left as it was: its commit is the one at which these numbers were first
+    made.
+
+    ValueError where a key is malformed, owned by another results file of the run, a score of what nobody labelled
+    (``..._repro``) or a cross-fitted quantity outside of a study ``..._crossfit``. TypeError where a value is no
+    ``Number``.
+    """
+    stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
+    rows = {key: _checked(key, number).row() for key, number in numbers.items()}
+    if not rows:
+        raise ValueError(f"{stem} saves no numbers")
+    folder = paths.run_folder(run, "results")
+    path = folder / f"{stem}.json"
+    for other in sorted(folder.glob("*.json")):
+        if other != path:
+            _check_owner(rows, path, other)
+    seconds = round(float(process_age() if seconds is None else seconds), 1)
+    provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), "machine": machine()}
+    provenance |= git_state() | {"judges": dict(judges_of_run(run) if judges is None else judges)}
+    document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
+    if not (path.exists() and _same(_read(path), document)):
+        with replaced(path) as temporary:
+            text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+    try:
+        check_judges(run)
+    except ValueError as two_models:
+        warnings.warn(str(two_models), stacklevel=2)
+    return path
+
+
+def _checked(key: str, number: Number) -> Number:
+    if not KEY.fullmatch(key):
+        raise ValueError(f"key {key!r}: write study.part[.part].quantity in lower case, digits and '_'")
+    if UNSCORED.fullmatch(key):
+        raise ValueError(f"key {key!r}: nobody labelled what '..._repro' judged, so nothing of it is a score")
+    if CROSSFITTED.fullmatch(key):
+        raise ValueError(f"key {key!r}: what was cross-fitted is quoted as '<study>_crossfit...', beside no score")
+    if not isinstance(number, Number):
+        raise TypeError(f"{key} is {type(number).__name__}: wrap it, Number(value, low, high, n, spec)")
+    return number
+
+
+def _check_owner(rows: Mapping[str, Any], path: Path, other: Path) -> None:
+    if shared := sorted(set(rows) & set(_read(other)["numbers"])):
+        raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
+
+
+def check_judges(run: str) -> None:
+    """One judge's name is one fingerprint in all results of a run: ValueError that names both notebooks otherwise.
+
+    Where a judge was trained again, notebooks that were not yet executed since still hold the old one: `save_results`
+    warns of that, and the end of a run and its documents insist on it.
+    """
+    owners: dict[str, tuple[str, str]] = {}
+    for notebook, provenance in load_provenance(run).items():
+        for name, fingerprint in provenance.get("judges", {}).items():
+            first, known = owners.setdefault(name, (notebook, fingerprint))
+            if known != fingerprint:
+                raise ValueError(
+                    f"judge {name!r} has fingerprint {known[:12]} in {first} and {fingerprint[:12]} in {notebook}: "
+                    f"one judge of run {run} is two models; execute both notebooks again"
+                )
+
+
+def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a file may stay: equal but for the seconds, the machine and the commit, and made from committed code."""
+    volatile = {"seconds", "machine", "git", "dirty"}
+    lasting = [{k: v for k, v in d["provenance"].items() if k not in volatile} for d in (old, new)]
+    settled = old["provenance"].get("dirty") is False or new["provenance"]["dirty"] is not False
+    return settled and lasting[0] == lasting[1] and all(old.get(k) == new[k] for k in ("schema", "run", "numbers"))
+
+
+def load_results(run: str) -> dict[str, dict[str, Any]]:
+    """All numbers of a run by key: rows of ``Number.row`` with the ``notebook`` (and variant) that owns each.
+
+    ValueError where two files define one key, or a file is not a results file.
+    """
+    numbers: dict[str, dict[str, Any]] = {}
+    for path in _results_files(run):
+        for key, row in _read(path)["numbers"].items():
+            if key in numbers:
+                raise ValueError(f"{key} is defined by {numbers[key]['notebook']}.json and {path.name}")
+            numbers[key] = row | {"notebook": path.stem}
+    return numbers
+
+
+def load_provenance(run: str) -> dict[str, dict[str, Any]]:
+    """What a run's results were made from, with and on, by notebook; empty when the run has none."""
+    return {path.stem: _read(path)["provenance"] for path in _results_files(run)}
+
+
+def _results_files(run: str) -> list[Path]:
+    return sorted((paths.project_root() / "outputs" / run / "results").glob("*.json"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a results file: {error}") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "numbers" not in document:
+        raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
+    return document
+
+
+# ---------------------------------------------------------------- frames
+
+
+def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:
+    """Keep estimates in ``outputs/<run>/data/<name>.csv``; returns them by result key, for ``save_results``.
+
+    ``frame`` has one estimate a row: ``value``, and where there are any ``low``, ``high``, ``n`` and ``spec`` (the
+    format; ``spec`` for all rows without one). The fields of ``key``, as in ``"position.{set}.{judge}.{quantity}"``,
+    name its columns or levels of its index; a judge ``provider/model`` stands in keys by its slug. Quote a part of a
+    frame with ``frame.query(...)``. ValueError where a column is missing or two rows have one key.
+    """
+    frame = frame.reset_index() if any(frame.index.names) else frame
+    fields = [field for _, field, _, _ in Formatter().parse(key) if field]
+    if missing := [column for column in (*fields, "value") if column not in frame.columns]:
+        raise ValueError(f"frame {name} has no column {missing[0]!r}; it has {list(frame.columns)}")
+    numbers: dict[str, Number] = {}
+    for row in frame.to_dict("records"):
+        one = key.format(**{field: _key_part(row[field]) for field in fields})
+        if one in numbers:
+            raise ValueError(f"frame {name}: two rows have the key {one!r}; another column tells them apart")
+        given: dict[str, Any] = {
+            part: row[part] for part in ("low", "high", "n", "spec") if part in row and row[part] == row[part]
+        }
+        numbers[one] = _checked(one, Number(row["value"], **({"spec": spec} | given)))
+    path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv"
+    with replaced(path) as temporary:
+        frame.to_csv(temporary, index=False, lineterminator="\n")
+    return numbers
+
+
+def _key_part(value: object) -> str:
+    text = str(value)
+    return slug(text) if "/" in text else re.sub("[^a-z0-9_]+", "_", text.lower())
+
+
+def save_data(run: str, name: str, frame: "pd.DataFrame") -> Path:
+    """Write a table for later notebooks to ``outputs/<run>/data/<name>.csv.gz``; returns the file.
+
+    Ids, labels and numbers: no text of a data set belongs here, since these files are tracked.
+    """
+    path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
+    with replaced(path) as temporary:  # neither a date nor the temporary file's name is written into it
+        text = frame.to_csv(index=False, lineterminator="\n")
+        temporary.write_bytes(gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0))
+    return path
+
+
+def load_data(run: str, name: str) -> "pd.DataFrame":
+    """Read what `save_data` or `save_frame` wrote; FileNotFoundError where its notebook has not been run."""
+    import pandas as pd
+
+    path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
+    path = path if path.is_file() else path.with_suffix("")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}.gz: not there yet; run the notebook that writes it first")
+    return pd.read_csv(path, keep_default_na=path.suffix == ".csv")  # estimates may lack an interval; texts are texts
+
+
+def save_figure(figure: Any, run: str, name: str) -> Path:
+    """Write a figure (or the one of Axes) to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
+    import matplotlib as mpl
+
+    figure = figure.flat[0] if hasattr(figure, "flat") else figure
+    figure = figure if hasattr(figure, "savefig") else figure.get_figure(root=True)
+    path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
+    pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
+    png = {"metadata": {"Software": None}, "dpi": 150}
+    with mpl.rc_context({"pdf.fonttype": 42, "savefig.bbox": None}):
+        for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
+            with replaced(target) as temporary:
+                figure.savefig(temporary, format=target.suffix[1:], **options)
+    return path

@@ -1,0 +1,342 @@
+"""The list of notebooks, the parameters of a run, what a notebook depends on, and notebooks executed by papermill."""
+
+import argparse
+import ast
+import hashlib
+import json
+import sys
+import time
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+
+from judgekit.data.files import replaced
+from judgekit.data.paths import PACKAGE, project_root, run_folder
+from judgekit.data.plain_yaml import load_plain
+from judgekit.report.results import check_judges
+
+LIST = "notebooks.yaml"
+RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
+SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
+PROFILES = ("slurm",)
+TYPING = ("__future__", "collections.abc", "typing")  # imported for annotations
+
+
+class WorkflowError(Exception):
+    """Something a user can mend: a parameter that no notebook has, a notebook that failed."""
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def notebook_list() -> dict[str, dict[str, Any]]:
+    """The notebooks of the chain in order, each with ``after``, ``threads`` and ``resources``.
+
+    WorkflowError where an entry names an unknown field, or a notebook that does not stand before it.
+    """
+    entries = load_plain((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
+    known: dict[str, dict[str, Any]] = {}
+    for name, given in entries.items():
+        entry = {"after": [], "threads": 1, "resources": {}} | (given or {})
+        if unknown := set(entry) - {"after", "threads", "resources"}:
+            raise WorkflowError(f"{LIST}: {name} has unknown fields {', '.join(sorted(unknown))}")
+        if missing := [other for other in entry["after"] if other not in known]:
+            raise WorkflowError(f"{LIST}: {name} comes after {missing[0]}, which does not stand before it")
+        known[name] = entry
+    return known
+
+
+def notebook_of(job: str) -> str:
+    """The notebook that a job runs: ``21_train-large`` is the variant ``large`` of ``21_train``."""
+    return job.partition("-")[0]
+
+
+def notebook_path(job: str) -> Path:
+    """The source of a job's notebook."""
+    return project_root() / "notebooks" / f"{notebook_of(job)}.ipynb"
+
+
+def runs() -> list[str]:
+    """Names of the runs that have parameters."""
+    return sorted(path.name for path in (project_root() / "params").iterdir() if path.is_dir())
+
+
+def _parameter_folder(run: str) -> Path:
+    if run not in runs():  # a misspelt one would otherwise be a run of nothing
+        raise WorkflowError(f"no run is called {run!r}; params/ has {', '.join(runs())}")
+    return project_root() / "params" / run
+
+
+def jobs_of(run: str) -> dict[str, list[str]]:
+    """What a run executes, in order, each job with those it comes after: a notebook once for each of its files.
+
+    The sample run also executes each notebook that it has no file for. WorkflowError where there is no such run, or
+    a file belongs to no notebook.
+    """
+    files = sorted(path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name != RESOURCES)
+    known = notebook_list()
+    if strange := [job for job in files if notebook_of(job) not in known]:
+        raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
+    jobs = {name: [job for job in files if notebook_of(job) == name] for name in known}
+    if run == SAMPLE:
+        jobs = {name: found or [name] for name, found in jobs.items()}
+    return {
+        job: [before for other in entry["after"] for before in jobs[other]]
+        for name, entry in known.items()
+        for job in jobs[name]
+    }
+
+
+def resources_of(run: str) -> dict[str, dict[str, int | str]]:
+    """What jobs ask a cluster for, in Snakemake's words (``gpu``, ``mem_mb``, ``runtime``), by ``resources.yaml``.
+
+    WorkflowError where it names a job that the run does not have, or a resource that is neither a number nor a word.
+    """
+    path = _parameter_folder(run) / RESOURCES
+    where = f"params/{run}/{RESOURCES}"
+    wanted = _yaml_mapping(path, where) if path.is_file() else {}
+    for job, resources in wanted.items():
+        if job not in jobs_of(run):
+            raise WorkflowError(f"{where}: the run has no job {job!r}; it has {', '.join(jobs_of(run))}")
+        if not isinstance(resources, dict) or not all(isinstance(value, int | str) for value in resources.values()):
+            raise WorkflowError(f"{where}: {job}: expected 'resource: number' lines")
+    return wanted
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def known_parameters(path: Path) -> set[str]:
+    """Names that the cell tagged ``parameters`` of a notebook assigns; WorkflowError where there is none."""
+    import papermill
+
+    if not (known := set(papermill.inspect_notebook(path))):
+        raise WorkflowError(f"{path.name}: no cell tagged 'parameters' assigns anything")
+    return known
+
+
+def read_parameters(run: str, name: str) -> dict[str, Any]:
+    """A job's parameters in a run; papermill itself only warns of an unknown name and runs with the default.
+
+    WorkflowError names the file and the parameter, and lists those the notebook has.
+    """
+    path, where = _parameter_folder(run) / f"{name}.yaml", f"params/{run}/{name}.yaml"
+    if run == SAMPLE and name in notebook_list() and not path.is_file():
+        given: dict[str, Any] = {"run": run}
+    elif path.is_file():
+        given = _yaml_mapping(path, where)
+    else:
+        raise WorkflowError(f"{where} does not exist; the runs are {', '.join(runs())}")
+    known = known_parameters(notebook_path(name))
+    if unknown := sorted(set(given) - known):
+        raise WorkflowError(f"{where}: the notebook has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    if given.get("run") != run:
+        raise WorkflowError(f"{where}: run is {given.get('run')!r}, but the folder says {run!r}")
+    return given
+
+
+def _yaml_mapping(path: Path, where: str) -> dict[str, Any]:
+    try:
+        given = load_plain(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as broken:
+        raise WorkflowError(f"{where} is not YAML: {broken}") from None
+    if not isinstance(given, dict):
+        raise WorkflowError(f"{where}: expected 'name: value' lines")
+    return given
+
+
+# ---------------------------------------------------------------- what a notebook depends on
+
+
+class _Bare(ast.NodeTransformer):
+    """Leaves docstrings and annotations out of a syntax tree; in a class body they are fields, and stay."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        return super().visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        fields = {id(child) for child in node.body if isinstance(child, ast.AnnAssign)}
+        node.body = [child if id(child) in fields else self.visit(child) for child in node.body]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.Assign | None:
+        return ast.Assign([node.target], node.value) if node.value else None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
+        return None if node.module in TYPING else node
+
+
+@cache
+def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
+    """Digest of what a piece of Python does, and the dotted names of this package's modules that it imports."""
+    tree = _Bare().visit(ast.parse(source))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    digest = hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest, tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name))
+
+
+@cache
+def _module_files(name: str) -> tuple[Path, ...]:
+    """Files that importing a dotted name executes: the module and the packages above it."""
+    parts = name.split(".")[1:]
+    files = [PACKAGE.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
+    return tuple(path for path in [*files, PACKAGE.joinpath(*parts).with_suffix(".py")] if path.is_file())
+
+
+def _notebook_code(name: str) -> str:
+    cells = json.loads(notebook_path(name).read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def code_files(name: str) -> dict[Path, str]:
+    """The package's modules that a notebook imports, directly or through others, each with a digest of its code."""
+    waiting = list(_digest_and_imports(_notebook_code(name))[1])
+    digests: dict[Path, str] = {}
+    while waiting:
+        for path in _module_files(waiting.pop()):
+            if path not in digests:
+                digests[path], imports = _digest_and_imports(path.read_text(encoding="utf-8"))
+                waiting += imports
+    return dict(sorted(digests.items()))
+
+
+def stamp(run: str, job: str) -> Path:
+    """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
+    modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
+    made_of = [read_parameters(run, job), _digest_and_imports(_notebook_code(job))[0], modules]
+    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
+    path = run_folder(run, "executed") / f".{job}.digest"
+    if not path.is_file() or path.read_text(encoding="utf-8") != digest:
+        with replaced(path) as temporary:
+            temporary.write_text(digest, encoding="utf-8")
+    return path
+
+
+# ---------------------------------------------------------------- running
+
+
+def run_notebook(name: str, run: str) -> Path:
+    """Execute one job of a run; returns the executed copy, ``outputs/<run>/executed/<name>.ipynb``.
+
+    WorkflowError on failure names the notebook, the cell, the error and the copy that shows it,
+    ``<name>.failed.ipynb``, so that a failure is never mistaken for a result; also where another process executes it.
+    """
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    parameters = read_parameters(run, name)
+    folder = run_folder(run, "executed")
+    target, attempt = folder / f"{name}.ipynb", folder / f"{name}.failed.ipynb"
+    with _alone(folder / f".{name}.lock", f"{name} of run {run} is being executed by another process"):
+        stamp(run, name)
+        started = time.monotonic()
+        print(f"[{run}] {name} ...", flush=True)
+        try:
+            papermill.execute_notebook(
+                str(notebook_path(name)),
+                str(attempt),
+                parameters=parameters,
+                kernel_name="python3",
+                progress_bar=False,
+                log_output=False,
+                stderr_file=sys.stderr,  # the progress lines of long cells
+                extra_arguments=["--IPKernelApp.log_level=ERROR"],  # kernels warn that loopback is not encrypted
+                cwd=str(project_root() / "notebooks"),
+            )
+        except PapermillExecutionError as failure:
+            cell = failure.source.strip().splitlines()[0] if failure.source.strip() else "(empty)"
+            raise WorkflowError(
+                f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
+                f"  the cell starts with: {cell}\n  executed copy: {attempt}"
+            ) from None
+        attempt.replace(target)
+        print(f"[{run}] {name} done in {time.monotonic() - started:.0f} s", flush=True)
+    return target
+
+
+def _alone(path: Path, refusal: str) -> AbstractContextManager[object]:
+    """The operating system's lock, held: it goes with this process, however that ends; WorkflowError if it is taken."""
+    try:
+        return FileLock(path).acquire(timeout=0)
+    except Timeout:
+        raise WorkflowError(refusal) from None
+
+
+def make_run(run: str, cores: int, profile: str | None = None) -> int:
+    """Bring every notebook of a run up to date, by Snakemake on ``cores`` of this machine; returns its exit status.
+
+    With ``profile`` the jobs run elsewhere: ``slurm``, or the folder of a Snakemake profile of one's own. Jobs on GPUs
+    take turns on one machine. WorkflowError where another process is making this run.
+    """
+    from snakemake.cli import main as snakemake
+
+    for job in jobs_of(run):
+        read_parameters(run, job)
+    resources_of(run)
+    # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
+    where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
+    if profile:
+        folder = str(project_root() / "profiles" / profile) if profile in PROFILES else profile
+        where = ["--profile", folder, "--quiet", "host"]
+    command = ["--snakefile", str(project_root() / "Snakefile"), "--directory", str(project_root()), *where]
+    command += ["--config", f"run={run}", "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
+    # Snakemake's own lock survives a killed process and would have to be removed by hand. It runs in this process,
+    # so that whoever kills this one leaves no run behind that nobody holds.
+    with _alone(run_folder(run) / ".lock", f"run {run} is being made by another process"):
+        try:
+            snakemake([*command, "--nolock"])
+        except SystemExit as end:
+            if end.code:
+                return int(end.code)
+    try:
+        check_judges(run)
+    except ValueError as two_models:
+        raise WorkflowError(str(two_models)) from None
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``python -m judgekit.report.workflow run NOTEBOOK RUN`` (what the Snakefile calls) and ``... make RUN``."""
+    parser = argparse.ArgumentParser(prog="python -m judgekit.report.workflow")
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("run", help="execute one notebook of a run")
+    one.add_argument("notebook")
+    one.add_argument("run")
+    every = commands.add_parser("make", help="bring every notebook of a run up to date")
+    every.add_argument("run")
+    every.add_argument("--cores", type=int, default=1)
+    every.add_argument("--profile", help="slurm, or the folder of a Snakemake profile")
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "make":
+            return make_run(chosen.run, chosen.cores, chosen.profile)
+        run_notebook(chosen.notebook, chosen.run)
+    except WorkflowError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:  # a disk that is full, a folder that may not be written
+        print(f"error: {error.filename or chosen.command}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from what is finished", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

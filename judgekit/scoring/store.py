@@ -1,0 +1,336 @@
+"""The verdict store: every reply that a judge gave, found by what was asked of whom.
+
+One SQLite file in WAL mode. A row is durable when the batch it came in returns, so a killed run loses at most the batch
+in flight; two processes may write at once. A failed call is kept for the record and never counts as done. Each row has
+a checksum over its key and its reply: damage to the file is a `DamagedStore`, never another verdict.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from judgekit.data.files import replaced
+from judgekit.records import Reply
+
+SCHEMA_VERSION = 2
+_FIELDS = tuple(item.name for item in fields(Reply))
+_KEY = ("judge", "input", "decoding", "sample")
+_COLUMNS = {
+    1: [*_KEY, "status", "reply", "written"],
+    2: [*_KEY, "status", "reply", "checksum", "written"],
+}
+_SCHEMA = """CREATE TABLE replies (
+    judge TEXT NOT NULL,
+    input TEXT NOT NULL,
+    decoding TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    written TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    PRIMARY KEY (judge, input, decoding, sample)
+) WITHOUT ROWID"""
+_PUT = (
+    "INSERT INTO replies (judge, input, decoding, sample, status, reply, checksum) VALUES (?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET status = excluded.status, reply = excluded.reply, checksum = excluded.checksum, "
+    "written = excluded.written WHERE "
+)
+_SELECT = f"SELECT {', '.join(_COLUMNS[2])} FROM replies"
+_PATIENCE = 120  # seconds to wait for another process that is writing
+_KEYS = 500  # of a SELECT; SQLite's default limit on variables is far above
+_GROUP = 1 << 14  # rows of a Parquet row group
+# What says nothing against the file itself: a full disk, a lock, missing rights, no memory.
+_PASSING = (
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
+    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_INTERRUPT),
+)
+
+
+class DamagedStore(ValueError):
+    """The file of a verdict store is damaged; the message names it and says what to do."""
+
+
+class StoreFailure(RuntimeError):
+    """A verdict store could not be read or written for a reason outside of it, such as a full disk."""
+
+
+def user_store_path() -> Path:
+    """The one verdict store of this user: what ``JUDGEKIT_STORE`` names, else a file in the folder for user data."""
+    if named := os.environ.get("JUDGEKIT_STORE", "").strip():
+        return Path(named).expanduser()
+    variable, folder = ("LOCALAPPDATA", "AppData/Local") if os.name == "nt" else ("XDG_DATA_HOME", ".local/share")
+    return Path(os.environ.get(variable) or Path.home() / folder, "judgekit", "verdicts.sqlite")
+
+
+class VerdictStore:
+    """Replies on disk, looked up by (judge fingerprint, input hash, decoding config, sample index).
+
+    ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, replies that were stored before this store
+    was opened are not returned; each stays until the reply that replaces it is on disk. ValueError if the file is no
+    verdict store, or one of a later schema; one of schema 1 is brought to this schema in place.
+
+    >>> store = VerdictStore(":memory:")
+    >>> store.put("judge", "{}", {"input": Reply("first")})
+    >>> store.get("judge", "{}", ["input", "other"])["input"].verdict
+    'first'
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:
+        self.path = str(path)
+        self._renewed: set[tuple[str, str, str, int]] | None = set() if fresh else None
+        self._checked = False
+        if self.path != ":memory:":
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self.connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        except sqlite3.OperationalError as broken:
+            raise ValueError(f"{self.path}: not a verdict store ({broken})") from None
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as failed:
+            self.connection.close()
+            if _code(failed) in _PASSING:
+                cannot_open = _code(failed) == sqlite3.SQLITE_CANTOPEN
+                said = "not a verdict store" if cannot_open else "the verdict store cannot be written"
+                raise ValueError(f"{self.path}: {said} ({failed})") from None
+            said = f"{self.path}: not a verdict store ({failed}), or a damaged one; move it away to start afresh"
+            raise DamagedStore(said) from None
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Make or check the table; waits where SQLite itself would not (two processes that make one file)."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._schema()  # looked at first: a file that is something else is left as it is
+                self.connection.execute("PRAGMA cell_size_check=ON")
+                self.connection.execute("PRAGMA journal_mode=WAL")
+                # WAL with synchronous=FULL syncs at every commit: a returned batch survives a power cut.
+                self.connection.execute("PRAGMA synchronous=FULL")
+                if self._schema() != (SCHEMA_VERSION, SCHEMA_VERSION):
+                    with self._transaction():
+                        self._bring_to_schema()
+                return
+            except sqlite3.OperationalError as busy:
+                if _code(busy) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def _schema(self) -> tuple[int, int]:
+        """The schema of the table (0 where there is none) and the one that the file names; ValueError if unreadable."""
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, *_COLUMNS):
+            raise ValueError(f"{self.path}: verdict store of schema {version}; this version reads {SCHEMA_VERSION}")
+        tables = {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables - {"replies"}:
+            raise ValueError(f"{self.path}: not a verdict store (it holds the table {min(tables - {'replies'})})")
+        columns = [row[1] for row in self.connection.execute("PRAGMA table_info(replies)")]
+        for schema, expected in {0: [], **_COLUMNS}.items():
+            if columns == expected and version <= schema:  # another process may just be bringing it to its schema
+                return schema, version
+        if version == 0:
+            raise ValueError(f"{self.path}: a store from before schema 1 ({', '.join(columns)})")
+        raise self._damaged(f"columns {', '.join(columns) or 'are missing'}")
+
+    def _bring_to_schema(self) -> None:
+        """Make the table, or bring that of schema 1 to this one; part of a transaction."""
+        schema, _ = self._schema()
+        if schema == 1:
+            self.connection.execute("ALTER TABLE replies RENAME TO replies_1")
+        if schema != SCHEMA_VERSION:
+            self.connection.execute(_SCHEMA)
+        if schema == 1:
+            columns = ", ".join(_COLUMNS[1])
+            self.connection.create_function("checksum_of", 6, _checksum, deterministic=True)
+            self.connection.execute(
+                f"INSERT INTO replies ({columns}, checksum) "
+                f"SELECT {columns}, checksum_of({', '.join(_COLUMNS[1][:6])}) FROM replies_1"
+            )
+            self.connection.execute("DROP TABLE replies_1")
+        self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:  # SQLite itself has ended it where the disk is full
+                self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's errors in a sentence that says whether the file is to blame; the caller's mistakes as they are."""
+        try:
+            yield
+        except sqlite3.Error as failed:
+            if isinstance(failed, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+                raise
+            if _code(failed) in _PASSING:
+                raise StoreFailure(f"the verdict store {self.path} failed: {failed}") from None
+            raise self._damaged(str(failed)) from None
+
+    def _damaged(self, what: str) -> DamagedStore:
+        return DamagedStore(
+            f"the verdict store {self.path} is damaged ({what}); move it away to start afresh "
+            "(VerdictStore.to_parquet(..., damaged=True) saves the replies that are whole)"
+        )
+
+    def put(self, judge: str, decoding: str, replies: dict[str, Reply], sample: int = 0) -> None:
+        """Store replies in one transaction. An ``ok`` reply is never replaced by a failed one."""
+        rows = [(judge, key, decoding, sample, reply.status, dump_reply(reply)) for key, reply in replies.items()]
+        fresh = self._renewed is not None
+        with self._told(), self._transaction():
+            self._put_rows(rows, "excluded.status != 'error'" if fresh else "replies.status = 'error'")
+        if self._renewed is not None:
+            self._renewed |= {row[:4] for row in rows if row[4] != "error"}
+
+    def _put_rows(self, rows: Iterable[tuple], replacing: str) -> None:
+        self.connection.executemany(_PUT + replacing, ((*row, _checksum(*row)) for row in rows))
+
+    def get(
+        self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0, failed: bool = False
+    ) -> dict[str, Reply]:
+        """The stored replies among ``keys``; failed calls only with ``failed=True``. DamagedStore if one has changed.
+
+        Before a key is first said to be missing the whole file is checked: nobody is asked again because a bit of a
+        key is wrong.
+        """
+        wanted = list(dict.fromkeys(keys))
+        if self._renewed is not None:
+            wanted = [key for key in wanted if (judge, key, decoding, sample) in self._renewed]
+        replies: dict[str, Reply] = {}
+        with self._told():
+            for start in range(0, len(wanted), _KEYS):
+                some = wanted[start : start + _KEYS]
+                where = f" WHERE judge=? AND decoding=? AND sample=? AND input IN ({','.join('?' * len(some))})"
+                for row in self.connection.execute(_SELECT + where, (judge, decoding, sample, *some)):
+                    replies[row[1]] = load_reply(self._whole(row)[5])
+        if len(replies) < len(wanted) and not self._checked:
+            self.check()
+        return replies if failed else {key: reply for key, reply in replies.items() if reply.status != "error"}
+
+    def _whole(self, row: tuple) -> tuple:
+        """A row, after a look at its checksum."""
+        if _checksum(*row[:6]) != row[6]:
+            raise self._damaged(f"the checksum of the reply to input {str(row[1])[:12]!r} does not fit it")
+        return row
+
+    def check(self) -> None:
+        """Check every page and the checksum of every reply; DamagedStore if anything has changed."""
+        with self._told():
+            (complaint,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+            if complaint != "ok":
+                raise self._damaged(" ".join(str(complaint).split()))
+            for row in self.connection.execute(_SELECT):
+                self._whole(row)
+        self._checked = True
+
+    def to_parquet(self, path: str | os.PathLike[str], damaged: bool = False) -> int:
+        """Write all replies to a Parquet file; their number. With ``damaged``, what can be read and is whole."""
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        schema = pa.schema([(name, pa.int64() if name == "sample" else pa.string()) for name in _COLUMNS[2]])
+        count = 0
+        with replaced(Path(path)) as temporary, ParquetWriter(temporary, schema) as writer:
+            rows = self._rows(damaged)
+            while group := list(islice(rows, _GROUP)):
+                writer.write_table(pa.table([pa.array(cells) for cells in zip(*group, strict=True)], schema=schema))
+                count += len(group)
+        return count
+
+    def _rows(self, damaged: bool) -> Iterator[tuple]:
+        """All rows; with ``damaged`` those that are whole, up to the first page that cannot be read."""
+        with suppress(DamagedStore) if damaged else nullcontext(), self._told():
+            for row in self.connection.execute(_SELECT):
+                if not damaged or _checksum(*row[:6]) == row[6]:
+                    yield self._whole(row)
+
+    def add_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Add the replies of a file that `to_parquet` wrote, all or none; their number. No ``ok`` reply is replaced.
+
+        ValueError names file and row where one is not what was written.
+        """
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with ParquetFile(path) as table, self._told(), self._transaction():
+                columns, count = _COLUMNS[2][:7], 0
+                if missing := [name for name in columns if name not in table.schema_arrow.names]:
+                    raise ValueError(f"{path}: no Parquet file of replies (it lacks the column {missing[0]!r})")
+                for batch in table.iter_batches(_GROUP, columns=columns):
+                    rows = enumerate(batch.select(columns).to_pylist(), count + 1)
+                    self._put_rows(
+                        (_checked_row(tuple(row.values()), path, number) for number, row in rows),
+                        "replies.status = 'error'",
+                    )
+                    count += batch.num_rows
+                return count
+        except pa.ArrowException as bad:
+            raise ValueError(f"{path}: no Parquet file of replies ({str(bad).splitlines()[0]})") from None
+
+    def count(self, judge: str | None = None) -> int:
+        """Number of stored replies that count as done, of one judge or of all."""
+        where, values = ("", ()) if judge is None else (" AND judge=?", (judge,))
+        query = f"SELECT count(*) FROM replies WHERE status != 'error'{where}"
+        with self._told():
+            return self.connection.execute(query, values).fetchone()[0]
+
+    def close(self) -> None:
+        """Close the file; the store can be opened again at any time."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; -1 of an error that Python's module raised itself."""
+    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else -1
+
+
+def _checksum(judge: str, key: str, decoding: str, sample: int, status: str, reply: str) -> str:
+    content = "\0".join(map(str, (judge, key, decoding, sample, status, reply)))
+    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _checked_row(row: tuple, path: str | os.PathLike[str], number: int) -> tuple:
+    """The key, status and reply of a row of a table; ValueError if they are not what was written."""
+    try:
+        if _checksum(*row[:6]) != row[6] or load_reply(row[5]).status != row[4]:
+            raise ValueError("its checksum does not fit it")
+    except (ValueError, TypeError) as bad:
+        raise ValueError(f"{path}, row {number}: {bad}; nothing was added") from None
+    return row[:6]
+
+
+def dump_reply(reply: Reply) -> str:
+    """A reply as JSON without its empty fields; ASCII, so that a lone surrogate in a model's reply can be stored."""
+    # `asdict` copies what it finds all the way down; the fields are plain, and a million replies feel it.
+    values = ((name, getattr(reply, name)) for name in _FIELDS)
+    return json.dumps({name: value for name, value in values if value is not None})
+
+
+def load_reply(text: str) -> Reply:
+    """The inverse of `dump_reply`; ValueError for fields of a later version, which are not dropped."""
+    row = json.loads(text)
+    if unknown := set(row) - set(_FIELDS):
+        raise ValueError(f"verdict store holds unknown fields {sorted(unknown)}: written by a later version?")
+    return Reply(**{"verdict": None} | row)

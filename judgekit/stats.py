@@ -1,0 +1,549 @@
+"""Uncertainty and what it rests on: sums by cluster, one interval, tests, folds, correlations, Davidson's model.
+
+Every metric is a function of sums over items. Sums can be resampled by cluster without touching the items again, so ten
+thousand resamples are one matrix product; functions of sums accept leading batch dimensions.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit, ndtr, ndtri, stdtrit  # scipy.stats takes half a second to import
+
+Array: TypeAlias = Any  # whatever NumPy reads as an array
+Floats: TypeAlias = npt.NDArray[np.float64]
+Statistic: TypeAlias = Callable[[Floats], Any]
+
+LEVEL = 0.95
+METHOD = "as_before"  # how `interval` is made: the percentile interval of the cluster bootstrap
+POWER = 0.8
+EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
+BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
+KEPT = 3 * BLOCK  # multiplicities kept for the next judge: a byte each, so 30 MB
+
+# ---------------------------------------------------------------- sums and draws
+
+
+def ratio(numerator: Array, denominator: Array) -> Floats:
+    """Element-wise quotient, with 0/0 counted as 0 (scikit-learn's ``zero_division=0``)."""
+    numerator, denominator = np.asarray(numerator, float), np.asarray(denominator, float)
+    out = np.zeros(np.broadcast(numerator, denominator).shape)
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+
+
+def share_of(sums: Floats) -> Floats:
+    """First column over second: a rate of (hits, n), a mean of (total, n)."""
+    return ratio(sums[..., 0], sums[..., 1])
+
+
+def cluster_sums(values: Array, clusters: Array) -> Floats:
+    """Sums of what each item adds, (n_items, ...), by cluster: (n_clusters, ...).
+
+    In the order of the clusters' sorted names, so that the order of items plays no part.
+    """
+    values = np.asarray(values, float)
+    if len(values) != len(clusters):
+        raise ValueError(f"{len(values)} items but {len(clusters)} clusters")
+    names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    sums = np.zeros((len(names), *values.shape[1:]))
+    np.add.at(sums, index, values)
+    return sums
+
+
+def cluster_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
+    """How often each cluster is drawn in each resample: blocks of rows that sum to n_clusters.
+
+    Blocks, so that memory stays flat however many clusters there are; together they have ``n_boot`` rows.
+    """
+    if n_clusters < 1:
+        raise ValueError("no clusters to resample")
+    rng = np.random.default_rng(seed)
+    rows = max(1, BLOCK // n_clusters)
+    for start in range(0, n_boot, rows):
+        count = min(rows, n_boot - start)
+        chosen = rng.integers(n_clusters, size=(count, n_clusters)) + n_clusters * np.arange(count)[:, None]
+        yield np.bincount(chosen.ravel(), minlength=count * n_clusters).reshape(count, n_clusters)
+
+
+@lru_cache(maxsize=2)
+def _kept_draws(n_clusters: int, n_boot: int, seed: int) -> Array:
+    """`cluster_draws` in one array of bytes, kept for the next judge on the same set."""
+    blocks = list(cluster_draws(n_clusters, n_boot, seed))
+    kind = np.uint8 if max(block.max() for block in blocks) < 256 else np.int64
+    return np.concatenate([block.astype(kind) for block in blocks])
+
+
+def repeated_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
+    """Blocks of `cluster_draws`, from memory where all of them fit: judges of a set are drawn alike."""
+    if n_boot and n_clusters * n_boot <= KEPT:
+        draws, rows = _kept_draws(n_clusters, n_boot, seed), max(1, BLOCK // n_clusters)
+        return (draws[start : start + rows].astype(float) for start in range(0, n_boot, rows))
+    return cluster_draws(n_clusters, n_boot, seed)
+
+
+def resampled_sums(sums: Floats, n_boot: int, seed: int) -> Floats:
+    """Sums over resampled clusters: (n_clusters, ...) in, (n_boot, ...) out.
+
+    The same seed gives the same draws for the same number of clusters, which pairs judges on one set.
+    """
+    flat = sums.reshape(len(sums), -1)
+    drawn = np.concatenate([draws @ flat for draws in repeated_draws(len(sums), n_boot, seed)])
+    return drawn.reshape(n_boot, *sums.shape[1:])
+
+
+def resampled_together(parts: Mapping[str, Floats], n_boot: int, seed: int) -> dict[str, Floats]:
+    """`resampled_sums` of several sums over the same clusters, drawn once for all."""
+    n_clusters = len(next(iter(parts.values())))
+    flat = {name: sums.reshape(n_clusters, -1) for name, sums in parts.items()}
+    drawn = resampled_sums(np.concatenate(list(flat.values()), axis=1), n_boot, seed)
+    ends = np.cumsum([values.shape[1] for values in flat.values()])
+    pieces = np.split(drawn, ends[:-1], axis=1)
+    return {name: piece.reshape(n_boot, *parts[name].shape[1:]) for name, piece in zip(parts, pieces, strict=True)}
+
+
+# ---------------------------------------------------------------- one interval
+
+
+def interval(
+    statistic: Statistic,
+    clusters: Array,
+    values: Array | None = None,
+    *,
+    n: int | None = None,
+    spec: str = "",
+    method: str = METHOD,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> "Number":
+    """A statistic of items with its interval, the items' clusters (prompts) being resampled.
+
+    Parameters
+    ----------
+    statistic
+        With ``values``: maps their sums, shape (..., *rest), to (...), such as `share_of`. Without: maps how often each
+        item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
+    clusters
+        Prompt of each item: items that share one are not independent, and intervals of single items are too narrow (on
+        the PandaLM test set by a third). Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90.
+    values
+        What each item adds, shape (n_items, ...); a single column is a mean: each item also counts one.
+    n, spec
+        Items that the number is quoted with (all by default), and how it is printed.
+    method
+        ``"as_before"``: the percentile interval of the cluster bootstrap.
+    seed
+        The same seed gives the same draws for the same number of clusters, which pairs judges on one set.
+
+    >>> str(interval(share_of, ["p", "p", "q", "r"], [True, False, True, True], spec=".1%", n_boot=200))
+    '75.0'
+    """
+    if values is None:
+        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, method)
+    else:
+        values = np.asarray(values, float)
+        rows = np.column_stack([values, np.ones(len(values))]) if values.ndim == 1 else values
+        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, method=method)
+    return Number(*ends, n=len(clusters) if n is None else n, spec=spec)
+
+
+def cluster_bootstrap(
+    sums: Array,
+    statistic: Statistic,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    level: float = LEVEL,
+    drawn: Floats | None = None,
+    method: str = METHOD,
+) -> tuple[float, float, float]:
+    """Value, low, high: `interval` of sums by cluster, shape (n_clusters, ...).
+
+    ``drawn``: the sums as resampled before (`resampled_sums`), where one draw serves several statistics.
+
+    >>> sums = cluster_sums([[1, 1], [0, 1], [1, 1], [1, 1]], ["p", "p", "q", "r"])
+    >>> value, low, high = cluster_bootstrap(sums, share_of, n_boot=200)
+    >>> value, bool(0.5 <= low < high <= 1)
+    (0.75, True)
+    """
+    sums = np.asarray(sums, float)
+    drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
+    return _with_ends(float(statistic(sums.sum(0))), statistic(drawn), level, method)
+
+
+def weighted_bootstrap(
+    statistic: Statistic,
+    clusters: Array,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    level: float = LEVEL,
+    method: str = METHOD,
+) -> tuple[float, float, float]:
+    """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
+    names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    rows, statistics = max(1, BLOCK // max(1, len(index))), []
+    for draws in repeated_draws(len(names), n_boot, seed):
+        statistics += [
+            statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
+        ]
+    return _with_ends(float(statistic(np.ones(len(index)))), np.concatenate(statistics), level, method)
+
+
+def _with_ends(value: float, statistics: Floats, level: float, method: str) -> tuple[float, float, float]:
+    """The one place where a value and its resamples become an interval."""
+    if method != "as_before":
+        raise ValueError(f"method {method!r}: there is 'as_before'")
+    return value, *percentile_interval(statistics, level)
+
+
+def percentile_interval(statistics: Array, level: float = LEVEL) -> tuple[float, float]:
+    """The central interval of bootstrap statistics, (low, high)."""
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def two_sided_p(differences: Array) -> float:
+    """P-value of a paired difference from its bootstrap resamples: the test to quote.
+
+    Twice the smaller share of resamples on one side of zero, with one added to both counts so that it is never 0,
+    and at most 1.
+    """
+    differences = np.asarray(differences, float)
+    tail = min((differences <= 0).sum(), (differences >= 0).sum())
+    return float(min(1.0, 2 * (tail + 1) / (len(differences) + 1)))
+
+
+# ---------------------------------------------------------------- intervals and tests by formula
+
+
+def proportion_interval(value: Any, n: Any, level: float = LEVEL, quantile: float | None = None) -> tuple[Any, Any]:
+    """Wilson's interval of a proportion of independent items: low, high.
+
+    For figures of which only the value and the number of items are known; where items share prompts it is too narrow,
+    unless ``n`` is what they are worth. A ``quantile`` takes the normal one's place.
+
+    >>> [round(float(end), 3) for end in proportion_interval(0.5, 100)]
+    [0.404, 0.596]
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    alpha = 1 - level if quantile is None else 2 * float(ndtr(-quantile))
+    return proportion_confint(np.asarray(value) * n, n, alpha=alpha, method="wilson")
+
+
+def mcnemar(only_a: int, only_b: int, exact: bool | None = None) -> float:
+    """McNemar's two-sided p-value, from the items that one judge gets right and the other does not.
+
+    ``exact``: whether to use the binomial distribution (by default below 25 discordant items) or the chi-square limit
+    with continuity correction. Items that share a prompt are not independent: prefer the paired bootstrap there.
+
+    >>> round(mcnemar(59, 6), 12), round(mcnemar(1, 9), 4), mcnemar(0, 0)
+    (1.12e-10, 0.0215, 1.0)
+    >>> round(mcnemar(40, 20, exact=True), 4), round(mcnemar(40, 20), 4)
+    (0.0135, 0.0142)
+    """
+    if only_a == only_b:  # Edwards' correction would take equal counts for a difference of one
+        return 1.0
+    from statsmodels.stats.contingency_tables import mcnemar as test
+
+    exact = only_a + only_b < EXACT_BELOW if exact is None else exact
+    return float(test([[0, only_a], [only_b, 0]], exact=exact, correction=True).pvalue)
+
+
+def holm(p_values: Array) -> Floats:
+    """Holm's step-down adjustment: p-values that may be compared with one level for all tests together.
+
+    >>> [round(float(p), 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    p_values = np.asarray(p_values, float)
+    return multipletests(p_values, method="holm")[1] if len(p_values) else p_values
+
+
+def t_quantile(probability: Array, df: Array) -> Any:
+    """Quantile of Student's t; arrays are taken each for itself."""
+    return stdtrit(df, probability)
+
+
+def widening(n_clusters: int, level: float = LEVEL) -> float:
+    """By how much an interval made for many clusters must be longer where there are few, as a factor above 1.
+
+    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
+    n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
+
+    >>> round(widening(90), 3), round(widening(5), 2)
+    (1.019, 1.58)
+    """
+    upper = (1 + level) / 2
+    return float(t_quantile(upper, n_clusters - 1) / ndtri(upper) * np.sqrt(n_clusters / (n_clusters - 1)))
+
+
+def clustered_error(sums: Array) -> float:
+    """Standard error of a mean whose items come in clusters.
+
+    ``sums``, shape (n_clusters, 2): by cluster, sum of the items' values, and number of items (or their weights). The
+    linearised variance of a ratio: residuals ``d_c - mean * n_c`` summed in squares over clusters, with the factor
+    C / (C - 1). Cameron and Miller (2015), Journal of Human Resources 50, Section II.
+    """
+    sums = np.asarray(sums, float)
+    n_clusters, (total, n_items) = len(sums), sums.sum(0)
+    if n_clusters < 2:
+        raise ValueError("a variance between clusters needs at least two of them")
+    residuals = sums[:, 0] - total / n_items * sums[:, 1]
+    return float(np.sqrt((residuals**2).sum() * n_clusters / (n_clusters - 1)) / n_items)
+
+
+def odds_interval(value: Any, error: Any, df: Array, level: float = LEVEL) -> tuple[Any, Any]:
+    """Student's interval of rates in (0, 1) on the scale of log odds, for rates far from a half are skewed: low, high.
+
+    >>> [round(float(end), 3) for end in odds_interval(0.9, 0.03, 20)]
+    [0.818, 0.947]
+    """
+    half = t_quantile((1 + level) / 2, df) * error / (value * (1 - value))
+    return expit(logit(value) - half), expit(logit(value) + half)
+
+
+def mean_of_independent(estimates: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Mean of independent estimates (value, low, high), from sets that share no items, with its interval.
+
+    The half-widths on either side add in squares, as standard errors of independent means do.
+
+    >>> [round(float(x), 3) for x in mean_of_independent([(0.5, 0.4, 0.6), (0.7, 0.6, 0.8)])]
+    [0.6, 0.529, 0.671]
+    """
+    value, low, high = np.asarray(estimates, float).T
+    count = len(value)
+    below, above = np.sqrt(((value - low) ** 2).sum()) / count, np.sqrt(((high - value) ** 2).sum()) / count
+    return value.mean(), value.mean() - below, value.mean() + above
+
+
+def detectable_difference(sums: Array, power: float = POWER, alpha: float = 0.05) -> float:
+    """The smallest true difference that a two-sided test on this set shows with the given power.
+
+    ``sums``: as for `clustered_error`, differences of two judges like those to be told apart; 0 where the two agree on
+    every item. ``z_{1 - alpha/2} + z_{power}`` standard errors, 2.80 with the defaults. It is a property of the set and
+    of how much two judges differ item by item, not of the difference that was observed: it takes the variance at the
+    observed difference for that at the difference sought.
+
+    >>> sums = [[1, 1], [-1, 1]] * 50  # 100 items, each won by one of the two judges
+    >>> round(detectable_difference(sums), 3)
+    0.282
+    """
+    return float(ndtri(1 - alpha / 2) + ndtri(power)) * clustered_error(sums)
+
+
+def coverage(
+    estimate: Callable[[Any], Any], truth: float, make_table: Callable[[int], Any], simulations: int = 1000
+) -> int:
+    """In how many simulations, numbered from 0, an estimator's interval (``low``, ``high``) holds the truth."""
+    estimates = (estimate(make_table(number)) for number in range(simulations))
+    return sum(bool(one.low <= truth <= one.high) for one in estimates)
+
+
+def prompt_folds(clusters: Array, n_folds: int = 5, seed: int = 0) -> npt.NDArray[np.int64]:
+    """The fold of each item, shape (n_items,), in [0, n_folds): prompts are kept whole.
+
+    ValueError where there are fewer prompts than folds, or fewer than two folds.
+    """
+    names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    if not 2 <= n_folds <= len(names):
+        raise ValueError(f"n_folds is {n_folds}: two at least, and at most one for each of {len(names)} prompts")
+    return np.random.default_rng(seed).permutation(len(names))[index] % n_folds
+
+
+# ---------------------------------------------------------------- probabilities and scores
+
+
+def outcome_logits(difference: Array, log_nu: Array) -> Floats:
+    """Unnormalised log-probabilities of A, B and tie, shape (..., 3): Davidson's (1970) model of comparisons with ties.
+
+    ``difference``: score of A minus score of B; ``log_nu``: log of the tie parameter; -inf forbids ties.
+    """
+    difference, log_nu = np.broadcast_arrays(np.asarray(difference, float), np.asarray(log_nu, float))
+    return np.stack([difference / 2, -difference / 2, log_nu], axis=-1)
+
+
+def outcome_probabilities(difference: Array, log_nu: Array) -> Floats:
+    """Probabilities of A, B and tie (`outcome_logits`), shape (..., 3); rows sum to one.
+
+    >>> outcome_probabilities(0.0, 0.0).round(3).tolist()
+    [0.333, 0.333, 0.333]
+    """
+    logits = outcome_logits(difference, log_nu)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def reliability_bins(confidence: Array, correct: Array, n_bins: int = 15) -> Floats:
+    """What each item adds to a reliability diagram, shape (n_items, 3, n_bins): count, confidence and hits, in its bin.
+
+    ``confidence``: probability the judge gives to the verdict it returned; bins are of equal width on [0, 1].
+    ValueError where one leaves [0, 1] (logits passed by mistake).
+    """
+    confidence, correct = np.asarray(confidence, float), np.asarray(correct, float)
+    if len(confidence) and (confidence.min() < 0 or confidence.max() > 1 + 1e-9):
+        raise ValueError("confidence must lie in [0, 1]")
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    sums = np.zeros((len(confidence), 3, n_bins))
+    rows = np.arange(len(confidence))
+    sums[rows, 0, bins], sums[rows, 1, bins], sums[rows, 2, bins] = 1, confidence, correct
+    return sums
+
+
+def expected_calibration_error(bins: Floats) -> Floats:
+    """Mean ``|accuracy - confidence|`` over sums of `reliability_bins`, in [0, 1]; 0 is calibrated.
+
+    Guo et al. (2017), arXiv:1706.04599. Biased upwards for few items: give an interval.
+
+    >>> bins = reliability_bins([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]).sum(0)
+    >>> round(float(expected_calibration_error(bins)), 3)
+    0.15
+    """
+    return ratio(np.abs(bins[..., 1, :] - bins[..., 2, :]).sum(-1), bins[..., 0, :].sum(-1))
+
+
+def pearson(x: Array, y: Array, weight: Array | None = None) -> Floats:
+    """Pearson's correlation, in [-1, 1]; 0 where a side is constant.
+
+    ``x``, ``y``: shape (n_items,) or, with weights, (..., n_items); ``weight``, shape (..., n_items): how often each
+    item counts, one row per resample (`interval` without values).
+    """
+    x, y = _paired_scores(x, y)
+    weight = np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
+    total = weight.sum(-1, keepdims=True)
+    x, y = (side - (weight * side).sum(-1, keepdims=True) / total for side in (x, y))
+    spread = [(weight * side**2).sum(-1) for side in (x, y)]
+    # Rounding leaves a spread of 1e-30 to a constant side: nothing to correlate with.
+    spread = [np.where(each > 1e-12 * total[..., 0], each, 0) for each in spread]
+    return ratio((weight * x * y).sum(-1), np.sqrt(spread[0] * spread[1]))
+
+
+def spearman(x: Array, y: Array, weight: Array | None = None) -> Floats:
+    """Spearman's rank correlation: `pearson` of mid-ranks, which are taken anew in every resample."""
+    x, y = _paired_scores(x, y)
+    weight = np.ones(len(x)) if weight is None else np.asarray(weight, float)
+    x, y = (weight @ ((1 + np.sign(side[None, :] - side[:, None])) / 2) for side in (x, y))
+    return pearson(x, y, weight)
+
+
+def kendall(x: Array, y: Array, weight: Array | None = None) -> Floats:
+    """Kendall's tau-b, in [-1, 1]; 0 where a side is constant.
+
+    A quadratic form of the weights, so that all resamples are two matrix products; memory grows with n_items squared
+    (72 MB a matrix for 3,000 items).
+    """
+    x, y = _paired_scores(x, y)
+    weight = np.ones(len(x)) if weight is None else np.asarray(weight, float)
+    signs = [np.sign(np.subtract.outer(side, side)) for side in (x, y)]
+    agreeing, *untied = (
+        ((weight @ form) * weight).sum(-1) for form in (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
+    )
+    return ratio(agreeing, np.sqrt(untied[0] * untied[1]))
+
+
+def _paired_scores(x: Array, y: Array) -> tuple[Floats, Floats]:
+    """Two lists of scores as arrays; ValueError where lengths differ, or a score is NaN or infinite."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.shape != y.shape or not x.size:
+        raise ValueError(f"scores of shape {x.shape} against {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("a score is missing or infinite: leave the item out first")
+    return x, y
+
+
+# ---------------------------------------------------------------- a value with its interval
+
+
+@dataclass(frozen=True)
+class Number:
+    """One value that the report may quote: with its 95 % interval, its n and the format it is quoted in.
+
+    Parameters
+    ----------
+    value
+        Rates are kept in [0, 1].
+    low, high
+        The 95 % interval; None only where an interval has no meaning. The value may lie outside: a bootstrap
+        interval of a skewed statistic can do that.
+    n
+        Number of items (or votes, prompts, steps) that the value comes from.
+    spec
+        Format specification. A rate with ``".1%"`` is quoted as ``61.1``: the unit stands in the text or in the
+        head of the column. Integers default to ``",d"``, others to ``".3f"``.
+
+    ValueError for NaN and infinity, half an interval, ``low > high``, a percentage outside [-100, 100] (a rate that was
+    multiplied by 100 already), or a specification that does not fit the value.
+
+    >>> Number(0.611, 0.58, 0.64, n=999, spec=".1%").row()["interval"]
+    '58.0-64.0'
+    >>> str(Number(1234))
+    '1,234'
+    """
+
+    value: Any
+    low: Any = None
+    high: Any = None
+    n: Any = None
+    spec: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high"):
+            object.__setattr__(self, name, _plain(name, getattr(self, name)))
+        if self.value is None:
+            raise ValueError("value is None: a number without a value is not a result")
+        if (self.low is None) != (self.high is None):
+            raise ValueError(f"half an interval: low={self.low}, high={self.high}")
+        if self.low is not None and self.low > self.high:
+            raise ValueError(f"low {self.low} is above high {self.high}")
+        if self.n is not None:
+            n = int(self.n) if isinstance(self.n, float) and self.n.is_integer() else operator.index(self.n)
+            if n < 0:
+                raise ValueError(f"n is {n}")
+            object.__setattr__(self, "n", n)
+        if not self.spec:
+            object.__setattr__(self, "spec", ",d" if isinstance(self.value, int) else ".3f")
+        if self.spec.endswith("%") and abs(self.value) > 1:
+            raise ValueError(f"{self.value} with spec {self.spec!r}: rates are kept in [0, 1]")
+        self.row()  # a specification that does not fit the value fails here, where it was written
+
+    def __str__(self) -> str:
+        return _format(self.value, self.spec)
+
+    @property
+    def interval(self) -> str | None:
+        """``"58.0-64.0"``; ``"-1.2 to 0.4"`` where a bound holds a minus sign; None without an interval."""
+        if self.low is None:
+            return None
+        spec = ",.1f" if self.spec.endswith("d") else self.spec
+        low, high = _format(self.low, spec), _format(self.high, spec)
+        return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+
+    def row(self) -> dict[str, Any]:
+        """The form kept in ``results/*.json``."""
+        row = {"value": self.value, "text": str(self), "low": self.low, "high": self.high}
+        return row | {"interval": self.interval, "n": self.n}
+
+
+def _plain(name: str, value: Any) -> int | float | None:
+    """A Python int or float from what NumPy, pandas or torch gave."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: NaN and infinity are no results")
+    return value
+
+
+def _format(value: Any, spec: str) -> str:
+    text = format(value, spec).removesuffix("%")
+    # "-0.0" says that a difference is negative where the digits shown say that it is not.
+    return text.removeprefix("-") if text.startswith("-") and not re.search("[1-9]", text) else text

@@ -1,0 +1,1 @@
+"""What one notebook needs and is too long for it."""

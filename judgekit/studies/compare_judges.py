@@ -1,0 +1,280 @@
+"""Contests between judges, and published figures beside the same ones recomputed from stored verdicts.
+
+Every figure carries the words of its protocol.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from string import ascii_lowercase
+from typing import Any
+
+import pandas as pd
+
+from judgekit.data.benchmarks.published import (
+    counterpart_of,
+    fitting_counts,
+    owner_statistics,
+    published_scores,
+    published_table,
+)
+from judgekit.judges.names import slug
+from judgekit.records import ORDERS, Verdict
+from judgekit.scoring import metrics
+from judgekit.scoring.comparison import Comparison, Contest, compare, compare_all
+from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
+from judgekit.scoring.scores import N_BOOT, score
+from judgekit.scoring.tables import metric_title
+from judgekit.stats import Number, holm
+
+COMPARED = ("judge_a", "judge_b", "difference", "p_value", "p_holm", "mcnemar_p", "detectable")
+
+
+def with_constant(contest: Contest) -> Contest:
+    """The contest with ``majority_class``: the constant judge that is told the most frequent label of these pairs.
+
+    A part of a set has a majority of its own, so it is added to each contest for itself. Nothing is asked: its
+    verdict on every pair is known.
+    """
+    label = majority_class(contest.pairs, protocol_of(contest.benchmark))
+    name = "baseline/majority_class"
+    verdicts = [Verdict(pair.item_id, name, order, label) for pair in contest.pairs for order in ORDERS]
+    return replace(contest, verdicts=contest.verdicts | {slug(name): verdicts})
+
+
+def contest_scores(
+    contest: Contest, protocol: Protocol | str | None = None, n_boot: int = N_BOOT, seed: int = 0
+) -> pd.DataFrame:
+    """Every metric of everybody: table of set, judge, metric, number, protocol, as `judgekit.scoring.score_table`."""
+    protocol = protocol_of(contest.benchmark, protocol)
+    rows = []
+    for judge, verdicts in contest.verdicts.items():
+        scores = score(verdicts, contest.pairs, contest.benchmark, protocol, n_boot, seed)
+        rows += [(contest.name, judge, metric, number, protocol.name) for metric, number in scores.items()]
+    return pd.DataFrame(rows, columns=["set", "judge", "metric", "number", "protocol"])
+
+
+def against_others(contest: Contest, ours: str, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+    """One judge against every other one under the set's primary protocol, Holm-adjusted within the set.
+
+    Columns set, judge_a (ours), judge_b, difference (a `Number`), p_value, p_holm, mcnemar_p (exact; it takes items as
+    independent, and is not adjusted), detectable (the smallest difference that the set would show with 80 % power).
+    """
+    mine = contest.verdicts[ours]
+    rows = [
+        replace(compare(mine, one, contest.pairs, contest.benchmark, None, n_boot, seed), judge_a=ours, judge_b=judge)
+        for judge, one in contest.verdicts.items()
+        if judge != ours
+    ]
+    adjusted = holm([one.p_value for one in rows])
+    return _difference_table(contest, [replace(one, p_holm=float(p)) for one, p in zip(rows, adjusted, strict=True)])
+
+
+def every_two(contest: Contest, judges: Sequence[str], n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+    """Every two of some judges, Holm-adjusted over all of these comparisons; columns as `against_others`."""
+    chosen = {judge: contest.verdicts[judge] for judge in judges if judge in contest.verdicts}
+    return _difference_table(contest, compare_all(chosen, contest.pairs, contest.benchmark, None, n_boot, seed))
+
+
+def _difference_table(contest: Contest, comparisons: Sequence[Comparison]) -> pd.DataFrame:
+    rows = [[contest.name, *(getattr(one, name) for name in COMPARED)] for one in comparisons]
+    return pd.DataFrame(rows, columns=["set", *COMPARED])
+
+
+def mcnemar_alone(differences: pd.DataFrame, level: float = 0.05) -> Number:
+    """How many differences McNemar's test calls real and the bootstrap over prompts does not, unadjusted."""
+    alone = (differences["mcnemar_p"] < level) & (differences["p_value"] >= level)
+    return Number(int(alone.sum()), n=len(differences))
+
+
+# ---------------------------------------------------------------- what published evaluations get wrong
+
+
+def impossible_figures(table: str, sizes: Mapping[str, int], step: float = 1.0) -> list[Any]:
+    """Published figures that no count of items rounds to.
+
+    ``sizes``: items of each set; ``step``: what an item can add, 1 in one order, 1/2 in the mean of two.
+    """
+    figures = [figure for figure in published_scores(table) if figure.set in sizes]
+    return [figure for figure in figures if not fitting_counts(figure.printed, sizes[figure.set], step)]
+
+
+def owner_table(contests: Mapping[str, Contest], models: Sequence[str]) -> pd.DataFrame:
+    """An owner's own statistics beside the same quantities recomputed from the verdicts shipped with them.
+
+    Columns set, judge, own_accuracy, accuracy (mean of both orders), own_kappa, kappa (of the given order): ``own_...``
+    as published, the others recomputed. One row per evaluator (``"gpt-4-vanilla"``) and set that it has a file for.
+    """
+    rows = []
+    for model in models:
+        own = owner_statistics(model)
+        rows += [(n, slug(model), *_owner_row(contests[n], slug(model), own[n])) for n in own if n in contests]
+    return pd.DataFrame(rows, columns=["set", "judge", "own_accuracy", "accuracy", "own_kappa", "kappa"])
+
+
+def _owner_row(contest: Contest, judge: str, own: Mapping[str, float]) -> tuple[float, ...]:
+    """Published accuracy, ours, published kappa, ours."""
+    references = metrics.label_codes(pair.label for pair in contest.pairs)
+    given = {order: {v.item_id: v.verdict for v in contest.verdicts[judge] if v.order == order} for order in ORDERS}
+    codes = {order: metrics.label_codes(given[order].get(pair.item_id) for pair in contest.pairs) for order in ORDERS}
+    right = sum(float((codes[order] == references).mean()) for order in ORDERS) / 2
+    kappa = metrics.cohen_kappa(metrics.confusion(references, codes["ab"]).sum(0))
+    return own["accuracy"], right, own["kappa"], float(kappa)
+
+
+def published_spread() -> pd.DataFrame:
+    """Judges of whom more than one score on the same set was published, widest apart first.
+
+    Columns judge, set, metric, lowest, highest, spread (all in [0, 1]), sources (how many).
+    """
+    groups = published_table().groupby(["judge", "set", "metric"], sort=False)["value"]
+    rows = [
+        (*key, values.min(), values.max(), values.max() - values.min(), len(values))
+        for key, values in groups
+        if len(values) > 1
+    ]
+    columns = ["judge", "set", "metric", "lowest", "highest", "spread", "sources"]
+    return pd.DataFrame(rows, columns=columns).sort_values("spread", ascending=False, ignore_index=True)
+
+
+def published_below(table: str, name: str, metric: str, value: float) -> Number:
+    """How many judges of a published table score below a value on a set, and how many there are."""
+    values = [figure.value for figure in published_scores(table) if (figure.set, figure.metric) == (name, metric)]
+    return Number(sum(one < value for one in values), n=len(values))
+
+
+# ---------------------------------------------------------------- published beside recomputed
+
+
+def published_beside(
+    contests: Mapping[str, Contest], tables: Sequence[str] | None = None, n_boot: int = N_BOOT, seed: int = 0
+) -> pd.DataFrame:
+    """Published figures of which verdicts are stored, recomputed under the set's own protocol and under theirs.
+
+    Parameters
+    ----------
+    contests
+        By set; where a judge covers a part of it only, the part's contest under ``<set>/<slug>``.
+    tables
+        Published tables; all by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns table, judge (theirs), ours, set, metric, published, protocol (its words), recomputed (primary
+        protocol), same_rule (their protocol, None where it cannot be applied), points (same rule less published, in
+        percentage points), why, source. Empty when nothing can be recomputed.
+    """
+    rows = []
+    for published in (figure for name in tables or [None] for figure in published_scores(name)):
+        counterpart = counterpart_of(published)
+        if counterpart is None:
+            continue
+        contest = contests.get(f"{published.set}/{counterpart.ours}") or contests.get(published.set)
+        if contest is None or counterpart.ours not in contest.verdicts:
+            continue
+        metric = "accuracy" if published.metric.startswith("agreement_with") else published.metric
+        part = replace(contest, verdicts={counterpart.ours: contest.verdicts[counterpart.ours]})
+        numbers = {}
+        for rule in {None, "primary", published.scored_as} - {None}:
+            name = None if rule == "primary" else rule
+            numbers[rule] = contest_scores(part, name, n_boot, seed).set_index("metric")["number"][metric]
+        same = numbers.get(published.scored_as)
+        points = None if same is None else Number(round(100 * (same.value - published.value), 2) + 0.0, spec="+.2f")
+        rows.append(
+            (
+                *(published.table, published.judge, counterpart.ours, published.set, published.metric),
+                *(Number(published.value, spec=f".{published.decimals}%"), published.protocol, numbers["primary"]),
+                *(same, points, counterpart.why, published.source),
+            )
+        )
+    names = "table judge ours set metric published protocol recomputed same_rule points why source".split()
+    return pd.DataFrame(rows, columns=names)
+
+
+class Tags:
+    """Letters that stand for protocols, in the order they are first asked for.
+
+    >>> tags = Tags()
+    >>> tags.of("single order"), tags.of("right in both orders"), tags.of("single order")
+    ('a', 'b', 'a')
+    """
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def of(self, protocol: str) -> str:
+        """The letter of a protocol."""
+        if protocol not in self.words:
+            self.words.append(protocol)
+        return ascii_lowercase[self.words.index(protocol)]
+
+    def table(self) -> pd.DataFrame:
+        """Letter and words of every protocol asked for, for `judgekit.report.save_table`."""
+        return pd.DataFrame({"tag": list(ascii_lowercase[: len(self.words)]), "protocol": self.words})
+
+
+def figure_table(
+    table: str,
+    scores: pd.DataFrame,
+    judges: Sequence[str],
+    titles: Mapping[str, str],
+    tags: Tags,
+    recomputed_on: Mapping[str, str] | None = None,
+    stacked: Callable[[str, str], Any] | None = None,
+) -> list[dict[Any, Any]]:
+    """A published table rebuilt: published beside recomputed, then judges that the paper did not have.
+
+    Parameters
+    ----------
+    table
+        Name of the published table.
+    scores
+        As `contest_scores`, of all sets.
+    judges
+        Slugs of the further judges, in order.
+    titles
+        Set to its title.
+    tags
+        Collects the protocols; cells are text with the letter of theirs, or None.
+    recomputed_on
+        Set to the part of it that the counterpart of a published row covers.
+    stacked
+        Makes a cell of a recomputed score and its interval, for wide tables (`judgekit.report.Stacked`, in which the
+        interval stands below in small type); by default the interval stands beside the score.
+    """
+    numbers = {(row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()}
+    figures = published_scores(table)
+    columns = list(dict.fromkeys((figure.set, figure.metric) for figure in figures))
+    several = len({metric for _, metric in columns}) > 1
+    printed = {(figure.judge, figure.set, figure.metric): figure for figure in figures}
+
+    def cell(name: str, part: str, judge: str | None, metric: str) -> Any:
+        number, words = numbers.get((part, judge, metric), (None, None))
+        if number is None:
+            return None
+        words += "" if part == name else f", on the {number.n:,} items that {judge} judged"
+        tag, ends = tags.of(words), number.interval.replace("-", "–")
+        return stacked(f"{number} [{tag}]", ends) if stacked else f"{number} ({ends}) [{tag}]"
+
+    rows = []
+    for judge in [*dict.fromkeys(figure.judge for figure in figures), *judges]:
+        theirs = [figure for figure in figures if figure.judge == judge]
+        row = {("", "judge"): theirs[0].title if theirs else judge}
+        for name, metric in columns:
+            figure = printed.get((judge, name, metric))
+            head = titles.get(name, name) + (f" {metric_title(metric)}" if several else "")
+            row[head, "published"] = figure and f"{figure.printed} [{tags.of(figure.protocol)}]"
+            ours, part = judge, name
+            if figure is not None:
+                counterpart = counterpart_of(figure)
+                ours, part = (counterpart.ours if counterpart else None), (recomputed_on or {}).get(name, name)
+            row[head, "recomputed"] = cell(name, part, ours, metric)
+        rows.append(row)
+    return without_empty(rows)
+
+
+def without_empty(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """The rows less those that hold a name only, and less the columns in which none has a value."""
+    rows = [row for row in rows if sum(cell is not None for cell in row.values()) > 1]
+    kept = [column for column in rows[0] if any(row[column] is not None for row in rows)] if rows else []
+    return [{column: row[column] for column in kept} for row in rows]

@@ -1,0 +1,197 @@
+"""The same study on a model of today: strategies asked live, through the verdict store, of any compatible server."""
+
+from statistics import fmean
+from urllib.parse import parse_qsl
+
+import pandas as pd
+
+from judgekit.data.catalogue import load_set, questions_of_tests
+from judgekit.judges import load_judge, request_key, request_of
+from judgekit.judges.names import slug
+from judgekit.judges.openai import OpenAIJudge, settings_of
+from judgekit.prompts import draw_demonstrations
+from judgekit.records import ORDERS
+from judgekit.scoring import N_BOOT, score_table, waiting_requests
+from judgekit.studies.prompting.evaluators import Evaluator
+
+PREFIX = "live_"  # no stored model has it, so that no live number can take a stored one's key
+SHOTS = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
+
+
+def live_evaluators(model, methods):
+    """A model asked live in several ways.
+
+    Parameters
+    ----------
+    model : str
+        As the server calls it; empty for none.
+    methods : dict of str to str
+        Method, as the tables name it, to the strategy that asks in that way, e.g. ``{"vanilla": "rules-strict"}``. The
+        number and order of demonstrations may differ between methods:
+        ``{"two": "demonstrations?shots=2", "two_back": "demonstrations?shots=2&shots_order=reversed"}``.
+
+    Returns
+    -------
+    list of Evaluator
+        The model's slug begins with ``live_``.
+
+    Raises
+    ------
+    ValueError
+        If there is a model without methods, or methods without a model.
+
+    Examples
+    --------
+    >>> live_evaluators("org/gpt-4o", {"vanilla": "rules-strict"})
+    [Evaluator(model='live_gpt_4o', method='vanilla', judge='openai/org/gpt-4o#rules-strict')]
+    """
+    if bool(model) != bool(methods):
+        raise ValueError(f"live model {model!r} with methods {methods}: a model needs methods, and methods a model")
+    found = [Evaluator(PREFIX + slug(model), slug(way), f"openai/{model}#{asked}") for way, asked in methods.items()]
+    if len({one.method for one in found}) < len(found) or len({one.judge for one in found}) < len(found):
+        raise ValueError(f"live methods {methods}: two share a name or a strategy")
+    return found
+
+
+def live_judges(evaluators, settings=None):
+    """The judges of live evaluators.
+
+    Parameters
+    ----------
+    evaluators : list of Evaluator
+        Those whose judge is not ``openai/...`` are passed over.
+    settings : dict, optional
+        Fields of `judgekit.judges.openai.Settings`; and for the strategy ``demonstrations`` those of `SHOTS`: how
+        many are shown, of which set, in which order. Budgets are for each judge.
+
+    Returns
+    -------
+    dict of str to OpenAIJudge
+        By the evaluator's judge.
+
+    Raises
+    ------
+    judgekit.models.errors.Unavailable
+        If the environment names no server or no key, or a setting is wrong.
+    """
+    given = dict(settings or {})
+    shots = {name: given.pop(name, default) for name, default in SHOTS.items()}
+    judges = {}
+    for one in evaluators:
+        if one.judge.startswith("openai/"):
+            model, _, asked = one.judge.removeprefix("openai/").partition("#")
+            asked, _, own = asked.partition("?")
+            if asked.removesuffix("-strict") == "demonstrations":
+                judges[one.judge] = shown_judge(model, asked, given, shots | own_shots(own, one.method))
+            elif own:
+                raise ValueError(f"method {one.method!r}: only the strategy 'demonstrations' takes '?{own}'")
+            else:
+                judges[one.judge] = load_judge(one.judge, settings=given)
+    return judges
+
+
+def own_shots(text, method):
+    """The settings of `SHOTS` that one method states for itself, e.g. ``shots=2&shots_order=reversed``.
+
+    Raises
+    ------
+    ValueError
+        If one is unknown, or is no whole number where one is needed.
+
+    Examples
+    --------
+    >>> own_shots("shots=2&shots_order=reversed", "two")
+    {'shots': 2, 'shots_order': 'reversed'}
+    """
+    try:
+        stated = dict(parse_qsl(text, strict_parsing=True)) if text else {}
+        if unknown := set(stated) - set(SHOTS):
+            raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(SHOTS)}")
+        return {name: type(SHOTS[name])(value) for name, value in stated.items()}
+    except ValueError as wrong:
+        raise ValueError(f"method {method!r}, '?{text}': {wrong}") from None
+
+
+def shown_judge(model, asked, given, shots):
+    """A judge with demonstrations, none of which is on a question of a test set."""
+    sample = shots["shots_from"].startswith("sample_")
+    tested = [question for _, question in questions_of_tests(sample)]
+    strict = asked.endswith("-strict")
+    drawn = draw_demonstrations(
+        load_set(shots["shots_from"]), shots["shots"], shots["shots_seed"], shots["shots_order"], not strict, tested
+    )
+    chosen = {"strategy": "demonstrations", "policy": "strict" if strict else "permissive"}
+    return OpenAIJudge(model, settings_of(given | chosen), drawn)
+
+
+def forecast_table(judges, sets, store):
+    """What judging would take, before anything is sent; stored verdicts are not asked again.
+
+    Parameters
+    ----------
+    judges : dict of str to Judge
+        Those that can foretell nothing are passed over.
+    sets : dict of str to list of PreferencePair
+    store : judgekit.scoring.store.VerdictStore
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns judge, set, verdicts, calls, tokens_in, most_tokens_out, most_cost.
+    """
+    rows = []
+    for judge in judges.values():
+        for name, pairs in sets.items() if hasattr(judge, "forecast") else ():
+            found = judge.forecast(waiting_requests(judge, pairs, store))
+            calls = found.most_calls
+            rows.append(
+                (judge.name, name, found.requests, calls, found.tokens_in, found.most_tokens_out, found.most_cost)
+            )
+    names = ["judge", "set", "verdicts", "calls", "tokens_in", "most_tokens_out", "most_cost"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def live_call_table(evaluators, judges, sets, store):
+    """How often a live model was called for a verdict, and how much it wrote (`judgekit.studies.prompting.call_table`).
+
+    Parameters
+    ----------
+    evaluators : list of Evaluator
+    judges : dict of str to Judge
+    sets : dict of str to list of PreferencePair
+    store : judgekit.scoring.store.VerdictStore
+        Holds their replies.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns set, model, method, calls, characters, both per verdict.
+    """
+    rows = []
+    for one in evaluators:
+        if not one.judge.startswith("openai/"):
+            continue
+        judge = judges[one.judge]
+        for name, pairs in sets.items():
+            keys = [request_key(judge, request_of(pair, order)) for pair in pairs for order in ORDERS]
+            replies = store.get(judge.fingerprint, judge.decoding, keys).values()
+            written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
+            rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
+    return pd.DataFrame(rows, columns=["set", "model", "method", "calls", "characters"])
+
+
+def live_numbers(evaluators, judges, sets, store, n_boot=N_BOOT, seed=0):
+    """Scores of live judges under each set's primary protocol, by result key.
+
+    Returns
+    -------
+    dict of str to judgekit.report.Number
+        ``scores.<set>.<model>_<method>.<metric>``, e.g. ``scores.llmbar_natural.live_gpt_4o_vanilla.accuracy``.
+    """
+    live = [one for one in evaluators if one.judge.startswith("openai/")]
+    if not live:
+        return {}
+    names = {judges[one.judge].name: f"{one.model}_{one.method}" for one in live}
+    asked = {one.judge: judges[one.judge] for one in live}
+    table = score_table(asked, sets, store, names, n_boot=n_boot, seed=seed, progress=False)
+    return {f"scores.{row.set}.{row.judge}.{row.metric}": row.number for row in table.itertuples()}

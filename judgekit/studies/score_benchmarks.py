@@ -1,0 +1,82 @@
+"""Quality against robustness, and what a judge costs, measured in a process of its own."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from judgekit.data.catalogue import load_set
+from judgekit.judges import load_judge, request_of
+from judgekit.stats import Number, mean_of_independent
+
+
+def tradeoff_table(table: pd.DataFrame, quality_sets: Sequence[str], adversarial_set: str) -> pd.DataFrame:
+    """Mean accuracy on some sets against accuracy on another, for the judges that have all of them.
+
+    Columns judge, x, x_low, x_high (the mean), y, y_low, y_high.
+    """
+    numbers = {(row.judge, row.set): row.number for row in table[table["metric"] == "accuracy"].itertuples()}
+    rows = []
+    for judge in dict.fromkeys(table["judge"]):
+        wanted = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
+        if all(number is not None for number in wanted):
+            x = mean_of_independent([(number.value, number.low, number.high) for number in wanted[:-1]])
+            rows.append((judge, *x, wanted[-1].value, wanted[-1].low, wanted[-1].high))
+    return pd.DataFrame(rows, columns=["judge", "x", "x_low", "x_high", "y", "y_low", "y_high"])
+
+
+def resources_of(
+    name: str, folder: str | Path | None = None, benchmark: str = "sample_natural", n_items: int = 100
+) -> dict[str, Number]:
+    """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge on the first items of a set, given order.
+
+    Measured in a fresh process, so that one judge's memory is not another's. Timings differ between machines and runs:
+    they are for orientation. RuntimeError where the process fails; the message ends with its last words.
+    """
+    task = json.dumps([name, None if folder is None else str(folder), benchmark, n_items])
+    done = subprocess.run(
+        [sys.executable, "-m", "judgekit.studies.score_benchmarks", task], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"measuring {name} failed: {done.stderr.strip().splitlines()[-1]}")
+    measured = json.loads(done.stdout.strip().splitlines()[-1])
+    specs = {"seconds_per_item": ".2g", "tokens_per_item": ".0f", "peak_mb": ",.0f"}
+    return {key: Number(measured[key], n=measured["n"], spec=spec) for key, spec in specs.items()}
+
+
+def _measure(name: str, folder: str | None, benchmark: str, n_items: int) -> dict[str, float]:
+    """`resources_of` in this process; loading the judge counts in ``peak_mb`` only."""
+    judge = load_judge(name, folder, label="A")
+    requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:n_items]]
+    judge.judge(requests[:1])
+    started = time.perf_counter()
+    replies = [
+        reply
+        for start in range(0, len(requests), judge.batch_size)
+        for reply in judge.judge(requests[start : start + judge.batch_size])
+    ]
+    seconds, n = time.perf_counter() - started, len(requests)
+    tokens = sum((reply.tokens_in or 0) + (reply.tokens_out or 0) for reply in replies)
+    return {"seconds_per_item": seconds / n, "tokens_per_item": tokens / n, "peak_mb": peak_mb(), "n": n}
+
+
+def peak_mb() -> float:
+    """Peak resident memory of this process in MiB.
+
+    Linux's own counter comes first: ``getrusage`` there starts from the peak of the process that forked this one.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(*json.loads(sys.argv[1]))))

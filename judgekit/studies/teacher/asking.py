@@ -1,0 +1,84 @@
+"""Messages put to a model once, and never again: every reply is kept when it comes."""
+
+import hashlib
+import json
+from contextlib import closing, nullcontext
+
+from judgekit.data.progress import progress_bar
+from judgekit.records import Reply
+from judgekit.scoring.store import VerdictStore
+
+FORMAT = 1  # of what is kept: part of every engine's fingerprint
+
+
+def ask_all(engine, asked, store=None, progress=True, unit="reply"):
+    """Completions of messages, in order; what the store holds is not asked again.
+
+    Parameters
+    ----------
+    engine : ServerEngine or LocalEngine
+    asked : list of (list of dict, int) or None
+        Messages (``role``, ``content``) and the number of the sample; None where there is nothing to ask.
+    store : judgekit.scoring.store.VerdictStore or path, optional
+        Replies are kept under model, messages, decoding and sample; failed calls are kept for the record and asked
+        again. Without a store, nothing outlives the call.
+    progress : bool
+    unit : str
+        What the progress bar counts.
+
+    Returns
+    -------
+    list of judgekit.scoring.store.Reply
+        ``raw`` is the text; status ``error`` says that the call failed, and ``skipped`` that it was not made because
+        the prompt is too long, or there was nothing to ask. Their ``raw`` is the reason.
+
+    Notes
+    -----
+    Messages that are put twice with the same sample number are asked once, and both get the reply.
+    """
+    with opened(store) as kept:
+        return answered(engine, asked, kept, progress, unit)
+
+
+def answered(engine, asked, store, progress, unit):
+    """`ask_all` on an open store."""
+    keys = [None if each is None else (message_key(each[0]), each[1]) for each in asked]
+    first = {key: each[0] for key, each in zip(keys, asked, strict=True) if each}
+    replies = {None: Reply(None, status="skipped", raw="there is nothing to ask about")}
+    for sample in {key[1] for key in first}:
+        texts = [text for text, number in first if number == sample]
+        found = store.get(engine.fingerprint, engine.decoding, texts, sample)
+        replies |= {(text, sample): reply for text, reply in found.items()}
+    waiting = [key for key in first if key not in replies]
+    for key in waiting:
+        if refused := engine.refusal(first[key]):
+            replies[key] = Reply(None, status="skipped", raw=refused)
+    waiting = [key for key in waiting if key not in replies]
+    todo = [(first[key], key[1]) for key in waiting]
+    bar = progress_bar(len(todo), engine.name, unit, shown=progress and len(todo) > 1)
+    with bar, closing(engine.stream(todo)) as stream:
+        for finished in stream:
+            for sample in {waiting[place][1] for place in finished}:
+                fresh = {waiting[place][0]: reply for place, reply in finished.items() if waiting[place][1] == sample}
+                store.put(engine.fingerprint, engine.decoding, fresh, sample)
+                replies |= {(text, sample): reply for text, reply in fresh.items()}
+            bar.update(len(finished))
+    return [replies[key] for key in keys]
+
+
+def message_key(messages):
+    """SHA-256 of all that is said; ASCII, so that a lone surrogate can be hashed too."""
+    return hashlib.sha256(json.dumps([[m["role"], m["content"]] for m in messages]).encode()).hexdigest()
+
+
+def opened(store):
+    """A store to be used in a ``with`` block; one that was open before stays open after it."""
+    return nullcontext(store) if isinstance(store, VerdictStore) else VerdictStore(store or ":memory:")
+
+
+def reply_of(completion):
+    """A completion as it is kept; an exception in its place is a reply with status ``error``."""
+    if isinstance(completion, Exception):
+        return Reply(None, status="error", raw=f"{type(completion).__name__}: {completion}")
+    counts = {"tokens_in": completion.tokens_in, "tokens_out": completion.tokens_out}
+    return Reply(None, raw=completion.text, seconds=completion.seconds, calls=1, **counts)

@@ -1,0 +1,177 @@
+"""A teacher's ratings: one call per response and aspect, and only what it clearly says counts."""
+
+import json
+import re
+from functools import cache
+from importlib import resources
+
+from judgekit.data.pairfile.places import row_place
+from judgekit.data.pairfile.rows import present, text_of
+from judgekit.inside.aspects import aspect_prompt, load_aspects
+from judgekit.inside.aspects.layouts import rubric
+from judgekit.prompts.files import fill, read_sections
+from judgekit.prompts.parsing import reply_part
+from judgekit.prompts.parsing.formats import read_objects
+from judgekit.records import fingerprint_of
+from judgekit.studies.teacher.asking import ask_all
+from judgekit.studies.teacher.engines import engine_of
+
+# In JSON, a back-slash begins one of these; in LaTeX, which teachers quote, it begins anything.
+BACK_SLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+ADDED = ("total_score", "ratings", "teacher")
+
+
+@cache
+def system_template():
+    """What a teacher is told, with places for an aspect."""
+    text = (resources.files("judgekit.studies.teacher") / "rating.txt").read_text(encoding="utf-8")
+    return dict(read_sections(text)[1])["system"]
+
+
+def rating_messages(aspect, question, response):
+    """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response.
+
+    Parameters
+    ----------
+    aspect : judgekit.inside.aspects.Aspect
+        Without an example, none is shown.
+    question, response : str
+        Made harmless as in `judgekit.inside.aspects.aspect_prompt`.
+
+    Returns
+    -------
+    list of dict
+        ``role`` and ``content``.
+    """
+    example, shown = aspect.example, []
+    if example is not None:
+        said = {"score": example.score, "justification": example.justification}
+        shown = [
+            {"role": "user", "content": aspect_prompt(None, example.question, example.response, "plain")},
+            {"role": "assistant", "content": json.dumps(said, ensure_ascii=False)},
+        ]
+    asked = {"role": "user", "content": aspect_prompt(None, question, response, "plain")}
+    return [{"role": "system", "content": fill(system_template(), rubric(aspect))}, *shown, asked]
+
+
+def rating_version(aspect):
+    """Hash over everything a teacher is told about an aspect, 16 hexadecimal digits."""
+    return fingerprint_of(rating_messages(aspect, "", ""))[:16]
+
+
+def read_rating(text, scores):
+    """The score in a teacher's reply.
+
+    Parameters
+    ----------
+    text : str
+        The last JSON object that holds a ``score`` decides. It must have a ``score``, a whole number of the scale, and
+        a ``justification``, a text. What a reasoning model thought is not its reply.
+    scores : sequence of int
+        The scale.
+
+    Returns
+    -------
+    score : int or None
+    justification : str or None
+
+    Notes
+    -----
+    Nothing is guessed: a score in words, as ``"4"``, as 4.0 or outside the scale is none, nor is one of two objects
+    that differ on one line, or of an object that says its score twice. Back-slashes that are no JSON are read as
+    back-slashes, since a teacher that quotes LaTeX writes such.
+
+    Examples
+    --------
+    >>> read_rating('Well: {"score": 4, "justification": "The step $a \\\\cdot b$ is right."}', range(1, 6))
+    (4, 'The step $a \\\\cdot b$ is right.')
+    >>> read_rating('I would say 4.', range(1, 6))
+    (None, None)
+    """
+    text = BACK_SLASH.sub(lambda found: found[0] if found[1] else "\\\\", reply_part(text))
+    found = [(line, fields) for line, fields in read_objects(text) if fields is None or "score" in fields]
+    last = [fields for line, fields in found if line == found[-1][0]]
+    if not last or any(fields is None or fields != last[0] for fields in last):
+        return None, None
+    score, justification = last[0]["score"], last[0].get("justification")
+    if type(score) is not int or score not in scores or not isinstance(justification, str):
+        return None, None
+    return score, justification
+
+
+def rate_responses(responses, aspects, model, store=None, settings=None, progress=True):
+    """Let a teacher rate responses.
+
+    Parameters
+    ----------
+    responses : list of dict
+        ``question`` and ``response``, and anything else. A response of None (it could not be collected) is not rated.
+    aspects : dict of str to judgekit.inside.aspects.Aspect, or str
+        Or what `judgekit.inside.aspects.load_aspects` takes.
+    model, store, settings, progress
+        As in `judgekit.studies.teacher.collect_responses`: ratings are kept when they come, and asked for once.
+
+    Returns
+    -------
+    list of dict
+        The responses in their order, as copies with more fields: one per aspect (the score, or None), ``total_score``
+        (the sum, None unless every aspect has a score), ``teacher`` (the model), and ``ratings``: by aspect ``score``,
+        ``justification``, ``status``, ``prompt_version``, and, without a score, ``reply`` or ``error``. Status is
+        ``ok``; ``unparsed``: the reply holds no clear score, and is not asked for again; ``error``: the call failed,
+        and the same call asks again; ``skipped``: no response, or a prompt that is too long.
+
+    Raises
+    ------
+    judgekit.data.pairfile.PairFileError
+        If a response is not what it should be, or has a field of the name of one that would be added; names place and
+        field.
+    judgekit.inside.aspects.AspectError, judgekit.models.errors.Unavailable
+        If there are no such aspects, or no such model.
+    ValueError
+        If there is no aspect, or one has the name of another field that is added.
+
+    Notes
+    -----
+    One call per response and aspect: scores asked for together lean on one another. The label is one model's opinion,
+    and should be checked against people's on some responses.
+    """
+    aspects = aspects if isinstance(aspects, dict) else load_aspects(aspects)
+    if not aspects:
+        raise ValueError("there is no aspect to rate by")
+    if taken := sorted(set(aspects) & set(ADDED)):
+        raise ValueError(f"no aspect can be called {taken[0]!r}: a field of every rated row is")
+    rows = [checked_response(row, n, aspects) for n, row in enumerate(responses)]
+    engine = engine_of(model, settings)
+    cells = [(row, aspect) for row in rows for aspect in aspects.values()]
+    asked = [
+        None if row["response"] is None else (rating_messages(aspect, row["question"], row["response"]), 0)
+        for row, aspect in cells
+    ]
+    replies = iter(ask_all(engine, asked, store, progress, "rating"))
+    versions = {name: rating_version(aspect) for name, aspect in aspects.items()}
+    rated = []
+    for row in rows:
+        ratings = {name: rating_of(next(replies), aspect, versions[name]) for name, aspect in aspects.items()}
+        scores = {name: rating["score"] for name, rating in ratings.items()}
+        total = None if None in scores.values() else sum(scores.values())
+        rated.append({**row, **scores, "total_score": total, "teacher": engine.name, "ratings": ratings})
+    return rated
+
+
+def checked_response(row, number, aspects):
+    """A response with the fields that are needed, and none that would be overwritten."""
+    place = row_place("responses", number, row)
+    text_of(row, "question", place)
+    if present(row, "response", place) is not None:
+        text_of(row, "response", place)
+    if taken := [name for name in (*aspects, *ADDED) if name in row]:
+        raise place.error("is there already: ratings would replace it", taken[0])
+    return row
+
+
+def rating_of(reply, aspect, version):
+    """A reply as a rating."""
+    score, justification = read_rating(reply.raw, aspect.scores) if reply.status == "ok" else (None, None)
+    status = "unparsed" if reply.status == "ok" and score is None else reply.status
+    said = {"unparsed": {"reply": reply.raw}, "ok": {}}.get(status, {"error": reply.raw})
+    return {"score": score, "justification": justification, "status": status, "prompt_version": version, **said}

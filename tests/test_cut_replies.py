@@ -1,0 +1,179 @@
+"""A reply that was cut off, or withheld by a filter, is no verdict, unless the verdict stood complete before the cut.
+
+At the first edition a server's ``finish_reason`` and the missing end of a local reply were not looked at: a reply cut
+off while it quoted ``[[B]]`` was the verdict B.
+"""
+
+import json
+
+import pytest
+from chat_server import KEY, ChatServer, good_reply, running
+from tiny_causal import save_tiny, teach
+
+from judgekit.cli import main
+from judgekit.judges import Request, load_judge
+from judgekit.judges.generative import stands_complete
+from judgekit.prompts import load_strategy, strategy_names
+
+QUOTING = "Some would say [[B]], since the second response is longer, but"
+REQUEST = Request("Which?", "this is right", "this is wrong")
+
+
+def ended_by(reason, text):
+    """A server whose every reply is this text, with this ``finish_reason``."""
+
+    def respond(body, _):
+        reply = good_reply(body, text)
+        reply["choices"][0]["finish_reason"] = reason
+        return reply
+
+    return ChatServer(respond=respond)
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """Judge one pair, A before B, from the command line with a server's replies: the row, and the reply as kept."""
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs.write_text(json.dumps({"question": "Q?", "response_a": "right", "response_b": "wrong"}) + "\n")
+
+    def run(server, judge="openai/tiny"):
+        with running(server):
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            monkeypatch.setenv("OPENAI_API_KEY", KEY)
+            assert main(["judge", str(pairs), "--out", str(out), "--judge", judge, "--order", "ab"]) == 0
+            (reply,) = load_judge(judge).judge([REQUEST])
+        return json.loads(out.read_text()), reply
+
+    return run
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_reply_cut_off_while_quoting_is_no_verdict(judged, reason):
+    row, reply = judged(ended_by(reason, QUOTING))
+    assert (row["verdict"], row["status"]) == (None, "unparsed")
+    assert (reply.status, reply.raw) == ("unparsed", f"{QUOTING}\n[cut off: finish_reason={reason}]")
+
+
+def test_a_reply_that_the_model_ended_is_read_as_ever(judged):
+    row, reply = judged(ended_by("stop", "On the whole:\n[[B]]"))
+    assert (row["verdict"], row["status"], reply.raw) == ("B", "ok", "On the whole:\n[[B]]")
+
+
+@pytest.mark.parametrize("reason", [None, "eos", 7])
+def test_servers_that_give_no_reason_or_one_of_their_own_are_believed(judged, reason):
+    assert judged(ended_by(reason, "[[B]]"))[0]["status"] == "ok"
+
+
+@pytest.mark.parametrize("left", ["", None])
+def test_a_filter_that_leaves_nothing_is_no_verdict(judged, left):
+    def respond(body, _):
+        reply = good_reply(body, "")
+        reply["choices"][0] |= {"finish_reason": "content_filter", "message": {"role": "assistant", "content": left}}
+        return reply
+
+    server = ChatServer(respond=respond)
+    row, reply = judged(server)
+    assert row["status"] == "unparsed" and reply.raw == "\n[cut off: finish_reason=content_filter]"
+    assert reply.calls == 1 and sum(server.asked.values()) == 2, "asked, and paid, once by each of the two judges"
+
+
+def test_an_object_closed_before_the_cut_is_a_verdict(judged):
+    row, _ = judged(
+        ended_by("length", '{"marks_a": {"x": 5}, "marks_b": {"x": 1}, "verdict": "A"}'), "openai/tiny#rubric"
+    )
+    assert (row["verdict"], row["status"]) == ("A", "ok")
+
+
+def test_a_mark_cut_off_is_no_mark(judged):
+    row, reply = judged(ended_by("length", "Rating: [[9]] would be too"), "openai/tiny#single")
+    assert row["status"] == "unparsed" and json.loads(reply.raw)["first"].endswith("[cut off: finish_reason=length]")
+
+
+def test_a_choice_that_the_server_enforces_stands_complete(judged):
+    def respond(body, _):
+        choice = body.get("structured_outputs", {}).get("choice", ["apple"])[0]
+        reply = good_reply(body, choice)
+        reply["choices"][0]["finish_reason"] = "length"
+        return reply
+
+    assert judged(ChatServer(respond=respond), "openai/tiny#vanilla")[0]["status"] == "ok"
+
+
+# ---------------------------------------------------------------- what a closed form is
+
+LLMBAR = "Output (b) is better."
+JSON = '{"score_a": 10, "score_b": 90, "verdict": "B"}'
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text", "complete"),
+    [
+        ("rubric", JSON, True),
+        ("rubric", f"```json\n{JSON}\n```\n", True),
+        ("rubric", f"Marks follow. {JSON}", True),
+        ("rubric", f"{JSON} No, I take that back: {{", False),
+        ("rubric", f"{JSON} On second thoughts", False),
+        ("rubric", f'{{"draft": {JSON}', False),
+        ("rubric", JSON[:-1], False),
+        ("rubric", f"<think>{JSON}", False),
+        ("verdict_first", f"{LLMBAR}\nIt is the one th", True),
+        ("verdict_first", f"\n\n{LLMBAR}\n", True),
+        ("verdict_first", LLMBAR, False),
+        ("verdict_first", f"<think>\n{LLMBAR}\n", False),
+        ("verdict_last", f"It is shorter.\n{LLMBAR}", False),
+        ("pairwise", "[[A]]", False),
+        ("letter", "A", False),
+        ("single", "Rating: [[5]]", False),
+    ],
+)
+def test_the_closed_forms(strategy, text, complete):
+    assert stands_complete(load_strategy(strategy), text) is complete
+
+
+def test_only_objects_and_first_lines_are_closed_forms():
+    texts = ("[[A]]", "A", LLMBAR, f"It is.\n{LLMBAR}", "Rating: [[5]]")
+    names = [name for name in strategy_names() if name not in ("demonstrations", "verdict_first")]
+    assert not any(stands_complete(load_strategy(name), text) for name in names for text in texts)
+
+
+# ---------------------------------------------------------------- models that run here
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A tiny model that has learnt to go on beyond the verdict that it quotes."""
+    folder = save_tiny(tmp_path_factory.mktemp("cut") / "taught", sharp=1.0)
+    judge = load_judge(f"hf/{folder}")
+    prompt = judge.tokens.ids(judge.strategy.render("verdict", REQUEST).messages)
+    return teach(folder, [prompt], ["[[B]] and"], steps=60)
+
+
+def test_a_local_reply_without_an_end_is_no_verdict(taught):
+    judge = load_judge(f"hf/{taught}")
+    whole = judge.judge([REQUEST])[0]
+    assert (whole.verdict, whole.status, whole.raw) == ("second", "ok", "[[B]] and"), "the model must end its reply"
+    (reply,) = load_judge(f"hf/{taught}", settings={"max_new_tokens": whole.tokens_out}).judge([REQUEST])
+    assert (reply.verdict, reply.status) == (None, "unparsed")
+    assert reply.raw == "[[B]] and\n[cut off: finish_reason=length]" and reply.tokens_out == whole.tokens_out
+
+
+def test_vllm_says_why_a_reply_ended(taught):
+    from types import SimpleNamespace
+
+    judge = load_judge(f"vllm/{taught}")
+    ids = judge.tokens.plain_ids("[[B]] and")
+    question = judge.question(judge.strategy.render("verdict", REQUEST).messages, "verdict")
+    for reason, cut in (("length", "length"), ("stop", None)):
+        output = SimpleNamespace(outputs=[SimpleNamespace(token_ids=ids, finish_reason=reason)])
+        done = judge.finished([question], {(0, None): output}, 1.0)
+        assert (done[0].text, done[0].cut) == ("[[B]] and", cut)
+
+
+def test_replies_read_before_cuts_were_seen_are_not_reused_where_text_is_written(taught):
+    """The fingerprints of the first edition, for judging that writes; weighing is as it was, and keeps its own."""
+    from judgekit.records import fingerprint_of
+
+    for mode, same in (("generate", False), ("one_pass", True)):
+        judge = load_judge(f"hf/{taught}", settings={"mode": mode})
+        before = fingerprint_of("hf", 1, judge.files.digest, judge.strategy.version)
+        assert (judge.fingerprint == before) is same

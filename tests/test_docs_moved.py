@@ -1,0 +1,88 @@
+"""docs/moved.md accounts for every command, public name and notebook of the first edition."""
+
+import ast
+import importlib
+import re
+import subprocess
+
+import pytest
+
+from judgekit.data.paths import project_root
+
+ROOT = project_root()
+FIRST = "4098d62"
+ROW = re.compile(r"\| `([^`]+)` \| (?:`([^`]+)`|(gone)) \|(?: ([^|]*?) \|)?")
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+
+
+pytestmark = pytest.mark.skipif(
+    git("cat-file", "-e", f"{FIRST}^{{commit}}").returncode != 0, reason="the first edition's history is not here"
+)
+
+
+@pytest.fixture(scope="module")
+def moved():
+    """Old name to its new one, or to None and a reason, as the page says."""
+    page = (ROOT / "docs" / "moved.md").read_text(encoding="utf-8")
+    rows = [(old, new or None, (why or "").strip()) for old, new, _, why in ROW.findall(page)]
+    names = [old for old, _, _ in rows]
+    assert len(set(names)) == len(names), "a name stands twice"
+    return {old: (new, why) for old, new, why in rows}
+
+
+def first_modules():
+    for path in git("ls-tree", "-r", "--name-only", FIRST, "judgekit").stdout.split():
+        if path.endswith(".py") and not path.endswith("__main__.py"):
+            yield path[:-3].replace("/", ".").removesuffix(".__init__"), path
+
+
+def public_names(source):
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return [node.name for node in ast.parse(source).body if isinstance(node, kinds) and not node.name.startswith("_")]
+
+
+def is_there(name):
+    module, _, attribute = name.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError:
+        return False
+
+
+def test_every_public_name_is_kept_moved_or_gone_with_a_reason(moved):
+    lost = []
+    for module, path in first_modules():
+        new_module, _ = moved.get(module, (module, ""))
+        for name in public_names(git("show", f"{FIRST}:{path}").stdout):
+            old = f"{module}.{name}"
+            new, why = moved.get(old, (f"{new_module}.{name}" if new_module else None, ""))
+            if new is None and not why:
+                lost.append(f"{old}: gone without a reason")
+            elif new is not None and not is_there(new):
+                lost.append(f"{old}: {new} is not there")
+    assert not lost, "\n".join(lost[:40])
+
+
+def test_what_the_page_calls_gone_is_gone(moved):
+    assert not [old for old, (new, _) in moved.items() if new is None and old.count(".") > 1 and is_there(old)]
+
+
+def test_every_notebook_and_command_of_the_first_edition_is_named(moved):
+    there = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    notebooks = [
+        path.rpartition("/")[2].removesuffix(".ipynb")
+        for path in git("ls-tree", "--name-only", FIRST, "notebooks/").stdout.split()
+        if path.endswith(".ipynb")
+    ]
+    assert notebooks and not [name for name in notebooks if name not in there and name not in moved]
+    source = git("show", f"{FIRST}:judgekit/cli/__init__.py").stdout
+    commands = re.findall(
+        r'@app\.command\((?:"([a-z-]+)"|[^)]*name="([a-z-]+)")?[^)]*\)\n(?:@[^\n]*\n)*def (\w+)', source
+    )
+    page = (ROOT / "docs" / "moved.md").read_text(encoding="utf-8")
+    assert commands
+    for first, second, function in commands:
+        assert f"`judgekit {first or second or function.replace('_', '-')}`" in page

@@ -1,0 +1,197 @@
+"""A model with a weight that no file gave judges nothing: it is refused by file and tensor, wherever it is loaded."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_causal import save_tiny
+from tiny_encoder import save_tiny_encoder
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+
+from judgekit.cli import main
+from judgekit.data.paths import PRETRAINED
+from judgekit.inside.layers.reading import LayerReader
+from judgekit.judges.encoder import EncoderJudge
+from judgekit.models.encoder import TextEncoder
+from judgekit.models.errors import Unavailable
+from judgekit.models.files import model_files
+from judgekit.models.seal import SEAL
+from judgekit.training.causal_base import adapter_config, load_base, load_trained
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError
+
+QUERY = "model.layers.0.self_attn.q_proj.weight"
+
+
+def altered(source, folder, names=(), file="model.safetensors", to=None):
+    """A copy of a folder in which some tensors are gone, or have the ending of their names changed."""
+    shutil.copytree(source, folder)
+    tensors = load_file(folder / file)
+    for name in names:
+        tensor = tensors.pop(name)
+        if to is not None:
+            tensors[name.replace(*to)] = tensor
+    save_file(tensors, folder / file, metadata={"format": "pt"})
+    return folder
+
+
+def add_tokenizer(source, folder):
+    for path in [*source.glob("tokenizer*"), *source.glob("chat_template*")]:
+        shutil.copy(path, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A tiny causal model, one whose head is its embedding, reward models of both, an encoder, and two adapters."""
+    from peft import LoraConfig, get_peft_model
+
+    root = tmp_path_factory.mktemp("models")
+    made = {"causal": save_tiny(root / "causal"), "tied": save_tiny(root / "tied", tie_word_embeddings=True)}
+    for name in ("causal", "tied"):
+        place = made[f"reward_{name}"] = root / f"reward_{name}"
+        AutoModelForSequenceClassification.from_pretrained(made[name], num_labels=1).save_pretrained(place)
+        add_tokenizer(made[name], place)
+    made["encoder"] = save_tiny_encoder(root / "encoder")
+    torch.manual_seed(1)
+    made["adapter"], made["reward_adapter"] = root / "adapter", root / "reward_adapter"
+    config = LoraConfig(r=4, target_modules=["q_proj"], task_type="CAUSAL_LM", init_lora_weights=False)
+    get_peft_model(AutoModelForCausalLM.from_pretrained(made["causal"]), config).save_pretrained(made["adapter"])
+    recipe = CausalRecipe(method="reward", base=str(made["causal"]), r=4, target_modules=("q_proj",))
+    reward = AutoModelForSequenceClassification.from_pretrained(made["causal"], num_labels=1)
+    get_peft_model(reward, adapter_config(recipe)).save_pretrained(made["reward_adapter"])
+    add_tokenizer(made["causal"], made["reward_adapter"])
+    (made["reward_adapter"] / "training.json").write_text(json.dumps({"recipe": {"method": "reward"}}))
+    return made
+
+
+@pytest.fixture
+def judged(tmp_path, capsys):
+    """Judge one pair: exit code and standard error."""
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+    pairs.write_text(json.dumps({"question": "Which?", "response_a": "one", "response_b": "another"}) + "\n")
+
+    def run(judge):
+        code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, "--quiet"])
+        assert out.exists() == (code == 0)
+        return code, capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize("provider", ["hf", "layers"])
+@pytest.mark.parametrize(
+    ("model", "names", "to", "words"),
+    [
+        ("causal", ["model.layers.1.mlp.up_proj.weight"], None, "model.layers.1.mlp.up_proj.weight"),
+        ("causal", [QUERY], ("q_proj", "query"), f"{QUERY}; it has {QUERY.replace('q_proj', 'query')}, which the"),
+        ("causal", ["lm_head.weight"], None, "lm_head.weight"),
+        ("tied", ["model.embed_tokens.weight"], None, "lm_head.weight, model.embed_tokens.weight"),
+    ],
+)
+def test_a_causal_model_without_a_weight_is_refused(models, tmp_path, judged, provider, model, names, to, words):
+    folder = altered(models[model], tmp_path / "model", names, to=to)
+    code, said = judged(f"{provider}/{folder}")
+    assert code == 2 and said.count("\n") == 1
+    assert f"{folder}/model.safetensors: weights are missing: {words}" in said
+
+
+@pytest.mark.parametrize("provider", ["hf", "layers"])
+@pytest.mark.parametrize("name", ["reward_causal", "reward_tied"])
+def test_a_reward_model_is_no_causal_judge(models, judged, provider, name):
+    code, said = judged(f"{provider}/{models[name]}")
+    assert code == 2 and said.count("\n") == 1
+    assert f"{models[name]}/model.safetensors: a reward model (Qwen3ForSequenceClassification), not a causal" in said
+
+
+def test_a_reward_model_under_another_architecture_is_seen_by_its_head(models, tmp_path, judged):
+    folder = shutil.copytree(models["reward_tied"], tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen3ForCausalLM"]}))
+    code, said = judged(f"hf/{folder}")
+    assert code == 2 and "a reward model" in said
+
+
+def test_an_adapter_without_a_weight_is_refused(models, tmp_path, judged):
+    name = "base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight"
+    folder = altered(models["adapter"], tmp_path / "adapter", [name], "adapter_model.safetensors")
+    code, said = judged(f"hf/{folder}")
+    assert code == 2 and f"{folder}/adapter_model.safetensors: weights are missing: {name}" in said
+    folder = altered(models["adapter"], tmp_path / "named", [name], "adapter_model.safetensors", ("lora_A", "lora_C"))
+    code, said = judged(f"hf/{models['causal']}+{folder}")
+    assert code == 2 and "lora_C.weight, which the model does not know" in said
+
+
+def test_whole_models_and_adapters_judge(models, judged):
+    assert {judged(f"hf/{models[name]}")[0] for name in ("tied", "adapter")} <= {0, 3}
+    LayerReader(str(models["tied"]))
+    LayerReader(str(models["adapter"]))
+
+
+def test_weights_of_another_shape_are_one_sentence(models, tmp_path, judged):
+    folder = shutil.copytree(models["causal"], tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
+    code, said = judged(f"hf/{folder}")
+    assert code == 2 and said.count("\n") == 1 and "cannot be loaded" in said
+
+
+def test_the_encoder_judge_needs_every_weight_of_its_adapter(tmp_path, judged):
+    file = "adapter_model.safetensors"
+    folder = shutil.copytree(PRETRAINED / "minilm", tmp_path / "minilm")
+    (folder / SEAL).unlink()
+    name = sorted(load_file(folder / "adapter" / file))[0]
+    whole = EncoderJudge(folder).encoder
+    shutil.rmtree(folder / "adapter")
+    altered(PRETRAINED / "minilm" / "adapter", folder / "adapter", [name], file)
+    code, said = judged(f"encoder/{folder}")
+    assert code == 2 and f"adapter/{file}: weights are missing: {name}" in said
+    assert whole.width == 384
+
+
+def test_an_encoder_needs_every_weight_but_the_pooler(models, tmp_path):
+    from judgekit.models.states import StateReader
+
+    bare = altered(models["encoder"], tmp_path / "bare", ["pooler.dense.weight", "pooler.dense.bias"])
+    texts = ["one text", "another"]
+    whole, other = (StateReader(str(folder)).read(texts)["mean"] for folder in (models["encoder"], bare))
+    np.testing.assert_array_equal(whole, other)
+    name = "encoder.layer.1.output.dense.weight"
+    folder = altered(models["encoder"], tmp_path / "less", [name])
+    for load in (StateReader, TextEncoder):
+        with pytest.raises(Unavailable, match=f"less/model.safetensors: weights are missing: {name}"):
+            load(str(folder))
+
+
+def test_training_starts_from_whole_models(models, tmp_path):
+    folder = altered(models["causal"], tmp_path / "model", [QUERY])
+    for method in ("sft", "reward"):
+        with pytest.raises(RecipeError, match=f"cannot be loaded: .*weights are missing: {QUERY}"):
+            load_base(CausalRecipe(base=str(folder), method=method, r=0))
+    with pytest.raises(RecipeError, match="a reward model"):
+        load_base(CausalRecipe(base=str(models["reward_causal"]), r=0))
+    model, _ = load_base(CausalRecipe(base=str(models["causal"]), method="reward", r=0))
+    assert model.score.weight.shape == (1, 32)
+
+
+def test_a_trained_reward_model_needs_its_head(models, tmp_path):
+    model, _ = load_trained(models["reward_adapter"])
+    saved = load_file(models["reward_adapter"] / "adapter_model.safetensors")["base_model.model.score.weight"]
+    torch.testing.assert_close(model.base_model.model.score.modules_to_save["default"].weight.data, saved)
+    names = ["base_model.model.score.weight"]
+    folder = altered(models["reward_adapter"], tmp_path / "headless", names, "adapter_model.safetensors")
+    with pytest.raises(Unavailable, match=r"weights are missing: .*score\.weight"):
+        load_trained(folder)
+
+
+def test_an_adapter_names_the_revision_of_its_base(models, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("judgekit.models.files.on_hub", lambda name: asked.append(name) or ("owner/base", "c0ffee"))
+    folder = shutil.copytree(models["adapter"], tmp_path / "adapter")
+    config = json.loads((folder / "adapter_config.json").read_text())
+    changed = config | {"base_model_name_or_path": "owner/base", "revision": "v2"}
+    (folder / "adapter_config.json").write_text(json.dumps(changed))
+    assert model_files(str(folder)).revision == "c0ffee" and asked == ["owner/base@v2"]
+    assert adapter_config(CausalRecipe(base="owner/base", revision="v2", r=4)).revision == "v2"

@@ -1,0 +1,123 @@
+"""openai/ judges against servers whose replies never end, burst, trickle or break off: an error row, soon and small."""
+
+import json
+import socket
+import threading
+import time
+import tracemalloc
+import zlib
+from contextlib import closing, suppress
+
+import pytest
+from chat_server import KEY
+
+from judgekit.cli import main
+
+MIB = 2**20
+MOST_SENT = 256 * MIB  # an endless reply ends here for a client that reads on and on
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n{}\r\n"
+
+
+def send(peer, *headers, body=()):
+    """Head and body of a reply, piece by piece."""
+    peer.sendall(HEAD.format("".join(f"{header}\r\n" for header in headers)).encode())
+    for piece in body:
+        peer.sendall(piece)
+
+
+def endless(peer, closing_):
+    send(peer, body=(b" " * MIB for _ in range(MOST_SENT // MIB)))
+
+
+def endless_error(peer, closing_):
+    peer.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+    for _ in range(MOST_SENT // MIB):
+        peer.sendall(b"x" * MIB)
+
+
+def packed(mebibytes):
+    """Blanks as gzip, a thousandth of their size."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return b"".join([*(packer.compress(b" " * MIB) for _ in range(mebibytes)), packer.flush()])
+
+
+def bomb(peer, closing_):
+    raw = packed(MOST_SENT // MIB)
+    assert len(raw) < 300_000
+    send(peer, "Content-Encoding: gzip", f"Content-Length: {len(raw)}", body=[raw])
+
+
+def trickle(peer, closing_):
+    send(peer)
+    while not closing_.wait(0.05):
+        peer.sendall(b" ")
+
+
+def half_closed(peer, closing_):
+    send(peer, "Content-Length: 1000", body=[b'{"choices": ['])
+    peer.shutdown(socket.SHUT_WR)
+    closing_.wait(5)
+
+
+def silent_half_closed(peer, closing_):
+    peer.shutdown(socket.SHUT_WR)
+    closing_.wait(5)
+
+
+@pytest.fixture
+def judged(tmp_path, capsys, monkeypatch):
+    """Judge one pair in one order against a server that answers so: row, standard error, seconds, peak of bytes."""
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs.write_text(json.dumps({"question": "Q?", "response_a": "right", "response_b": "wrong"}) + "\n")
+    closing_ = threading.Event()
+
+    def serve(listener, answer):
+        while not closing_.is_set():
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=reply, args=(peer, answer), daemon=True).start()
+
+    def reply(peer, answer):
+        with closing(peer), suppress(OSError):  # the client may have had enough
+            peer.recv(2**16)
+            answer(peer, closing_)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def run(answer):
+            threading.Thread(target=serve, args=(listener, answer), daemon=True).start()
+            monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+            monkeypatch.setenv("OPENAI_API_KEY", KEY)
+            settings = [part for name in ("timeout=8", "attempts=2", "backoff=0.01") for part in ("--set", name)]
+            if answer is trickle:
+                settings[1] = "timeout=1"
+            tracemalloc.start()
+            started = time.monotonic()
+            code = main(["judge", str(pairs), "--out", str(out), "--judge", "openai/tiny", "--order", "ab", *settings])
+            seconds, (_, peak) = time.monotonic() - started, tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            said = capsys.readouterr().err
+            assert code == 3 and "Traceback" not in said and KEY not in said
+            return json.loads(out.read_text()), said, seconds, peak
+
+        yield run
+        closing_.set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (endless, "the reply is longer than 16 MiB"),
+        (endless_error, "the reply is longer than 16 MiB"),
+        (bomb, "the reply is longer than 16 MiB"),
+        (trickle, "no answer within 1 s"),
+        (half_closed, "the connection failed"),
+        (silent_half_closed, "the connection failed"),
+    ],
+)
+def test_a_hostile_reply_is_an_error_row_within_bounded_memory_and_time(judged, answer, reason):
+    row, said, seconds, peak = judged(answer)
+    assert (row["verdict"], row["status"]) == (None, "error") and reason in said
+    assert peak < 100 * MIB and seconds < 20

@@ -1,0 +1,114 @@
+"""judgekit.scoring.verdicts: the one table of verdicts holds what judging the sets directly gives."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from judgekit.data import paths
+from judgekit.data.catalogue import load_set
+from judgekit.data.paths import PRETRAINED
+from judgekit.judges import load_judge
+from judgekit.scoring import majority_class, pivot_orders, protocol_of, run_judge, verdicts
+from judgekit.scoring.store import VerdictStore
+
+SETS = ["sample_natural", "sample_adversarial"]
+COLUMNS = "set item prompt judge order verdict p_a p_b p_tie status label votes".split()
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A checkout of its own: its outputs and its verdict store."""
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def store():
+    with VerdictStore(":memory:") as one:
+        yield one
+
+
+def expected_rows(judge, slug, name, store):
+    pairs = load_set(name)
+    by_id = {pair.item_id: pair for pair in pairs}
+    return [
+        {
+            **{"set": name, "item": one.item_id, "prompt": by_id[one.item_id].cluster, "judge": slug},
+            **{key: getattr(one, key) for key in ("order", "verdict", "p_a", "p_b", "p_tie", "status")},
+            **{"label": by_id[one.item_id].label, "votes": by_id[one.item_id].votes},
+        }
+        for one in run_judge(judge, pairs, store, progress=False)
+    ]
+
+
+def test_the_table_holds_what_judges_say_of_sets(project, store):
+    judges = ["baseline/longer", {"name": "baseline/random", "slug": "dice"}, "encoder/minilm"]
+    table = verdicts(judges, SETS, "sample", store, progress=False)
+    assert list(table.columns) == COLUMNS
+    loaded = {"longer": "baseline/longer", "dice": "baseline/random", "minilm": "encoder/minilm"}
+    loaded = {slug: load_judge(name) for slug, name in loaded.items()}
+    rows = [row for name in SETS for slug, judge in loaded.items() for row in expected_rows(judge, slug, name, store)]
+    expected = pd.DataFrame(rows, columns=COLUMNS, dtype=object).astype({"p_a": float, "p_b": float, "p_tie": float})
+    pd.testing.assert_frame_equal(table, expected, check_exact=True)
+    assert table.attrs["fingerprints"] == {slug: judge.fingerprint for slug, judge in loaded.items()}
+    assert table.loc[table["judge"] == "minilm", "p_a"].notna().all()
+    assert table.loc[table["judge"] == "longer", "p_a"].isna().all()
+
+
+def test_a_run_is_judged_by_its_own_models_and_shares_one_store(project):
+    own = project / "outputs" / "sample" / "models" / "features"
+    shutil.copytree(PRETRAINED / "features", own)
+    elsewhere = project / "declared"
+    shutil.copytree(PRETRAINED / "features", elsewhere)
+    shipped = verdicts(["baseline/features"], SETS[:1], "other", progress=False)
+    trained = verdicts(["baseline/features"], SETS[:1], "sample", progress=False)
+    declared = {"name": "baseline/features", "slug": "declared", "folder": str(elsewhere)}
+    table = verdicts(["baseline/features", declared], SETS[:1], "sample", progress=False)
+    assert (project / "outputs" / "verdicts.sqlite").is_file()
+    assert set(table["judge"]) == {"features", "declared"}
+    assert shipped["verdict"].tolist() == trained["verdict"].tolist()
+
+
+def test_a_model_that_is_missing_from_the_declared_folder_never_judges(project, store):
+    with pytest.raises(ValueError, match=r"no judge\.json"):
+        verdicts([{"name": "encoder/minilm", "folder": str(project / "absent")}], SETS, "sample", store)
+    broken = project / "outputs" / "sample" / "models" / "minilm"
+    broken.mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no judge\.json"):
+        verdicts(["encoder/minilm"], SETS, "sample", store)
+
+
+def test_the_constant_judge_is_told_the_majority_of_each_set(project, store):
+    table = verdicts(["baseline/majority_class"], SETS, "sample", store, progress=False)
+    for name in SETS:
+        labels = set(table.loc[table["set"] == name, "verdict"])
+        assert labels == {majority_class(load_set(name), protocol_of(name))}
+    assert set(table.attrs["fingerprints"]) == {"majority_class"}
+
+
+@pytest.mark.parametrize(
+    ("judges", "words"),
+    [
+        (["baseline/longer", "baseline/longer"], "share the slug 'longer'"),
+        (["baseline/longer", {"name": "baseline/shorter", "slug": "longer"}], "share the slug 'longer'"),
+        ([{"name": "baseline/longer", "slug": "No slug"}], "use lower-case"),
+        ([{"name": "baseline/longer", "adapter": "x"}], "unknown adapter"),
+        ([{"slug": "x"}], "has no name"),
+    ],
+)
+def test_judges_that_cannot_be_told_apart_are_refused(judges, words, project, store):
+    with pytest.raises(ValueError, match=words):
+        verdicts(judges, SETS, "sample", store)
+
+
+def test_orders_side_by_side(project, store):
+    table = verdicts(["baseline/first", "baseline/longer"], SETS, "sample", store, progress=False)
+    pairs = pivot_orders(table)
+    assert len(pairs) == len(table) / 2
+    first, longer = (pairs[pairs["judge"] == judge] for judge in ("first", "longer"))
+    assert set(first["ab"]) == {"A"} and set(first["ba"]) == {"B"}
+    assert (longer["ab"] == longer["ba"]).all()
+    assert pairs.attrs == table.attrs
+    one = pivot_orders(table[table["order"] == "ab"])
+    assert set(one["ba"]) == {None} and one["ab"].tolist() == pairs["ab"].tolist()
