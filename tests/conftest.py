@@ -1,7 +1,11 @@
 """What all tests share: the data mirror, and a loud skip of the tests that need what is not there."""
 
+import os
 from importlib.util import find_spec
 from itertools import count
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a core: threads of their own would wait for each other; before torch
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 

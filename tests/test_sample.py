@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import time
 from collections import Counter, defaultdict
 from datetime import date, datetime, timedelta
 
@@ -344,10 +343,8 @@ def test_the_panel_has_readers_and_others():
     assert kinds == {"reader": 5, "length": 1, "position": 1, "spammer": 1}
 
 
-def test_golden_and_fast():
-    start = time.perf_counter()
+def test_golden():
     pairs = [pair for name in SAMPLE_SETS for pair in make_set(name)]
-    assert time.perf_counter() - start < 2  # measured 0.1 s
     rows = json.dumps(to_rows(pairs), sort_keys=True)
     assert pairs == all_pairs()
     assert hashlib.sha256(rows.encode()).hexdigest() == GOLDEN
