@@ -121,7 +121,7 @@ def test_an_adapter_without_a_weight_is_refused(models, tmp_path, judged):
     assert code == 2 and f"{folder}/adapter_model.safetensors: weights are missing: {name}" in said
     folder = altered(models["adapter"], tmp_path / "named", [name], "adapter_model.safetensors", ("lora_A", "lora_C"))
     code, said = judged(f"hf/{models['causal']}+{folder}")
-    assert code == 2 and "lora_C.weight, which the model does not know" in said
+    assert code == 2 and "self_attn.q_proj.lora_C.weight" in said  # the sentence is cut at the end where paths are long
 
 
 def test_whole_models_and_adapters_judge(models, judged):

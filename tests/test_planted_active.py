@@ -13,6 +13,7 @@ from judgekit.people.consensus.gain_curves import area_gain, gain_curves, hold_o
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 CLASSES = ("A", "B", "tie")
 LARGE = 10**6
 

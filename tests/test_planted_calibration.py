@@ -38,6 +38,7 @@ from judgekit.people.calibration.selective import (
 )
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 TRUE = Planted()
 SURE = Planted(temperature=1.8)  # overconfident
 KNOWN = {"true": TRUE, "sure": SURE}

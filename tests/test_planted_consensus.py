@@ -17,6 +17,7 @@ from judgekit.people.consensus.quality import annotator_quality, credits_of, gro
 from judgekit.people.consensus.truth import accuracy_of, against_truth, auroc
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 RATES = tuple(np.random.default_rng(7).beta(8, 3, size=20).round(3))
 PANEL = Panel(RATES, prompts=120, per_prompt=4, votes=(1, 4), prompt_spread=1.2, judge=0.6)
 FIRST = {"first": [f"annotator-{j}" for j in range(10)], "others": [f"annotator-{j}" for j in range(10, 20)]}

@@ -9,6 +9,7 @@ from judgekit.bias.planted_domains import PlantedDomains
 from judgekit.stats import proportion_interval
 
 SIMULATIONS, ENOUGH = 1000, 930
+pytestmark = pytest.mark.slow  # a thousand simulations each
 
 
 def held(low, truth, high):

@@ -9,6 +9,7 @@ from judgekit.bias.judged import COLUMNS
 from judgekit.records import ORDERS, PreferencePair, Verdict
 
 SIMULATIONS, ENOUGH = 1000, 930
+pytestmark = pytest.mark.slow  # a thousand simulations each
 PROMPTS, PER_PROMPT = 100, 3
 
 

@@ -8,6 +8,7 @@ from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 TASTE, RICHER = 0.5, 0.8
 JUDGE = PlantedBias(length=TASTE, position=0.4)
 

@@ -11,6 +11,7 @@ from judgekit.records import PreferencePair
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 TASTE = PlantedBias(length=0.5, opinion=0.3)
 NONE = PlantedBias(length=0.0, opinion=0.3)
 MODELS = {"good-1": 0.8, "fair-1": 0.0, "wordy-1": -0.4, "weak-1": -1.2, "base-1": 0.0}

@@ -15,6 +15,7 @@ from judgekit.bias.repair import repair_numbers
 from judgekit.stats import cluster_bootstrap
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 300
+pytestmark = pytest.mark.slow  # a thousand simulations each
 PEOPLE = Population(prompts=150, per_prompt=4)
 PLAIN = PlantedBias(position=0.6)
 RICH = PlantedBias(position=0.6, position_spread=0.7, opinion=1.0, log_nu=-0.5)

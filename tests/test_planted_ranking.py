@@ -15,6 +15,7 @@ from judgekit.people.calibration.comparisons import model_pairs, win_rates
 from judgekit.stats import outcome_probabilities
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 SKILLS = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
 FAVOUR = np.array([0.9, 0.0, 0.0, -0.3, 0.3])  # of the judge: it errs in one direction
 FIRST, SECOND = model_pairs(10)

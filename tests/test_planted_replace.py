@@ -10,6 +10,7 @@ from judgekit.people.consensus.alt_test import MIN_CLUSTERS, advantage_of, alt_t
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
+pytestmark = pytest.mark.slow  # a thousand simulations each
 CLASSES = ("A", "B", "tie")
 SKILL, SPREAD = 1.0, 2.0  # log odds of a right label, and how far they differ between prompts for each person
 

@@ -13,6 +13,7 @@ from judgekit.bias.self_preference import compared, credit_of, facing, planted_g
 from judgekit.stats import coverage
 
 SIMULATIONS, N_BOOT = 1000, 300
+pytestmark = pytest.mark.slow  # a thousand simulations each
 ENOUGH = 930
 OWN, OTHERS = ["amber-1"], ["birch-1", "cedar-1", "cedar-2"]
 EQUAL = Population(prompts=100, per_prompt=4, models=dict.fromkeys([*OWN, *OTHERS], 0.0))

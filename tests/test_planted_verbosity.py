@@ -16,6 +16,7 @@ from judgekit.bias.verbosity import (
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 500
+pytestmark = pytest.mark.slow  # a thousand simulations each
 TASTE, RICHER = 0.5, 0.8
 JUDGE = PlantedBias(length=TASTE, position=0.4)
 ALIKE = PlantedBias(length=TASTE, skill=0.0, opinion=0.0)  # nothing but length: its pairs differ in nothing else
