@@ -34,8 +34,6 @@ OUTPUT = re.compile(
 _SENTENCE = re.compile(r"output \(?([ab])\)? is (?:the )?better\b|it is a tie\b", re.IGNORECASE)
 LETTER = re.compile(r"[\s*_\"'`(\[]*([ABC])[\s*_\"'`)\].,:]*$")
 
-_Scale = tuple[float, float]
-
 
 class Parsed(NamedTuple):
     """A reading of a completion.
@@ -58,12 +56,11 @@ def parse(
     completion: str | None,
     labels: Collection[str] = LABELS,
     reads: Literal["all", "first line"] | str = "all",
-    **options: Any,
 ) -> Parsed:
     """The verdict of a completion, read in one of `FORMATS`; None (the model wrote nothing) is unparsed.
 
-    ``labels``: verdicts the labelling policy allows; ``reads``: the part of the completion that holds the verdict;
-    ``options``: of the parser, ``scale`` for formats with marks. KeyError if there is no such format.
+    ``labels``: verdicts the labelling policy allows; ``reads``: the part of the completion that holds the verdict.
+    KeyError if there is no such format.
 
     >>> parse("brackets", "A quotes [[B]], but is right.\\n[[A]]")
     Parsed(verdict='first', status='ok', scores=None)
@@ -73,7 +70,7 @@ def parse(
     'unparsed'
     """
     text = reply_part(completion)
-    parsed = FORMATS[name](_first_line(text) if reads == "first line" else text, **options)
+    parsed = FORMATS[name](_first_line(text) if reads == "first line" else text)
     return _UNPARSED if parsed.status == "ok" and parsed.verdict not in (None, *labels) else parsed
 
 
@@ -106,8 +103,12 @@ def _mark(number: str) -> Parsed:
     return Parsed(None, "ok", (float(number),))
 
 
+def _letter_or_mark(said: str) -> Parsed:
+    return _verdict(said) if said in "AB" else _mark(said)
+
+
 def _readings(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> list[tuple[int, Parsed]]:
-    """Matches of a pattern, each after the number of its line; one without a group says that it is a tie."""
+    """What the last group of each match says (or all of it, without one), after the number of its line."""
     lines = enumerate(text.splitlines())
     return [(n, read(match[match.lastindex or 0])) for n, line in lines for match in pattern.finditer(line)]
 
@@ -120,18 +121,8 @@ def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
     return last.pop() if len(last) == 1 else _AMBIGUOUS
 
 
-def _on_scale(parsed: Parsed, scale: _Scale) -> Parsed:
-    return parsed if all(scale[0] <= score <= scale[1] for score in parsed.scores or ()) else _UNPARSED
-
-
-def _parse_brackets(text: str) -> Parsed:
-    """``[[A]]``, ``[[B]]``, ``[[C]]``: the assignment's pairwise and reference-guided prompts."""
-    return _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict))
-
-
-def _parse_rating(text: str, scale: _Scale = (1, 10)) -> Parsed:
-    """``Rating: [[n]]``: one score."""
-    return _on_scale(_decided(_readings(_RATING, text, _mark)), scale)
+def _on_scale(parsed: Parsed, low: float, high: float) -> Parsed:
+    return parsed if all(low <= score <= high for score in parsed.scores or ()) else _UNPARSED
 
 
 def _parse_pandalm(text: str) -> Parsed:
@@ -143,7 +134,7 @@ def _parse_pandalm(text: str) -> Parsed:
     return _verdict(words[0]) if len(words) == len(said) == 1 else _UNPARSED
 
 
-def _parse_judgelm(text: str, scale: _Scale = (0, 10)) -> Parsed:
+def _parse_judgelm(text: str) -> Parsed:
     """JudgeLM: the first line holds the two scores; more than two is ambiguous."""
     parts = _first_line(text).replace(",", " ").split()
     if len(parts) < 2 or not all(re.fullmatch(_NUMBER, part) for part in parts):
@@ -151,18 +142,7 @@ def _parse_judgelm(text: str, scale: _Scale = (0, 10)) -> Parsed:
     if len(parts) > 2:
         return _AMBIGUOUS
     first, second = map(float, parts)
-    return _on_scale(Parsed(verdict_of_scores(first, second), "ok", (first, second)), scale)
-
-
-def _parse_autoj(text: str) -> Parsed:
-    """Auto-J on pairs: the last "final decision is Response 1 / Response 2 / Tie"."""
-    return _decided(_readings(_DECISION, text, _verdict))
-
-
-def _parse_prometheus(text: str, scale: _Scale = (1, 5)) -> Parsed:
-    """Prometheus: ``[RESULT] n`` rates one response, ``[RESULT] A`` prefers one of two."""
-    said = _readings(_PROMETHEUS, text, lambda word: _verdict(word) if word in "AB" else _mark(word))
-    return _on_scale(_decided(said), scale)
+    return _on_scale(Parsed(verdict_of_scores(first, second), "ok", (first, second)), 0, 10)
 
 
 def _parse_llmbar(text: str) -> Parsed:
@@ -188,22 +168,22 @@ def _parse_letter(text: str) -> Parsed:
     return _verdict(match[1]) if match else _UNPARSED
 
 
-def _parse_json(text: str, scale: _Scale = (0, 100)) -> Parsed:
+def _parse_json(text: str) -> Parsed:
     """The last JSON object with a verdict; marks by response are averaged over aspects.
 
     ``verdict`` (or ``winner``) is A, B or tie; ``score_a`` and ``score_b``, or objects ``marks_a`` and ``marks_b``,
     are kept as scores. An object without a verdict that holds both scores is read as the verdict they imply. An
     object that holds the same key twice with different values is ambiguous, as are two such objects on one line.
     """
-    objects = [(line, _object_verdict(fields, scale)) for line, fields in read_objects(text)]
+    objects = [(line, _object_verdict(fields)) for line, fields in read_objects(text)]
     return _decided([(line, parsed) for line, parsed in objects if parsed])
 
 
-def _object_verdict(fields: dict[str, Any] | None, scale: _Scale) -> Parsed | None:
+def _object_verdict(fields: dict[str, Any] | None) -> Parsed | None:
     """Reading of one JSON object; None for an object that is about something else."""
     if fields is None:
         return _AMBIGUOUS
-    first, second = (_mean_mark(fields, side, scale) for side in "ab")
+    first, second = (_mean_mark(fields, side) for side in "ab")
     scores = None if first is None or second is None else (first, second)
     for name in ("verdict", "winner"):
         if name in fields:
@@ -213,11 +193,11 @@ def _object_verdict(fields: dict[str, Any] | None, scale: _Scale) -> Parsed | No
     return Parsed(verdict_of_scores(*scores), "ok", scores) if scores else None
 
 
-def _mean_mark(fields: dict[str, Any], side: str, scale: _Scale) -> float | None:
-    """Score of one side, the mean of its marks where there are several; None where one is missing or off the scale."""
+def _mean_mark(fields: dict[str, Any], side: str) -> float | None:
+    """Score of one side, the mean of its marks where there are several; None where one is missing or not in [0, 100]."""
     given = fields.get(f"score_{side}", fields.get(f"marks_{side}"))
     marks = list(given.values()) if isinstance(given, dict) else [given]
-    if not marks or not all(type(mark) in (int, float) and scale[0] <= mark <= scale[1] for mark in marks):
+    if not marks or not all(type(mark) in (int, float) and 0 <= mark <= 100 for mark in marks):
         return None
     return float(sum(marks) / len(marks))
 
@@ -251,13 +231,16 @@ def read_objects(text: str) -> list[tuple[int, dict[str, Any] | None]]:
     return objects
 
 
-FORMATS: dict[str, Callable[..., Parsed]] = {
-    "brackets": _parse_brackets,
-    "rating": _parse_rating,
+FORMATS: dict[str, Callable[[str], Parsed]] = {
+    # [[A]], [[B]], [[C]] and Rating: [[n]]: the assignment's prompts
+    "brackets": lambda text: _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict)),
+    "rating": lambda text: _on_scale(_decided(_readings(_RATING, text, _mark)), 1, 10),
     "pandalm": _parse_pandalm,
     "judgelm": _parse_judgelm,
-    "autoj": _parse_autoj,
-    "prometheus": _parse_prometheus,
+    # Auto-J on pairs: "final decision is Response 1 / Response 2 / Tie"
+    "autoj": lambda text: _decided(_readings(_DECISION, text, _verdict)),
+    # Prometheus: "[RESULT] n" rates one response, "[RESULT] A" prefers one of two
+    "prometheus": lambda text: _on_scale(_decided(_readings(_PROMETHEUS, text, _letter_or_mark)), 1, 5),
     "llmbar": _parse_llmbar,
     "letter": _parse_letter,
     "json": _parse_json,
