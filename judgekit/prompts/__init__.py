@@ -2,8 +2,8 @@
 
 from judgekit.prompts.demonstrations import Demonstration, draw_demonstrations
 from judgekit.prompts.files import PromptError
-from judgekit.prompts.fitting import PromptTooLong
-from judgekit.prompts.strategy import POLICIES, Prompt, Strategy, load_strategy, strategy_names
+from judgekit.prompts.fitting import Prompt, PromptTooLong
+from judgekit.prompts.strategy import POLICIES, Strategy, load_strategy, strategy_names
 
 __all__ = [
     "POLICIES",

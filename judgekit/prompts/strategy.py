@@ -19,7 +19,7 @@ from judgekit.prompts.files import (
     template_names,
     template_text,
 )
-from judgekit.prompts.fitting import fit
+from judgekit.prompts.fitting import Prompt, cut_middle, fit, message_characters
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 POLICIES = ("permissive", "strict")
@@ -49,19 +49,6 @@ class Call:
     view: str  # what it sees: a ``pair``, a ``single`` response, or the ``question`` alone
     system: str  # templates, the verdict's wording already in place
     user: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Messages (``role`` and ``content``) of one call, and the characters of responses left out to make it fit."""
-
-    messages: tuple[dict[str, str], ...]
-    truncated: int = 0
-
-
-def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
-    """Characters of all messages."""
-    return sum(len(message["content"]) for message in messages)
 
 
 @dataclass(frozen=True)
@@ -130,10 +117,12 @@ class Strategy:
         turns = [re.sub(r"\{(\w+)\}", rf"{{\1.{number}}}", turn) for number in range(len(shown.turns))]
         template = "\n\n".join([*turns, call.user])
 
-        def build(cut: Mapping[str, str]) -> tuple[dict[str, str], ...]:
-            return *before, {"role": "user", "content": fill(template, {**fixed, **cut})}
+        def cut_to(keep: int) -> Prompt:
+            cut = {place: cut_middle(text, keep) for place, text in responses.items()}
+            user = fill(template, {**fixed, **{place: text for place, (text, _) in cut.items()}})
+            return Prompt((*before, {"role": "user", "content": user}), sum(dropped for _, dropped in cut.values()))
 
-        return Prompt(*fit(responses, build, measure, limit))
+        return fit(cut_to, max(map(len, responses.values()), default=0), limit, measure)
 
     def _messages_before(self, call: Call, shown: Any) -> list[dict[str, str]]:
         """The system message, and the demonstrations as exchanges of the chat."""
