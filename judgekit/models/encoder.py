@@ -85,11 +85,11 @@ class TextEncoder:
     def token_ids(self, text: str, limit: int) -> list[int]:
         """Token ids with special tokens, at most ``limit``: the middle of a long text is left out.
 
-        Two thirds of the room go to the beginning and one third to the end: an instruction often stands at either
-        end, seldom in the middle.
+        Two thirds of the room go to the beginning and one third to the end: instructions often stand at either end.
         """
-        if len(text) > _CHARS_PER_TOKEN * limit:
-            text = text[: _CHARS_PER_TOKEN * limit * 2 // 3] + " " + text[-_CHARS_PER_TOKEN * limit // 3 :]
+        most = _CHARS_PER_TOKEN * limit
+        if len(text) > most:
+            text = text[: most * 2 // 3] + " " + text[-most // 3 :]
         ids = self._plain_ids(text)
         room = min(limit, self.max_positions) - len(self.prefix) - len(self.suffix)
         if len(ids) > room:
