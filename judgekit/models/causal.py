@@ -1,8 +1,8 @@
 """The network of a causal judge: prompts as token ids in, completions or log-probabilities out.
 
-Rows are padded on the left. What all prompts of a run begin with (system message, instructions) is read once; its keys
-and values are then copied to every row, and the padding stands between them and the rest of the prompt. Positions are
-given to the model, so a reply depends neither on the padding nor on what else is in the batch, beyond float rounding.
+What all prompts of a run begin with is read once; its keys and values are copied to every row, and padding stands
+between them and the rest of the prompt. Positions are given to the model, so a reply depends neither on the padding nor
+on what else is in the batch, beyond float rounding.
 """
 
 import copy
@@ -40,11 +40,7 @@ class CausalModel:
         self.read: DynamicCache | None = None
 
     def share(self, start: Sequence[int]) -> None:
-        """Read what the prompts that follow begin with, once; with no tokens, read nothing in advance.
-
-        Does nothing where the model keeps more than keys and values of all tokens (sliding windows, state spaces):
-        there every prompt is read from its first token.
-        """
+        """Read what the prompts that follow begin with, once; nothing without tokens, or where it cannot be copied."""
         if tuple(start) == self.start:
             return
         self.start, self.read = (), None
@@ -115,8 +111,8 @@ class CausalModel:
     ) -> Any:
         """The model's output after each token of each branch, for some rows of a batch that has been read.
 
-        Row by row, the branches of each together; the last columns belong to the longest branch, and shorter ones are
-        followed by padding. Where a cache cannot be copied, every branch is read with all that stands before it.
+        Row by row, the branches of each together; branches shorter than the longest are followed by padding. Where a
+        cache cannot be copied, every branch is read with all that stands before it.
         """
         longest = max(map(len, branches))
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
@@ -150,7 +146,7 @@ def positions(mask: torch.Tensor) -> torch.Tensor:
 
 
 def copyable(cache: DynamicCache) -> bool:
-    """Whether a cache is keys and values of all tokens in every layer, so that rows of it can be copied."""
+    """Whether a cache is keys and values of all tokens in every layer: not with sliding windows, or state spaces."""
     return all(type(layer) is DynamicLayer for layer in cache.layers)
 
 

@@ -20,10 +20,9 @@ class ChatTokenizer:
     """A model's tokenizer with its chat template; ``thinking``: a model that can think before it replies is asked to.
 
     A template is rendered with stand-ins, and the texts put in their place after it: what a text holds can neither
-    steer the template nor end a message. Where a text holds a token of the model's own (``<|im_end|>``), it is
-    tokenised up to the first character of it and from the second, so that the characters remain and the token does not
-    arise. Everything else is tokenised as a whole, as in training. Without a template (``templated`` is False), a
-    prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line of its own before the text.
+    steer the template nor end a message. A token of the model's own (``<|im_end|>``) in a text is cut after its first
+    character, so the token does not arise. Everything else is tokenised as a whole, as in training. Without a template
+    (``templated`` is False), a prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line before the text.
     """
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:

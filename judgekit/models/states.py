@@ -28,8 +28,7 @@ def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor
     """One vector per text, float32, shape (n_texts, width), from states of shape (n_texts, n_columns, width).
 
     ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` and ``first`` are
-    the outermost tokens, special tokens among them ([CLS] comes first in BERT); ``concat`` is minimum, maximum and mean
-    side by side. ValueError where the pooling is unknown, or a text has no tokens.
+    the outermost tokens, special ones included. ValueError where the pooling is unknown, or a text has no tokens.
 
     >>> states = torch.tensor([[[9.0], [1.0], [3.0]]])
     >>> mask = torch.tensor([[False, True, True]])
@@ -63,8 +62,7 @@ def pooled_width(width: int, pooling: str) -> int:
 def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Norm, variance and entropy (nats, of the softmax) of a token's state, averaged over tokens: shape (n_texts, 3).
 
-    The control features of the representation-as-a-judge study, whose code clips the entries before the softmax; a
-    softmax that subtracts its maximum needs no clipping.
+    The control features of the representation-as-a-judge study.
 
     >>> token_statistics(torch.zeros(1, 1, 4), torch.ones(1, 1, dtype=torch.bool)).round(decimals=3).tolist()
     [[0.0, 0.0, 1.3860000371932983]]
