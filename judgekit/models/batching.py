@@ -31,7 +31,7 @@ def shared_start(sequences: Sequence[Any]) -> Any:
     >>> shared_start(["[[A]]", "[[B]]"]), shared_start([(1, 2, 3), (1, 2)])
     ('[[', (1, 2))
     """
-    return os.path.commonprefix(list(sequences))
+    return os.path.commonprefix(list(sequences))  # noqa: RUF071 - it takes any sequences, not paths alone
 
 
 def few_kernels() -> None:

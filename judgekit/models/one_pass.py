@@ -1,8 +1,8 @@
 """Replies weighed instead of generated: which of a few texts would the model write?
 
 What all candidates begin with is put into the model's mouth (``[[``), and the log-probabilities of the tokens that
-follow are added up, until no other candidate begins alike: in ``[[A]]`` that is the ``A``. Where one is the beginning of
-another (``[[1`` and ``[[10``), all are followed to their end, so that the token that closes the shorter one counts.
+follow are added up, until no other candidate begins alike: in ``[[A]]`` that is the ``A``. Where one is the beginning
+of another (``[[1`` and ``[[10``), all are followed to their end, so that the token that closes the shorter one counts.
 """
 
 import math

@@ -196,7 +196,7 @@ def _object_verdict(fields: dict[str, Any] | None) -> Parsed | None:
 def _mean_mark(fields: dict[str, Any], side: str) -> float | None:
     """Score of one side, the mean of its marks where there are several; None where one is missing or off the scale."""
     given = fields.get(f"score_{side}", fields.get(f"marks_{side}"))
-    marks = list(given.values()) if isinstance(given, dict) else [given]
+    marks: list[Any] = list(given.values()) if isinstance(given, dict) else [given]
     if not marks or not all(type(mark) in (int, float) and 0 <= mark <= 100 for mark in marks):
         return None
     return float(sum(marks) / len(marks))

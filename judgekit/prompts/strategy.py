@@ -223,7 +223,8 @@ def _calls(file: str, kind: str, sections: Sections, wording: Mapping[str, str],
             raise PromptError(f"{file}: '@@ {title}' is no call; write '@@ call verdict pair' (single, question)")
         if [part for part, _ in parts] != ["system", "user"]:
             raise PromptError(f"{file}: after '@@ {title}' come '@@ system' and '@@ user'")
-        name, view, (_, system), (_, user) = *words[1:], *parts
+        _, name, view = words
+        (_, system), (_, user) = parts
         if "{verdict_choice}" in system and policy in wording:
             system = system.replace("{verdict_choice}", wording[policy])
         elif name in ("verdict", "synthesis") and policy == "strict" and wording["no tie"]:
