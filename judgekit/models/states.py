@@ -6,7 +6,7 @@ Layers are numbered as transformers numbers hidden states: 0 is the embedding ou
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -211,12 +211,11 @@ class StateReader:
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
         ids, mask = self.encoder.padded(id_lists, max(map(len, id_lists)))
-        read, attentive = mask.bool(), ATTENTION_ENTROPY in quantities
-        kind = torch.device(self.encoder.device).type
-        with (
-            _attention_entropies(self.model, read) if attentive else nullcontext([]) as entropies,
-            computing_in_bf16(kind, self.bf16),
-        ):
+        read, kind = mask.bool(), torch.device(self.encoder.device).type
+        watching: AbstractContextManager[list[torch.Tensor]] = nullcontext([])
+        if ATTENTION_ENTROPY in quantities:
+            watching = _attention_entropies(self.model, read)
+        with watching as entropies, computing_in_bf16(kind, self.bf16):
             states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
         if len(states) != self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
