@@ -476,10 +476,10 @@ def test_a_judge_from_before_the_seal_is_the_same_judge(minilm):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "not JSON"),
+        ("{", "expected JSON"),
         ("[]", "each with a SHA-256"),
         ('{"a": 1}', "each with a SHA-256"),
-        (json.dumps({"../judge.json": "0" * 64}), "is missing"),
+        (json.dumps({"../judge.json": "0" * 64}), "names of files"),
         (json.dumps({"gone.safetensors": "0" * 64}), "is missing"),
     ],
 )

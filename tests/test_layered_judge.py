@@ -101,8 +101,8 @@ def test_rubrics_are_read_from_a_file(tmp_path):
         ("criterion: x\nlevels: {9: bad}", "level 9 is not on the scale"),
         ("criterion: x\nlevels: {1: 2}", "what level 1 means"),
         ("criterion: 3", "must be a text"),
-        ("- x", "has no fields"),
-        ("criterion: [", "is not YAML"),
+        ("- x", "field 'criterion' is missing"),
+        ("criterion: [", "cannot be read as YAML"),
     ],
 )
 def test_a_faulty_rubric_names_file_and_field(tmp_path, text, said):

@@ -214,7 +214,8 @@ def test_one_pass_gives_everything_and_equal_texts_are_read_once(folders, monkey
 
 
 def test_batches_hold_their_budgets(folders, monkeypatch):
-    reader = StateReader(str(folders["bert"]), batch_tokens=60, attention_cells=900)
+    reader = StateReader(str(folders["bert"]))
+    reader.batch_tokens, reader.attention_cells = 60, 900
     shapes = []
     forward = reader.forward
 

@@ -13,8 +13,8 @@ from judgekit.judges.settings import DEFAULT, named_settings, read_settings
 from judgekit.judges.token_verdict import compared_marks, token_probabilities
 from judgekit.models.errors import Unavailable
 from judgekit.prompts import PromptError, Strategy
+from judgekit.prompts.fitting import message_characters
 from judgekit.prompts.parsing import Parsed, parse, reply_part, verdict_of_scores
-from judgekit.prompts.strategy import message_characters
 from judgekit.records import Reply
 
 BYTES_PER_TOKEN = 3  # of UTF-8: more tokens than English or Chinese text really has, so estimates err on the dear side

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgekit.prompts.parsing.formats import BRACKETS, LETTER, OUTPUT
+from judgekit.prompts.parsing import BRACKETS, LETTER, OUTPUT
 
 LETTERS = {
     "brackets": {"first": "A", "second": "B", "tie": "C"},

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any
 
 LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
@@ -32,9 +31,7 @@ def shared_start(sequences: Sequence[Any]) -> Any:
     >>> shared_start(["[[A]]", "[[B]]"]), shared_start([(1, 2, 3), (1, 2)])
     ('[[', (1, 2))
     """
-    low, high = min(sequences), max(sequences)  # whatever lies between them begins with what these two share
-    same = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(low, high, strict=False)))
-    return low[:same]
+    return os.path.commonprefix(list(sequences))  # noqa: RUF071 - it takes any sequences, not paths alone
 
 
 def few_kernels() -> None:

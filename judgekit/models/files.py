@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.models.errors import Unavailable
+from judgekit.models.loading import ADAPTER_WEIGHTS
 from judgekit.models.seal import check_seal, digests_of
 
 _ADAPTER = "adapter_config.json"
@@ -31,9 +32,13 @@ class ModelFiles:
 
         Unavailable where a folder's weights are not those that were sealed.
         """
-        folders = {"base": None if self.revision else self.base, "adapter": self.adapter}
-        digests: dict[str, Any] = {kind: _folder_digest(folder) for kind, folder in folders.items() if folder}
-        return digests | ({"hub": [self.base, self.revision]} if self.revision else {})
+        digests: dict[str, Any] = {"hub": [self.base, self.revision]} if self.revision else {}
+        for kind, folder in (("base", None if self.revision else self.base), ("adapter", self.adapter)):
+            if folder:
+                paths = {path for pattern in _MATTERS for path in Path(folder).glob(pattern)}
+                digests[kind] = digests_of(folder, sorted(path.name for path in paths))
+                check_seal(folder, digests[kind])
+        return digests
 
     @property
     def tokenizer_revision(self) -> str | None:
@@ -50,30 +55,33 @@ def model_files(name: str) -> ModelFiles:
     adapter = None
     if not Path(name).is_dir() and "+" in name:
         name, _, adapter = name.partition("+")
-        _base_of(Path(adapter))
+        _base_of(adapter)
     elif (Path(name) / _ADAPTER).is_file():
-        adapter, name = name, _base_of(Path(name))
-    base, revision = (str(name), None) if (Path(name) / "config.json").is_file() else on_hub(str(name))
-    own = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
-    return ModelFiles(base, revision, adapter, adapter if own and adapter else base)
+        adapter, name = name, _base_of(name)
+    base, revision = (name, None) if (Path(name) / "config.json").is_file() else on_hub(name)
+    has_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
+    return ModelFiles(base, revision, adapter, adapter if adapter and has_tokenizer else base)
 
 
-def _base_of(folder: Path) -> str:
+def _base_of(adapter: str) -> str:
     """The base model that an adapter was trained on, after a look at whether it can be used."""
+    folder, file = Path(adapter), Path(adapter) / _ADAPTER
     try:
-        config = json.loads((folder / _ADAPTER).read_text(encoding="utf-8"))
+        config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
-        raise Unavailable(f"{folder}/{_ADAPTER} cannot be read ({type(broken).__name__})") from None
+        raise Unavailable(f"{file} cannot be read ({type(broken).__name__})") from None
     if config.get("task_type") not in (None, "CAUSAL_LM"):
-        raise Unavailable(f"{folder}/{_ADAPTER}: task_type {config['task_type']!r} is no causal language model")
-    if not (folder / "adapter_model.safetensors").is_file():
-        raise Unavailable(f"{folder}: adapter_model.safetensors is missing")
-    base = config.get("base_model_name_or_path")
+        raise Unavailable(f"{file}: task_type {config['task_type']!r} is no causal language model")
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        raise Unavailable(f"{folder}: {ADAPTER_WEIGHTS} is missing")
+    base, revision = config.get("base_model_name_or_path"), config.get("revision")
     if not base:
-        raise Unavailable(f"{folder}/{_ADAPTER}: base_model_name_or_path is missing")
-    if not Path(base).is_dir() and (folder / base).is_dir():
+        raise Unavailable(f"{file}: base_model_name_or_path is missing")
+    if Path(base).is_dir():
+        return str(base)
+    if (folder / base).is_dir():
         return str(folder / base)
-    return f"{base}@{config['revision']}" if config.get("revision") and not Path(base).is_dir() else base
+    return f"{base}@{revision}" if revision else str(base)
 
 
 def on_hub(name: str) -> tuple[str, str]:
@@ -90,13 +98,6 @@ def on_hub(name: str) -> tuple[str, str]:
         reason = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
         raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({reason})") from None
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
-
-
-def _folder_digest(folder: str) -> dict[str, str]:
-    paths = {path for pattern in _MATTERS for path in Path(folder).glob(pattern) if path.is_file()}
-    digests = digests_of(folder, [path.name for path in sorted(paths)])
-    check_seal(folder, digests)
-    return digests
 
 
 def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:

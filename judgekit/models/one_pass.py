@@ -1,9 +1,8 @@
 """Replies weighed instead of generated: which of a few texts would the model write?
 
-All candidates are tokenised. What they begin with alike is put into the model's mouth (``[[``), and the log-
-probabilities of the tokens that follow are added up. A candidate is followed until no other begins alike: in ``[[A]]``
-that is the ``A``. Where one is the beginning of another (``[[1`` and ``[[10``), all are followed to their end, so that
-the token that closes the shorter one counts.
+What all candidates begin with is put into the model's mouth (``[[``), and the log-probabilities of the tokens that
+follow are added up, until no other candidate begins alike: in ``[[A]]`` that is the ``A``. Where one is the beginning
+of another (``[[1`` and ``[[10``), all are followed to their end, so that the token that closes the shorter one counts.
 """
 
 import math
@@ -35,9 +34,11 @@ class Plan:
     @cached_property
     def nodes(self) -> dict[Tokens, Tokens]:
         """Where the model's next token is looked at: tokens read so far, to the tokens of interest there."""
-        pairs = {(path[:n], token) for path in self.paths for n, token in enumerate(path)}
-        starts = sorted({start for start, _ in pairs})
-        return {start: tuple(sorted(token for other, token in pairs if other == start)) for start in starts}
+        nodes: dict[Tokens, set[int]] = {}
+        for path in self.paths:
+            for n, token in enumerate(path):
+                nodes.setdefault(path[:n], set()).add(token)
+        return {start: tuple(sorted(nodes[start])) for start in sorted(nodes)}
 
     def weights(self, logprobs: Sequence[float]) -> dict[Any, float]:
         """Probability of each candidate given that the reply is one of them, from summed log-probabilities.
@@ -62,12 +63,14 @@ def plan_of(candidates: Mapping[Any, str], tokenise: Callable[[str], tuple[list[
     """
     texts = tuple(candidates.values())
     tokenised = [tokenise(text) for text in texts]
-    if len(texts) < 2 or len({tuple(ids) for ids, _ in tokenised}) < len(texts):
-        raise ValueError(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
     paths = [tuple(ids) for ids, _ in tokenised]
+    if len(texts) < 2 or len(set(paths)) < len(texts):
+        raise ValueError(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
     if not nested(texts):
-        counts = [_tokens_until_unique(text, ends, texts) for text, (_, ends) in zip(texts, tokenised, strict=True)]
-        paths = [path[:count] for path, count in zip(paths, counts, strict=True)]
+        for row, (text, (_, ends)) in enumerate(zip(texts, tokenised, strict=True)):
+            others = [other for other in texts if other != text]
+            shared = sum(1 for end in ends if any(other.startswith(text[:end]) for other in others))
+            paths[row] = paths[row][: shared + 1]
     forced = shared_start(paths)
     return Plan(tuple(candidates), texts, forced, tuple(path[len(forced) :] for path in paths))
 
@@ -81,10 +84,3 @@ def nested(texts: Sequence[str]) -> bool:
     ending = len(shared_start([text[::-1] for text in texts]))
     stems = [text[: len(text) - ending] for text in texts]
     return any(a is not b and b.startswith(a) for a in stems for b in stems)
-
-
-def _tokens_until_unique(text: str, ends: Sequence[int], texts: Sequence[str]) -> int:
-    for count, end in enumerate(ends, 1):
-        if not any(other != text and other.startswith(text[:end]) for other in texts):
-            return count
-    return len(ends)

@@ -6,14 +6,18 @@ whoever can replace the weights can replace the seal.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
 
 from judgekit.data.files import replaced
 from judgekit.models.errors import Unavailable
 
 SEAL = "sha256.json"
+_NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
+_SEALED = TypeAdapter(dict[_NAME, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]])
 
 
 def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
@@ -46,16 +50,12 @@ def check_seal(folder: str | Path, digests: dict[str, str] | None = None) -> Non
     if not path.is_file():
         return
     try:
-        sealed = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as broken:
-        raise Unavailable(f"{path}: not JSON ({broken})") from None
-    values = sealed.values() if isinstance(sealed, dict) else [None]
-    if not all(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in values):
-        raise Unavailable(f"{path}: expected names of files, each with a SHA-256")
-    inside = [name for name in sealed if "\0" not in name and not {"..", "/"} & set(Path(name).parts)]
-    actual = digests_of(folder, set(inside) - set(digests or {})) | (digests or {})
+        sealed = _SEALED.validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise Unavailable(f"{path}: expected JSON with names of files, each with a SHA-256") from None
     for name, value in sealed.items():
-        if name not in actual:
+        actual = (digests or {}).get(name) or digests_of(folder, [name]).get(name)
+        if actual is None:
             raise Unavailable(f"{Path(folder) / name}: is missing, and {SEAL} names it")
-        if actual[name] != value:
+        if actual != value:
             raise Unavailable(f"{Path(folder) / name}: not the file that {SEAL} was written for: damaged or replaced")

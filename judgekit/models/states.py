@@ -28,8 +28,7 @@ def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor
     """One vector per text, float32, shape (n_texts, width), from states of shape (n_texts, n_columns, width).
 
     ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` and ``first`` are
-    the outermost tokens, special tokens among them ([CLS] comes first in BERT); ``concat`` is minimum, maximum and mean
-    side by side. ValueError where the pooling is unknown, or a text has no tokens.
+    the outermost tokens, special ones included. ValueError where the pooling is unknown, or a text has no tokens.
 
     >>> states = torch.tensor([[[9.0], [1.0], [3.0]]])
     >>> mask = torch.tensor([[False, True, True]])
@@ -63,8 +62,7 @@ def pooled_width(width: int, pooling: str) -> int:
 def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Norm, variance and entropy (nats, of the softmax) of a token's state, averaged over tokens: shape (n_texts, 3).
 
-    The control features of the representation-as-a-judge study, whose code clips the entries before the softmax; a
-    softmax that subtracts its maximum needs no clipping.
+    The control features of the representation-as-a-judge study.
 
     >>> token_statistics(torch.zeros(1, 1, 4), torch.ones(1, 1, dtype=torch.bool)).round(decimals=3).tolist()
     [[0.0, 0.0, 1.3860000371932983]]
@@ -108,7 +106,7 @@ def _attention_entropies(model: Any, mask: torch.Tensor) -> Iterator[list[torch.
         entropies.append(mean_entropy(weights, mask))
         return output, None
 
-    own_kernel = model.config._attn_implementation
+    own_kernel, n_blocks = model.config._attn_implementation, model.config.num_hidden_layers
     AttentionInterface.register("entropy", attend)
     AttentionMaskInterface.register("entropy", eager_mask)
     model.set_attn_implementation("entropy")
@@ -116,11 +114,9 @@ def _attention_entropies(model: Any, mask: torch.Tensor) -> Iterator[list[torch.
         yield entropies
     finally:
         model.set_attn_implementation(own_kernel)
-    if len(entropies) != model.config.num_hidden_layers:
-        raise ValueError(
-            f"{type(model).__name__} shows the attention weights of {len(entropies)} of "
-            f"{model.config.num_hidden_layers} blocks: attention entropy cannot be computed"
-        )
+    if len(entropies) != n_blocks:
+        seen = f"{len(entropies)} of {n_blocks} blocks"
+        raise ValueError(f"{type(model).__name__} shows the attention weights of {seen}: no attention entropy")
 
 
 class StateReader:
@@ -128,31 +124,24 @@ class StateReader:
 
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
     middle of a longer one is left out. ``bf16``: compute in bfloat16 (autocast); pooling is in float32 all the same.
-    ``batch_tokens``: tokens per forward pass, padding included; all layers of a batch are in memory.
-    ``attention_cells``: where attention entropy is asked for, cells of one head's maps per pass. ``cache``: a
-    `judgekit.inside.representations.StateCache`. Unavailable where there is no such model, or it lacks weights;
-    ValueError for an encoder-decoder.
+    ``cache``: a `judgekit.inside.representations.StateCache`. Unavailable where there is no such model, or it lacks
+    weights; ValueError for an encoder-decoder.
     """
 
+    batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
+    attention_cells = 2**22  # of one head's maps per pass, where attention entropy is asked for
+
     def __init__(
-        self,
-        name: str = "minilm",
-        limit: int = 512,
-        device: str = "cpu",
-        bf16: bool = False,
-        batch_tokens: int = 8192,
-        attention_cells: int = 2**22,
-        cache: Any = None,
+        self, name: str = "minilm", limit: int = 512, device: str = "cpu", bf16: bool = False, cache: Any = None
     ) -> None:
         files = model_files(base_location(name))
         self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
         self.name, self.fingerprint = name, fingerprint_of(files.digest)
         self.model, self.cache, self.bf16 = self.encoder.model, cache, bf16
-        self.batch_tokens, self.attention_cells = batch_tokens, attention_cells
-        room = self.encoder.max_positions - _position_offset(self.model)
-        self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         if self.model.config.is_encoder_decoder:
             raise ValueError(f"{name} is an encoder-decoder: encoders and decoders can be read")
+        room = self.encoder.max_positions - _position_offset(self.model)
+        self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         self.model.config.use_cache = False
 
     @property
@@ -181,27 +170,32 @@ class StateReader:
         values: dict[tuple[str, str], Array] = {}
         unread: dict[tuple[str, ...], dict[str, list[int]]] = {}
         for text in dict.fromkeys(texts):
-            values |= self._cached(text, quantities)
+            for name in quantities if self.cache else ():
+                if (array := self.cache.get(self._key(text, name))) is not None:
+                    values[text, name] = array
             if missing := tuple(name for name in quantities if (text, name) not in values):
                 unread.setdefault(missing, {})[text] = self.encoder.token_ids(text, self.limit)
                 if not unread[missing][text]:
                     raise ValueError(f"the text {text!r} has no tokens: there is nothing to read")
         for missing, ids in unread.items():
             for batch in self._batches({text: len(row) for text, row in ids.items()}, ATTENTION_ENTROPY in missing):
-                arrays = self.forward([ids[text] for text in batch], missing, computed)
-                for row, text in enumerate(batch):
-                    values |= {(text, name): self._sound(text, name, arrays[name][row], computed) for name in missing}
+                for name, arrays in self.forward([ids[text] for text in batch], missing, computed).items():
+                    for text, array in zip(batch, arrays, strict=True):
+                        values[text, name] = array
+                        self._keep(text, name, array, computed)
         rows = [computed.index(layer) for layer in layers]
         return {name: np.stack([values[text, name][rows] for text in texts]) for name in quantities}
 
     def _key(self, text: str, quantity: str) -> str:
         return self.cache.key(self.fingerprint, text, quantity, self.limit, self.bf16)
 
-    def _cached(self, text: str, quantities: Sequence[str]) -> dict[tuple[str, str], Array]:
-        if self.cache is None:
-            return {}
-        arrays = {(text, name): self.cache.get(self._key(text, name)) for name in quantities}
-        return {key: array for key, array in arrays.items() if array is not None}
+    def _keep(self, text: str, quantity: str, array: Array, layers: Sequence[int]) -> None:
+        """Put an array into the cache where there is one, after a look at whether it is finite."""
+        if not np.isfinite(array).all():
+            layer = layers[int(np.flatnonzero(~np.isfinite(array).all(-1))[0])]
+            raise ValueError(f"{quantity} of layer {layer} is not finite for the text {text[:60]!r}")
+        if self.cache is not None:
+            self.cache.put(self._key(text, quantity), array)
 
     def _batches(self, lengths: Mapping[str, int], with_attention: bool) -> Iterator[list[str]]:
         budget = self.batch_tokens
@@ -211,26 +205,16 @@ class StateReader:
             budget = self.attention_cells
         return token_batches(sorted(lengths, key=lambda text: -lengths[text]), lengths, budget)
 
-    def _sound(self, text: str, quantity: str, array: Array, layers: Sequence[int]) -> Array:
-        """An array, put into the cache where there is one, after a look at whether it is finite."""
-        if not np.isfinite(array).all():
-            layer = layers[int(np.flatnonzero(~np.isfinite(array).all(-1))[0])]
-            raise ValueError(f"{quantity} of layer {layer} is not finite for the text {text[:60]!r}")
-        if self.cache is not None:
-            self.cache.put(self._key(text, quantity), array)
-        return array
-
     @torch.inference_mode()
     def forward(
         self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
         ids, mask = self.encoder.padded(id_lists, max(map(len, id_lists)))
-        read = mask.bool()
+        read, kind = mask.bool(), torch.device(self.encoder.device).type
         watching: AbstractContextManager[list[torch.Tensor]] = nullcontext([])
         if ATTENTION_ENTROPY in quantities:
             watching = _attention_entropies(self.model, read)
-        kind = torch.device(self.encoder.device).type
         with watching as entropies, computing_in_bf16(kind, self.bf16):
             states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
         if len(states) != self.n_layers:
@@ -239,9 +223,9 @@ class StateReader:
         def quantity_at(name: str, layer: int) -> torch.Tensor:
             if name == ATTENTION_ENTROPY:
                 return entropies[layer - 1] if layer else torch.zeros_like(entropies[0])
-            return (
-                token_statistics(states[layer], read) if name == TOKEN_STATISTICS else pool(states[layer], read, name)
-            )
+            if name == TOKEN_STATISTICS:
+                return token_statistics(states[layer], read)
+            return pool(states[layer], read, name)
 
         stacked = {name: torch.stack([quantity_at(name, layer) for layer in layers], dim=1) for name in quantities}
         return {name: values.float().cpu().numpy() for name, values in stacked.items()}

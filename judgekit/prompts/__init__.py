@@ -1,8 +1,9 @@
 """Prompts: strategies as text files, and their filling with texts that cannot be trusted."""
 
 from judgekit.prompts.demonstrations import Demonstration, draw_demonstrations
-from judgekit.prompts.fitting import PromptTooLong
-from judgekit.prompts.strategy import POLICIES, Prompt, PromptError, Strategy, load_strategy, strategy_names
+from judgekit.prompts.files import PromptError
+from judgekit.prompts.fitting import Prompt, PromptTooLong
+from judgekit.prompts.strategy import POLICIES, Strategy, load_strategy, strategy_names
 
 __all__ = [
     "POLICIES",

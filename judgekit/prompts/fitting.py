@@ -1,15 +1,27 @@
 """Long inputs: the longest response is cut in its middle, visibly, until the prompt fits."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 LEAST_KEPT = 200  # characters of a response that are always left
 
-Built = TypeVar("Built")
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages (``role`` and ``content``) of one call, and the characters of responses left out to make it fit."""
+
+    messages: tuple[dict[str, str], ...]
+    truncated: int = 0
 
 
 class PromptTooLong(ValueError):
     """Even with every response cut to the least, the prompt is longer than the judge may be sent."""
+
+
+def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
+    """Characters of all messages."""
+    return sum(len(message["content"]) for message in messages)
 
 
 def cut_middle(text: str, keep: int) -> tuple[str, int]:
@@ -27,38 +39,25 @@ def cut_middle(text: str, keep: int) -> tuple[str, int]:
     return f"{text[: keep - tail]}\n[... {dropped:,} characters left out ...]\n{text[len(text) - tail :]}", dropped
 
 
-def fit(
-    responses: Mapping[str, str],
-    build: Callable[[Mapping[str, str]], Built],
-    measure: Callable[[Built], int],
-    limit: int | None,
-) -> tuple[Built, int]:
-    """What is built from responses, these cut until it measures ``limit`` at most, and the characters left out.
+def fit(cut_to: Callable[[int], Prompt], longest: int, limit: int | None, measure: Callable[[Any], int]) -> Prompt:
+    """The prompt whose responses keep as many characters as fit: it measures ``limit`` at most.
 
-    The longest response is cut to the length of the second longest, then both, and so on: in the end all responses
-    that were cut keep the same number of characters. The rule looks at lengths only, so it treats both positions
-    alike. Questions and references are never cut. PromptTooLong if `LEAST_KEPT` characters of each are too much.
+    ``cut_to``: the prompt with every response cut to a number of characters; ``longest``: those of the longest one.
+    The rule looks at lengths only, so it treats both positions alike. Questions and references are never cut.
+    PromptTooLong if `LEAST_KEPT` characters of each are too much.
     """
-    built = build(responses)
-    if limit is None or measure(built) <= limit:
-        return built, 0
-    low, high = LEAST_KEPT, max(map(len, responses.values()), default=0)
-    best = _cut_all(responses, low)
-    if (size := measure(build(best[0]))) > limit:
-        raise PromptTooLong(
-            f"the prompt has {size:,} units with every response cut to {low} characters; {limit:,} are allowed"
-        )
+    best = cut_to(longest)
+    if limit is None or measure(best.messages) <= limit:
+        return best
+    low, high, best = LEAST_KEPT, longest, cut_to(LEAST_KEPT)
+    if (size := measure(best.messages)) > limit:
+        cut = f"with every response cut to {low} characters"
+        raise PromptTooLong(f"the prompt has {size:,} units {cut}; {limit:,} are allowed")
     while high - low > 1:
         middle = (low + high) // 2
-        tried = _cut_all(responses, middle)
-        if measure(build(tried[0])) <= limit:
-            low, best = middle, tried
+        prompt = cut_to(middle)
+        if measure(prompt.messages) <= limit:
+            low, best = middle, prompt
         else:
             high = middle
-    return build(best[0]), best[1]
-
-
-def _cut_all(responses: Mapping[str, str], keep: int) -> tuple[dict[str, str], int]:
-    """Every response cut to at most ``keep`` characters, and how many were left out."""
-    cut = {name: cut_middle(text, keep) for name, text in responses.items()}
-    return {name: text for name, (text, _) in cut.items()}, sum(dropped for _, dropped in cut.values())
+    return best

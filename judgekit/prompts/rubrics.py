@@ -1,6 +1,7 @@
 """Prompts that ask for a score on a scale: by a criterion, with what the levels mean."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +9,11 @@ from pathlib import Path
 import yaml
 
 from judgekit.data.plain_yaml import load_plain
-from judgekit.prompts.files import fill, placeholders, read_sections, template_names, template_text
-from judgekit.prompts.strategy import SHOWN, SIDES, Call, PromptError, Strategy, turn_templates
+from judgekit.prompts.files import PromptError, fill, read_sections, template_names, template_text
+from judgekit.prompts.strategy import Call, Strategy, turn_templates
 
-MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
-FIELDS = {"criterion", "levels"}
-SHOWN_SCORES = {view: shown | {"answer_ref"} if view == "single" else shown for view, shown in SHOWN.items()}
-QUALITY = "How good the response is: it does what the instruction asks, what it says is true, and it is clear."
+_MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
+_QUALITY = "How good the response is: it does what the instruction asks, what it says is true, and it is clear."
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Rubric:
     ``scores``: the scale, ascending, of any length. ``levels``: what some of the scores mean; by default its ends.
     """
 
-    criterion: str = QUALITY
+    criterion: str = _QUALITY
     scores: tuple[int, ...] = (1, 2, 3, 4, 5)
     levels: tuple[tuple[int, str], ...] = ()
 
@@ -53,12 +52,10 @@ def scale_of(text: str) -> tuple[int, ...]:
     >>> scale_of("0-4")
     (0, 1, 2, 3, 4)
     """
-    low, dash, high = text.partition("-")
-    if not (dash and low.isdecimal() and high.isdecimal() and int(low) < int(high)):
-        raise PromptError(f"scale {text!r} is not of the form LOWEST-HIGHEST, e.g. 1-5")
-    if int(high) - int(low) >= MOST_SCORES:
-        raise PromptError(f"scale {text!r} has more than {MOST_SCORES:,} scores")
-    return tuple(range(int(low), int(high) + 1))
+    ends = re.fullmatch(r"(\d+)-(\d+)", text)
+    if ends is None or not 0 < int(ends[2]) - int(ends[1]) < _MOST_SCORES:
+        raise PromptError(f"scale {text!r} is not LOWEST-HIGHEST, e.g. 1-5, of at most {_MOST_SCORES:,} scores")
+    return tuple(range(int(ends[1]), int(ends[2]) + 1))
 
 
 def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
@@ -68,15 +65,12 @@ def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
     """
     try:
         values = load_plain(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as missing:
-        raise PromptError(f"{path} cannot be read ({getattr(missing, 'strerror', None) or 'not UTF-8'})") from None
-    except yaml.YAMLError as broken:
-        raise PromptError(f"{path} is not YAML: {' '.join(str(broken).split())}") from None
-    if not isinstance(values, dict):
-        raise PromptError(f"{path} has no fields: write 'criterion: ...'")
-    if wrong := sorted(map(str, set(values) - FIELDS)) or ([] if "criterion" in values else ["criterion"]):
-        said = "is missing" if wrong == ["criterion"] else f"is not one of {', '.join(sorted(FIELDS))}"
-        raise PromptError(f"{path}: field {wrong[0]!r} {said}")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as broken:
+        raise PromptError(f"{path} cannot be read as YAML: {' '.join(str(broken).split())}") from None
+    if not isinstance(values, dict) or "criterion" not in values:
+        raise PromptError(f"{path}: field 'criterion' is missing")
+    if unknown := sorted(map(str, set(values) - {"criterion", "levels"})):
+        raise PromptError(f"{path}: field {unknown[0]!r} is not one of criterion, levels")
     levels = values.get("levels") or {}
     if not isinstance(levels, dict):
         raise PromptError(f"{path}: field 'levels' is no mapping from a score to a text")
@@ -111,19 +105,5 @@ def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
     calls = [Call("verdict", view, system, texts["user"])]
     if "with reference" in texts:
         calls.append(Call("with_reference", view, system, texts["with reference"]))
-    for call in calls:
-        if unknown := sorted(placeholders(call.user) - SHOWN_SCORES[view]):
-            raise PromptError(f"prompt {name!r}: nothing fills {', '.join(unknown)}")
-    return Strategy(
-        name=f"scores/{name}",
-        kind="single",
-        format="rating",
-        flow="plain",
-        reads="all",
-        closed=name != "reasoning",
-        needs_reference=False,
-        policy="permissive",
-        calls=tuple(calls),
-        turn_templates=turn_templates(SIDES),
-        said={"score": head["reply"], "scale": json.dumps(rubric.scores)},
-    )
+    said = {"score": head["reply"], "scale": json.dumps(rubric.scores)}
+    return Strategy(f"scores/{name}", "single", "rating", tuple(calls), turn_templates(), said, name != "reasoning")

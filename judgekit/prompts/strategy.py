@@ -10,26 +10,35 @@ from typing import Any, Literal
 
 from judgekit.prompts.demonstrations import Demonstration
 from judgekit.prompts.files import (
+    PromptError,
     Sections,
     fill,
     placeholders,
-    read_own,
     read_sections,
+    read_strategy,
     template_names,
     template_text,
 )
-from judgekit.prompts.fitting import fit
+from judgekit.prompts.fitting import Prompt, cut_middle, fit, message_characters
 from judgekit.prompts.structure import marks_pattern, neutralised
 
 POLICIES = ("permissive", "strict")
-SHOWN = {"pair": {"question", "answer_a", "answer_b", "answer_ref"}, "single": {"question", "answer"}}
-SHOWN["question"] = {"question"}
-SIDES = "the side of Output (a) | the side of Output (b)"  # names of the two sides, where a file gives none
-OPINIONS = {"given", "exchanged"}  # what a synthesis is shown
-
-
-class PromptError(ValueError):
-    """A strategy cannot be had, or cannot be rendered for this pair."""
+SHOWN = {
+    "pair": {"question", "answer_a", "answer_b", "answer_ref"},
+    "single": {"question", "answer"},
+    "question": {"question"},
+}
+_OPINIONS = {"given", "exchanged"}  # what a synthesis is shown
+_SIDES = "the side of Output (a) | the side of Output (b)"  # names of the two sides, where a file gives none
+_VALUES = {  # of the fields of a file's head
+    "kind": ("pair", "single"),
+    "flow": ("plain", "swap"),
+    "reads": ("all", "first line"),
+    "closed": ("yes", "no"),
+    "needs": ("reference",),
+    "demonstrations": ("yes", "no"),
+}
+_FIELDS = (*_VALUES, "format", "names", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +51,6 @@ class Call:
     user: str
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Messages (``role`` and ``content``) of one call, and the characters of responses left out to make it fit."""
-
-    messages: tuple[dict[str, str], ...]
-    truncated: int = 0
-
-    def size(self) -> int:
-        """Characters of all messages."""
-        return message_characters(self.messages)
-
-
-def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
-    """Characters of all messages."""
-    return sum(len(message["content"]) for message in messages)
-
-
 @dataclass(frozen=True)
 class Strategy:
     """A way of prompting, ready to be rendered."""
@@ -66,14 +58,14 @@ class Strategy:
     name: str
     kind: str  # ``pair`` or ``single`` (each response is rated alone)
     format: str  # the parser of its replies
-    flow: str  # ``plain`` or ``swap`` (both orders are judged, then synthesised)
-    reads: str  # the part of the completion that holds the verdict: ``all`` or ``first line``
-    closed: bool  # the reply is the verdict and nothing else
-    needs_reference: bool
-    policy: str  # ``permissive`` (a tie may be said) or ``strict``
     calls: tuple[Call, ...]
     turn_templates: dict[str, str]  # how an earlier turn is shown, by view; and ``note``, which says so to the judge
     said: dict[str, str]  # the reply that says ``first``, ``second``, ``tie``
+    closed: bool  # the reply is the verdict and nothing else
+    flow: str = "plain"  # or ``swap`` (both orders are judged, then synthesised)
+    reads: str = "all"  # the part of the completion that holds the verdict; or ``first line``
+    needs_reference: bool = False
+    policy: str = "permissive"  # (a tie may be said) or ``strict``
     demonstrations: tuple[Demonstration, ...] = ()
 
     @property
@@ -95,10 +87,6 @@ class Strategy:
         """Expression for what a shown text must not contain as it stands."""
         templates = [call.user for call in self.calls] + list(self.turn_templates.values())
         return marks_pattern(templates, self.format)
-
-    def call(self, name: str) -> Call:
-        """The call of a name."""
-        return next(call for call in self.calls if call.name == name)
 
     def render(
         self,
@@ -122,14 +110,29 @@ class Strategy:
             raise PromptError(f"strategy {self.name!r} needs a reference, and the pair has none")
         if any(shown.question.strip() == d.question.strip() for d in self.demonstrations):
             raise PromptError("a demonstration has the question that is to be judged")
-        call = self.call(name)
+        call = next(call for call in self.calls if call.name == name)
         fixed, responses = self._values(call, shown, side, earlier or {})
-        demonstrations = self._demonstration_messages(call)
+        before = self._messages_before(call, shown)
+        turn = self.turn_templates[call.view]
+        turns = [re.sub(r"\{(\w+)\}", rf"{{\1.{number}}}", turn) for number in range(len(shown.turns))]
+        template = "\n\n".join([*turns, call.user])
 
-        def build(cut: Mapping[str, str]) -> tuple[dict[str, str], ...]:
-            return self._messages(call, len(shown.turns), {**fixed, **cut}, demonstrations)
+        def cut_to(keep: int) -> Prompt:
+            cut = {place: cut_middle(text, keep) for place, text in responses.items()}
+            user = fill(template, {**fixed, **{place: text for place, (text, _) in cut.items()}})
+            return Prompt((*before, {"role": "user", "content": user}), sum(dropped for _, dropped in cut.values()))
 
-        return Prompt(*fit(responses, build, measure, limit))
+        return fit(cut_to, max(map(len, responses.values()), default=0), limit, measure)
+
+    def _messages_before(self, call: Call, shown: Any) -> list[dict[str, str]]:
+        """The system message, and the demonstrations as exchanges of the chat."""
+        note = [self.turn_templates["note"]] if shown.turns else []
+        messages = [{"role": "system", "content": "\n\n".join([call.system, *note])}]
+        for example in self.demonstrations if call.view == "pair" else ():
+            fixed, responses = self._values(call, example, None, {})
+            messages.append({"role": "user", "content": fill(call.user, fixed | responses)})
+            messages.append({"role": "assistant", "content": self.said[example.verdict]})
+        return messages
 
     def _values(
         self, call: Call, shown: Any, side: str | None, earlier: Mapping[str, str]
@@ -147,31 +150,6 @@ class Strategy:
                 responses[f"answer{suffix}"] = first if side == "first" else second
         harmless = [{key: neutralised(text, self.marks) for key, text in part.items()} for part in (fixed, responses)]
         return harmless[0], harmless[1]
-
-    def _messages(
-        self, call: Call, n_earlier: int, values: Mapping[str, str], demonstrations: list[dict[str, str]]
-    ) -> tuple[dict[str, str], ...]:
-        """System message, demonstrations, and the pair after its earlier turns."""
-        turn = self.turn_templates[call.view]
-        turns = [re.sub(r"\{(\w+)\}", rf"{{\1.{number}}}", turn) for number in range(n_earlier)]
-        system = "\n\n".join([call.system, *([self.turn_templates["note"]] if n_earlier else [])])
-        user = "\n\n".join([*turns, call.user])
-        return (
-            {"role": "system", "content": system},
-            *demonstrations,
-            {"role": "user", "content": fill(user, values)},
-        )
-
-    def _demonstration_messages(self, call: Call) -> list[dict[str, str]]:
-        """Demonstrations as exchanges of the chat."""
-        messages = []
-        for shown in self.demonstrations if call.view == "pair" else ():
-            fixed, responses = self._values(call, shown, None, {})
-            messages += [
-                {"role": "user", "content": fill(call.user, fixed | responses)},
-                {"role": "assistant", "content": self.said[shown.verdict]},
-            ]
-        return messages
 
 
 def strategy_names() -> list[str]:
@@ -192,78 +170,75 @@ def load_strategy(
     >>> load_strategy("pairwise").format, load_strategy("single").kind
     ('brackets', 'single')
     """
-    head, sections = _read_file(name)
+    head, sections = read_strategy(name)
+    _check_head(name, head)
     if policy not in POLICIES:
         raise PromptError(f"policy {policy!r} is not one of {', '.join(POLICIES)}")
+    if (head.get("demonstrations") == "yes") != bool(demonstrations):
+        wanted = "shows no demonstrations" if demonstrations else "needs demonstrations"
+        raise PromptError(f"strategy {name!r} {wanted}")
     wording = dict(read_sections(template_text(f"verdicts/{head['format']}.txt"))[1])
-    strategy = Strategy(
-        name=name,
-        kind=head["kind"],
-        format=head["format"],
+    return Strategy(
+        name,
+        head["kind"],
+        head["format"],
+        _calls(name, head["kind"], sections, wording, policy),
+        turn_templates(head.get("names", _SIDES)),
+        said={verdict: wording.get(verdict, "") for verdict in ("first", "second", "tie")},
+        closed=head.get("closed") == "yes",
         flow=head.get("flow", "plain"),
         reads=head.get("reads", "all"),
-        closed=head.get("closed") == "yes",
-        needs_reference=head.get("needs") == "reference",
+        needs_reference="needs" in head,
         policy=policy,
-        calls=_calls(sections, wording, policy),
-        turn_templates=turn_templates(head.get("names", SIDES)),
-        said={verdict: wording.get(verdict, "") for verdict in ("first", "second", "tie")},
         demonstrations=tuple(demonstrations),
     )
-    _check(strategy, wants_demonstrations=head.get("demonstrations") == "yes")
-    return strategy
 
 
-def _read_file(name: str) -> tuple[dict[str, str], Sections]:
-    """Head and sections of a strategy's file, the package's or the user's own."""
-    if name.endswith(".txt"):
-        try:
-            return read_own(name)
-        except ValueError as wrong:
-            raise PromptError(str(wrong)) from None
-    if name not in strategy_names():
-        known = ", ".join(strategy_names())
-        raise PromptError(f"no strategy is called {name!r}; there are {known}, and files of one's own (mine.txt)")
-    return read_sections(template_text(f"strategies/{name}.txt"))
-
-
-def turn_templates(names: str) -> dict[str, str]:
+def turn_templates(names: str = _SIDES) -> dict[str, str]:
     """How earlier turns are shown, with the two sides named as in the strategy."""
     name_a, name_b = names.split(" | ")
     sections = dict(read_sections(template_text("turns.txt"))[1])
     return {view: text.replace("{name_a}", name_a).replace("{name_b}", name_b) for view, text in sections.items()}
 
 
-def _calls(sections: Sections, wording: Mapping[str, str], policy: str) -> tuple[Call, ...]:
-    """Calls of a file, with the wording of the verdict that the policy asks for."""
-    calls = []
-    for number, (name, _) in enumerate(sections):
-        if not name.startswith("call "):
-            continue
-        _, call, view = name.split()
-        system, user = (dict(sections[number + 1 : number + 3])[part] for part in ("system", "user"))
-        decides = call in ("verdict", "synthesis")
-        if "{verdict_choice}" in system:
+def _check_head(file: str, head: Mapping[str, str]) -> None:
+    """PromptError for a field or a value that is none."""
+    if unknown := sorted(set(head) - set(_FIELDS)):
+        raise PromptError(f"{file}: no field is called {unknown[0]!r}; there are {', '.join(_FIELDS)}")
+    for name, values in {**_VALUES, "format": template_names("verdicts")}.items():
+        if name not in head and name in ("kind", "format"):
+            raise PromptError(f"{file}: field {name!r} is missing; it is one of {', '.join(values)}")
+        if name in head and head[name] not in values:
+            raise PromptError(f"{file}: {name} is {head[name]!r}; there are {', '.join(values)}")
+    if "names" in head and head["names"].count(" | ") != 1:
+        raise PromptError(f"{file}: names is {head['names']!r}; write both sides, as in 'Assistant A | Assistant B'")
+
+
+def _calls(file: str, kind: str, sections: Sections, wording: Mapping[str, str], policy: str) -> tuple[Call, ...]:
+    """Calls of a file (``@@ call NAME VIEW``, ``@@ system``, ``@@ user``), with the verdict's wording by the policy."""
+    calls: list[Call] = []
+    for (title, _), *parts in (sections[start : start + 3] for start in range(0, len(sections), 3)):
+        words = title.split()
+        if len(words) != 3 or words[0] != "call" or words[2] not in SHOWN:
+            raise PromptError(f"{file}: '@@ {title}' is no call; write '@@ call verdict pair' (single, question)")
+        if [part for part, _ in parts] != ["system", "user"]:
+            raise PromptError(f"{file}: after '@@ {title}' come '@@ system' and '@@ user'")
+        _, name, view = words
+        (_, system), (_, user) = parts
+        if "{verdict_choice}" in system and policy in wording:
             system = system.replace("{verdict_choice}", wording[policy])
-        elif decides and policy == "strict" and wording["no tie"]:
+        elif name in ("verdict", "synthesis") and policy == "strict" and wording["no tie"]:
             # The wording of the assignment stays as it is; what it does not say comes after it.
             system = f"{system}\n\n{wording['no tie']}"
-        calls.append(Call(call, view, system, user))
+        known = SHOWN[view] | {call.name for call in calls} | (_OPINIONS if name == "synthesis" else set())
+        if unknown := sorted(placeholders(user) - known):
+            raise PromptError(f"{file}, call {name!r}: nothing fills {', '.join(unknown)}")
+        if placeholders(system):
+            raise PromptError(f"{file}, call {name!r}: a system message shows no data")
+        calls.append(Call(name, view, system, user))
+    verdict = next((call for call in calls if (call.name, call.view) == ("verdict", kind)), None)
+    if verdict is None:
+        raise PromptError(f"{file}: there is no '@@ call verdict {kind}', and kind is {kind!r}")
+    if missing := sorted(SHOWN[kind] - {"question", "answer_ref"} - placeholders(verdict.user)):
+        raise PromptError(f"{file}: '@@ user' of the verdict does not show {{{missing[0]}}}")
     return tuple(calls)
-
-
-def _check(strategy: Strategy, wants_demonstrations: bool) -> None:
-    """PromptError if the strategy's file does not hold together."""
-    if wants_demonstrations != bool(strategy.demonstrations):
-        wanted = "needs demonstrations" if wants_demonstrations else "shows no demonstrations"
-        raise PromptError(f"strategy {strategy.name!r} {wanted}")
-    known: set[str] = set()
-    for call in strategy.calls:
-        allowed = SHOWN[call.view] | known | (OPINIONS if call.name == "synthesis" else set())
-        if unknown := sorted(placeholders(call.user) - allowed):
-            raise PromptError(f"strategy {strategy.name!r}, call {call.name!r}: nothing fills {', '.join(unknown)}")
-        if placeholders(call.system):
-            raise PromptError(f"strategy {strategy.name!r}, call {call.name!r}: a system message shows no data")
-        known.add(call.name)
-    if not any(call.name == "verdict" for call in strategy.calls):
-        raise PromptError(f"strategy {strategy.name!r} has no call that gives a verdict")

@@ -10,8 +10,7 @@ from judgekit.data.pairfile.rows import present, text_of
 from judgekit.inside.aspects import aspect_prompt, load_aspects
 from judgekit.inside.aspects.layouts import rubric
 from judgekit.prompts.files import fill, read_sections
-from judgekit.prompts.parsing import reply_part
-from judgekit.prompts.parsing.formats import read_objects
+from judgekit.prompts.parsing import read_objects, reply_part
 from judgekit.records import fingerprint_of
 from judgekit.studies.teacher.asking import ask_all
 from judgekit.studies.teacher.engines import engine_of

@@ -9,7 +9,7 @@ from judgekit.judges.generative import OPEN_TOKENS
 from judgekit.judges.server import ServerSettings, server_of
 from judgekit.judges.settings import read_settings
 from judgekit.judges.streaming import streamed
-from judgekit.prompts.strategy import message_characters
+from judgekit.prompts.fitting import message_characters
 from judgekit.records import Reply, fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of
 

@@ -1,0 +1,247 @@
+"""From what a judge wrote to a verdict, one parser per format.
+
+A parser reads the completion only, never the prompt; it never raises and never guesses.
+
+- The last match decides: judges quote before they conclude.
+- Where the line of that last match holds another verdict too (``[[A]] or [[B]]``), nobody can say which was meant:
+  status ``ambiguous``.
+- No match, a mark outside the scale, or a verdict that the labelling policy does not allow: status ``unparsed``.
+- What a reasoning model thought (up to the last ``</think>``) is not its reply; a thought that never ends is no reply.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Literal, NamedTuple
+
+LABELS = ("first", "second", "tie")
+_MOST_STARTS = 64  # braces tried, from the end: a text of braces costs no more than a reply
+_POSITIONS = {"a": "first", "b": "second", "c": "tie", "1": "first", "2": "second", "tie": "tie"}
+_NUMBER = r"[0-9]{1,3}(?:\.[0-9]{1,4})?"
+# A judge that repeats its instructions ('"[[C]]" for a tie', 'for example: "Rating: [[5]]"') has not judged.
+_ECHO = re.compile(r'"\[\[[ABC]\]\]"\s+(?:if|for)\b')
+BRACKETS = re.compile(r"\[\[\s*([ABC])\s*\]\]")
+_RATING = re.compile(rf"""(?<!for example: "Rating: )\[\[\s*({_NUMBER})\s*\]\]""")
+_PROMETHEUS = re.compile(rf"\[RESULT\][\s:(]*({_NUMBER}|[AB])(?![\w.])")
+_DECISION = re.compile(r"final decision is\s*:?\s*(?:that\s+)?(?:response\s+(1|2)|(?:a )?(tie))\b", re.IGNORECASE)
+# A verdict is a sentence that begins with one of its wordings; 'therefore' and mark-up may stand before it.
+OUTPUT = re.compile(
+    r"(?:^|[.!?:,]\s+|\b(?:therefore|thus|so|hence|overall|conclude that|believe that|verdict(?: is)?),?\s+)"
+    r"[\s*_#>\"'`(]*"
+    r"(?:output \(?([ab])\)(?: is (?:the )?better\b|[\s*_\"'`.]*$)|(it is a tie\b|both are equally good\b))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"output \(?([ab])\)? is (?:the )?better\b|it is a tie\b", re.IGNORECASE)
+LETTER = re.compile(r"[\s*_\"'`(\[]*([ABC])[\s*_\"'`)\].,:]*$")
+
+
+class Parsed(NamedTuple):
+    """A reading of a completion.
+
+    ``verdict`` is first, second or tie; None unless ``status`` is ``ok`` (others: ``unparsed``, ``ambiguous``), and for
+    a single score. ``scores``: marks of the first and the second response, or the one mark of a single response.
+    """
+
+    verdict: str | None
+    status: str
+    scores: tuple[float, ...] | None
+
+
+_UNPARSED = Parsed(None, "unparsed", None)
+_AMBIGUOUS = Parsed(None, "ambiguous", None)
+
+
+def parse(
+    name: str,
+    completion: str | None,
+    labels: Collection[str] = LABELS,
+    reads: Literal["all", "first line"] | str = "all",
+) -> Parsed:
+    """The verdict of a completion, read in one of `FORMATS`; None (the model wrote nothing) is unparsed.
+
+    ``labels``: verdicts the labelling policy allows; ``reads``: the part of the completion that holds the verdict.
+    KeyError if there is no such format.
+
+    >>> parse("brackets", "A quotes [[B]], but is right.\\n[[A]]")
+    Parsed(verdict='first', status='ok', scores=None)
+    >>> parse("brackets", "[[A]] or [[B]]?").status
+    'ambiguous'
+    >>> parse("brackets", "[[C]]", labels=("first", "second")).status
+    'unparsed'
+    """
+    text = reply_part(completion)
+    parsed = FORMATS[name](_first_line(text) if reads == "first line" else text)
+    return _UNPARSED if parsed.status == "ok" and parsed.verdict not in (None, *labels) else parsed
+
+
+def reply_part(completion: str | None) -> str:
+    """A completion without what a reasoning model thought before it replied.
+
+    >>> reply_part("<think>[[A]]?</think>[[B]]"), reply_part("<think>[[A]]? No,")
+    ('[[B]]', '')
+    """
+    text = completion or ""
+    _, ended, reply = text.rpartition("</think>")
+    return reply if ended else text.partition("<think>")[0]
+
+
+def verdict_of_scores(first: float, second: float) -> str:
+    """The verdict that two single scores imply; equal scores are a tie."""
+    return "tie" if first == second else "first" if first > second else "second"
+
+
+def _first_line(text: str) -> str:
+    """The first line that is not blank, without blanks around it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _verdict(word: str) -> Parsed:
+    return Parsed(_POSITIONS[word.lower()], "ok", None)
+
+
+def _mark(number: str) -> Parsed:
+    return Parsed(None, "ok", (float(number),))
+
+
+def _letter_or_mark(said: str) -> Parsed:
+    return _verdict(said) if said in "AB" else _mark(said)
+
+
+def _readings(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> list[tuple[int, Parsed]]:
+    """What the last group of each match says (or all of it, without one), after the number of its line."""
+    lines = enumerate(text.splitlines())
+    return [(n, read(match[match.lastindex or 0])) for n, line in lines for match in pattern.finditer(line)]
+
+
+def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
+    """What the last line with a match says, unless that is two things."""
+    last = {parsed for line, parsed in readings if line == readings[-1][0]}
+    if not last:
+        return _UNPARSED
+    return last.pop() if len(last) == 1 else _AMBIGUOUS
+
+
+def _on_scale(parsed: Parsed, low: float, high: float) -> Parsed:
+    return parsed if all(low <= score <= high for score in parsed.scores or ()) else _UNPARSED
+
+
+def _parse_pandalm(text: str) -> Parsed:
+    """PandaLM: the first line is ``1``, ``2`` or ``Tie``; the reason follows it."""
+    words = _first_line(text).rstrip(".").lower().split()
+    said = {word for word in words if word in ("1", "2", "tie")}
+    if len(words) == len(said) == 2:
+        return _AMBIGUOUS
+    return _verdict(words[0]) if len(words) == len(said) == 1 else _UNPARSED
+
+
+def _parse_judgelm(text: str) -> Parsed:
+    """JudgeLM: the first line holds the two scores; more than two is ambiguous."""
+    parts = _first_line(text).replace(",", " ").split()
+    if len(parts) < 2 or not all(re.fullmatch(_NUMBER, part) for part in parts):
+        return _UNPARSED
+    if len(parts) > 2:
+        return _AMBIGUOUS
+    first, second = map(float, parts)
+    return _on_scale(Parsed(verdict_of_scores(first, second), "ok", (first, second)), 0, 10)
+
+
+def _parse_llmbar(text: str) -> Parsed:
+    """LLMBar: "Output (a) is better.", as a sentence of its own; with ties, "It is a tie.".
+
+    A second such sentence on the deciding line, whatever stands before it, makes the reply ambiguous.
+    """
+    if not re.search("output|tie|equally", text, re.IGNORECASE):
+        return _UNPARSED
+
+    def read(words: str) -> Parsed:
+        return _verdict(words if words in "abAB" else "tie")
+
+    sentences = _readings(OUTPUT, text, read)
+    others = [found for found in _readings(_SENTENCE, text, read) if sentences and found[0] == sentences[-1][0]]
+    return _decided(sentences + others)
+
+
+def _parse_letter(text: str) -> Parsed:
+    """One letter, and nothing else, on the last line that is not blank."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    match = LETTER.match(lines[-1]) if lines else None
+    return _verdict(match[1]) if match else _UNPARSED
+
+
+def _parse_json(text: str) -> Parsed:
+    """The last JSON object with a verdict; marks by response are averaged over aspects.
+
+    ``verdict`` (or ``winner``) is A, B or tie; ``score_a`` and ``score_b``, or objects ``marks_a`` and ``marks_b``,
+    are kept as scores. An object without a verdict that holds both scores is read as the verdict they imply. An
+    object that holds the same key twice with different values is ambiguous, as are two such objects on one line.
+    """
+    objects = [(line, _object_verdict(fields)) for line, fields in read_objects(text)]
+    return _decided([(line, parsed) for line, parsed in objects if parsed])
+
+
+def _object_verdict(fields: dict[str, Any] | None) -> Parsed | None:
+    """Reading of one JSON object; None for an object that is about something else."""
+    if fields is None:
+        return _AMBIGUOUS
+    first, second = (_mean_mark(fields, side) for side in "ab")
+    scores = None if first is None or second is None else (first, second)
+    for name in ("verdict", "winner"):
+        if name in fields:
+            said = fields[name]
+            verdict = _POSITIONS.get(str(said).strip().lower()) if isinstance(said, (str, int)) else None
+            return Parsed(verdict, "ok", scores) if verdict else _UNPARSED
+    return Parsed(verdict_of_scores(*scores), "ok", scores) if scores else None
+
+
+def _mean_mark(fields: dict[str, Any], side: str) -> float | None:
+    """Score of one side, the mean of its marks where there are several; None where one is missing or off the scale."""
+    given = fields.get(f"score_{side}", fields.get(f"marks_{side}"))
+    marks: list[Any] = list(given.values()) if isinstance(given, dict) else [given]
+    if not marks or not all(type(mark) in (int, float) and 0 <= mark <= 100 for mark in marks):
+        return None
+    return float(sum(marks) / len(marks))
+
+
+def read_objects(text: str) -> list[tuple[int, dict[str, Any] | None]]:
+    """Outermost JSON objects of a text, each after the number of the line it ends on.
+
+    None stands for one that contradicts itself: it holds a key twice, with different values.
+
+    >>> read_objects('Marks: {"a": 1}, then {"b": [2], "b": 3}')
+    [(0, {'a': 1}), (0, None)]
+    """
+    contradictions: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        contradictions.extend(key for key, value in pairs if fields[key] is not value and fields[key] != value)
+        return fields
+
+    decoder, end = json.JSONDecoder(object_pairs_hook=once), 0
+    objects: list[tuple[int, dict[str, Any] | None]] = []
+    for start in [match.start() for match in re.finditer("{", text)][-_MOST_STARTS:]:
+        if start < end:
+            continue
+        contradictions.clear()
+        try:
+            fields, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):  # no object here, or one nested beyond all reason
+            continue
+        objects.append((text.count("\n", 0, end), None if contradictions else fields))
+    return objects
+
+
+FORMATS: dict[str, Callable[[str], Parsed]] = {
+    # [[A]], [[B]], [[C]] and Rating: [[n]]: the assignment's prompts
+    "brackets": lambda text: _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict)),
+    "rating": lambda text: _on_scale(_decided(_readings(_RATING, text, _mark)), 1, 10),
+    "pandalm": _parse_pandalm,
+    "judgelm": _parse_judgelm,
+    # Auto-J on pairs: "final decision is Response 1 / Response 2 / Tie"
+    "autoj": lambda text: _decided(_readings(_DECISION, text, _verdict)),
+    # Prometheus: "[RESULT] n" rates one response, "[RESULT] A" prefers one of two
+    "prometheus": lambda text: _on_scale(_decided(_readings(_PROMETHEUS, text, _letter_or_mark)), 1, 5),
+    "llmbar": _parse_llmbar,
+    "letter": _parse_letter,
+    "json": _parse_json,
+}
