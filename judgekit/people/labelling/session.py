@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, Votes, votes_from_long
+from judgekit.data.votes import NO_VOTE, Votes
 from judgekit.people.labelling.agreement import agreement_with_others
 from judgekit.people.labelling.ordering import ordered, shown_order
-from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing
+from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
 from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
 from judgekit.stats import Number
 
@@ -96,8 +96,8 @@ class Session:
         self._trouble: str | None = None
         self._lock, self.file = threading.RLock(), VoteFile(path)
         # Votes in the file must be on these texts: line numbers as ids move when a line is put in.
-        for (item, annotator), vote in standing(self.file.lines).items():
-            if item in self.pairs and vote.pair not in (None, _texts_hash(self.pairs[item])):
+        for (item, annotator), vote in self._standing().items():
+            if vote.pair not in (None, _texts_hash(self.pairs[item])):
                 self.file.close()
                 raise ValueError(
                     f"{self.file.path}: {annotator} voted on {item!r:.80} when it had other texts: give the pairs ids "
@@ -150,18 +150,18 @@ class Session:
     def votes(self) -> Votes:
         """The votes that stand, also on items that are not shown here."""
         with self._lock:
-            votes = standing(self.file.lines).items()
-            rows = [(item, who, vote.label, self.clusters.get(item, item)) for (item, who), vote in votes]
-            return votes_from_long(rows)[0]
+            return votes_of(self.file.lines, self.clusters)
+
+    def _standing(self) -> dict[tuple[str, str], Vote]:
+        """The votes on these pairs that stand, by item and annotator, oldest first."""
+        return {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
 
     def _votes_by(self, annotator: str) -> dict[str, Vote]:
-        """The votes of an annotator on these pairs that stand, by item, oldest first."""
-        votes = standing(self.file.lines).items()
-        return {item: vote for (item, who), vote in votes if who == annotator and item in self.pairs}
+        return {item: vote for (item, who), vote in self._standing().items() if who == annotator}
 
     def _votes_on_pairs(self) -> Votes:
         """The votes on all pairs, those without a vote included, in the order of the pairs."""
-        votes = {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
+        votes = self._standing()
         rows = {item: n for n, item in enumerate(self.pairs)}
         columns = {who: n for n, who in enumerate(dict.fromkeys(who for _, who in votes))}
         codes = np.full((len(rows), len(columns)), NO_VOTE)
