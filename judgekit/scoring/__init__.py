@@ -9,7 +9,6 @@ from judgekit.scoring.comparison import (
     pairs_judged_by,
     restricted,
 )
-from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
 from judgekit.scoring.protocols import (
     PRIMARY,
     PROTOCOLS,
@@ -19,6 +18,7 @@ from judgekit.scoring.protocols import (
     primary_protocol,
     protocol_of,
     protocols_for,
+    verdicts_from_scores,
 )
 from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
@@ -34,7 +34,6 @@ __all__ = [
     "Protocol",
     "compare",
     "compare_all",
-    "conflict_table",
     "forced_verdict",
     "forest_table",
     "hold_contest",
@@ -49,7 +48,6 @@ __all__ = [
     "run_judge",
     "score",
     "score_table",
-    "scores_from_verdicts",
     "verdicts",
     "verdicts_from_scores",
     "waiting_requests",

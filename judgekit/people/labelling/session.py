@@ -216,7 +216,7 @@ class Session:
             state.show(item)
             return True
 
-    def _append(self, annotator: str, item: str, label: str | None, shown: str, seconds: float | None) -> None:
+    def _append(self, annotator: str, item: str, label: Any, shown: Any, seconds: float | None) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item])))
 
