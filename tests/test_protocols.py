@@ -13,8 +13,6 @@ from judgekit.data.benchmarks import autoj, load_benchmark
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
 from judgekit.scoring import (
-    PRIMARY,
-    PROTOCOLS,
     Protocol,
     compare,
     compare_all,
@@ -24,7 +22,7 @@ from judgekit.scoring import (
     protocols_for,
     score,
 )
-from judgekit.scoring.protocols import joined_verdict, paper5_labels, references_of
+from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, joined_verdict, paper5_labels, references_of
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")

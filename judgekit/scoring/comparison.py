@@ -113,15 +113,12 @@ def pairs_judged_by(
 
 @dataclass(frozen=True)
 class Contest:
-    """One set with the verdicts of everybody who judged all of it, by slug.
+    """One set, or a part of one, with the verdicts of everybody who judged all of it."""
 
-    A part of a set has a ``name`` of its own, e.g. ``mtbench_gpt4``; ``benchmark`` is the set whose protocols apply.
-    """
-
-    name: str
-    benchmark: str
+    name: str  # a part has one of its own, e.g. ``mtbench_gpt4``
+    benchmark: str  # the set whose protocols apply
     pairs: list[PreferencePair]
-    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)  # by slug
 
 
 def hold_contest(

@@ -252,9 +252,6 @@ def joined_verdict(ab: str | None, ba: str | None, conflict: str) -> str | None:
 
     ``opposite`` is PandaLM's later rule: the same position chosen twice is a tie, otherwise the first verdict
     stands (A, then a tie, stays A). ``any`` is FastChat's: two verdicts that differ are a tie.
-
-    >>> joined_verdict("A", "tie", "opposite"), joined_verdict("A", "tie", "any"), joined_verdict("A", "B", "any")
-    ('A', 'tie', 'tie')
     """
     if conflict == "opposite":
         return "tie" if {ab, ba} == {"A", "B"} else ab

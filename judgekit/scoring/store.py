@@ -76,11 +76,6 @@ class VerdictStore:
     ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, replies that were stored before this store
     was opened are not returned; each stays until the reply that replaces it is on disk. ValueError if the file is no
     verdict store, or one of a later schema; one of schema 1 is brought to this schema in place.
-
-    >>> store = VerdictStore(":memory:")
-    >>> store.put("judge", "{}", {"input": Reply("first")})
-    >>> store.get("judge", "{}", ["input", "other"])["input"].verdict
-    'first'
     """
 
     def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:

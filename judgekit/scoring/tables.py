@@ -50,25 +50,15 @@ def verdicts(
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
-    Parameters
-    ----------
-    judges
-        Names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the run
-        trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
-    sets
-        Names of sets, or ``file:PATH`` for pairs of one's own (`judgekit.data.pairfile.read_pairs`), a set that is
-        named after its file. Each judge is asked in the orders that it has; what the store holds is not asked again.
-    run
-        Folder under ``outputs/``.
-    store
-        The one that all runs share by default.
+    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set and
+    item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is
+    none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set
-        and item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there
-        is none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
+    ``judges``: names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the
+    run trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
+    ``sets``: names, or ``file:PATH`` for pairs of one's own (`judgekit.data.pairfile.read_pairs`), a set that is named
+    after its file. Each judge is asked in the orders that it has; what the store (by default the one that all runs
+    share) holds is not asked again.
     """
     declared = _declared(judges)
     pairs = _pairs_of(sets)
@@ -106,10 +96,8 @@ def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
     """`verdicts` with one row per set, judge and pair: columns ab, ba (None where not given), prompt, label, votes."""
     keys = ["set", "judge", "item"]
     pairs = table.drop_duplicates(keys).set_index(keys)[["prompt", "label", "votes"]]
-    for order in ORDERS:
-        of_order = table[table["order"] == order].set_index(keys)["verdict"]
-        pairs[order] = of_order.reindex(pairs.index).astype(object)
-        pairs[order] = pairs[order].where(pairs[order].notna(), None)
+    given = table.pivot(index=keys, columns="order", values="verdict").reindex(pairs.index, columns=list(ORDERS))
+    pairs[list(ORDERS)] = given.astype(object).where(given.notna(), None)
     pairs = pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
     pairs.attrs = dict(table.attrs)
     return pairs
@@ -120,12 +108,8 @@ def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, 
     declared: dict[str, dict[str, Any]] = {}
     for one in judges:
         row = {"name": one} if isinstance(one, str) else dict(one)
-        if unknown := sorted(set(row) - set(DECLARED)):
-            raise ValueError(
-                f"judge {row.get('name')!r}: unknown {', '.join(unknown)}; a judge has {', '.join(DECLARED)}"
-            )
-        if "name" not in row:
-            raise ValueError(f"a judge has no name: {row}")
+        if "name" not in row or not set(row) <= set(DECLARED):
+            raise ValueError(f"judge {row}: it has a name, and may have {', '.join(DECLARED[1:])}")
         name, slug = row["name"], row.get("slug")
         slug = unique_slugs([name], {name: slug} if slug else None)[name]
         if slug in declared:
@@ -197,11 +181,7 @@ def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[di
 
 
 def metric_title(metric: str) -> str:
-    """A metric's name as a head of a column.
-
-    >>> metric_title("macro_f1"), metric_title("first_rate")
-    ('macro-F1', 'first rate')
-    """
+    """A metric's name as a head of a column."""
     return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL", "brier": "Brier"}.get(metric, metric.replace("_", " "))
 
 

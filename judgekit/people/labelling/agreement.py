@@ -51,7 +51,6 @@ def share_right(right: ArrayLike, clusters: Sequence[str]) -> Number:
 
 
 def _share(sums: NDArray[Any]) -> Number:
-    """A share from hits and (positive) counts by prompt, shape (n_prompts, 2)."""
     hits, n = sums.sum(0)
     share, counts = hits / n, sums[:, 1]
     independent = share * (1 - share) / n

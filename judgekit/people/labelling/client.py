@@ -6,18 +6,11 @@ from typing import Any, Self
 import requests
 
 
-class Refused(Exception):
-    """The server's refusal in its own words; ``status`` is that of HTTP."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Client:
-    """One annotator's session over HTTP, by the link that the server printed; `Refused` if that is not good any more.
+    """One annotator's session over HTTP, by the link that the server printed.
 
     ``now`` is what the page shows: ``ticket``, ``pair`` (None when all is done), ``progress``, ``agreement``, ``said``.
+    requests.HTTPError has the server's refusal in its own words.
     """
 
     def __init__(self, link: str) -> None:
@@ -28,13 +21,13 @@ class Client:
         self._shown(self._connection.get(self._page + "now", timeout=30))
 
     def _shown(self, reply: requests.Response) -> dict[str, Any]:
-        """What the page shows after a reply; Refused unless it was done."""
+        """What the page shows after a reply."""
         message = reply.text.strip()
         if reply.headers.get("content-type", "").startswith("application/json"):
             self.now = reply.json()
             message = self.now["said"]
         if not reply.ok:
-            raise Refused(reply.status_code, message)
+            raise requests.HTTPError(message, response=reply)
         return self.now
 
     def _act(self, action: str, **fields: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class StaleTicket(Exception):
 
 @dataclass
 class _Annotator:
-    """The state of one annotator; all but the tickets can be made again from the file."""
+    """All but the tickets can be made again from the file."""
 
     ticket: str = ""  # of the present showing, or of the page that says that all is done
     item: str | None = None  # on show; None when all is done
@@ -47,7 +47,6 @@ class _Annotator:
     agreement: Number | None = None
 
     def show(self, item: str | None) -> None:
-        """Show an item (or the end) under a new ticket."""
         self.ticket, self.item, self.since = secrets.token_urlsafe(9), item, time.monotonic()
 
     def present(self, ticket: str) -> str:
@@ -105,11 +104,8 @@ class Session:
                 )
 
     def now(self, annotator: str) -> dict[str, Any]:
-        """What an annotator is shown: ``ticket``, ``pair``, ``progress``, ``agreement`` and ``trouble``.
-
-        ``pair`` has its sides as they are to be shown and is None when all is done; ``agreement`` is a `Number` or
-        None, ``trouble`` a sentence or None. KeyError if there is no such annotator.
-        """
+        """``ticket``, ``pair`` (sides as they are shown; None when all is done), ``progress``, ``agreement`` (`Number`
+        or None) and ``trouble`` (a sentence or None) of an annotator; KeyError if there is none of this name."""
         with self._lock:
             state, votes = self.annotators[annotator], self._votes_by(annotator)
             if not state.ticket:
@@ -131,7 +127,6 @@ class Session:
             }
 
     def _items(self, annotator: str) -> list[str]:
-        """All items in the order in which this annotator is to see them."""
         if not callable(self._order):
             return ordered(self._order, self._seed, annotator, self.pairs)
         n_lines = len(self.file.lines)
@@ -153,7 +148,6 @@ class Session:
             return votes_of(self.file.lines, self.clusters)
 
     def _standing(self) -> dict[tuple[str, str], Vote]:
-        """The votes on these pairs that stand, by item and annotator, oldest first."""
         return {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
 
     def _votes_by(self, annotator: str) -> dict[str, Vote]:
@@ -170,11 +164,10 @@ class Session:
         return Votes(tuple(rows), tuple(columns), codes, LABELS, tuple(self.clusters.values()))
 
     def vote(self, annotator: str, ticket: str, choice: str) -> bool:
-        """File a vote, by position on the page ("first", "second" or "tie"); when this returns it is on disk.
+        """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
 
-        Returns whether it is new: a vote that is sent again is filed once. Nothing is filed where it raises:
-        StaleTicket if the ticket is not the present one, ValueError for another choice, OSError if it could not be
-        written.
+        Nothing is filed where it raises: StaleTicket if the ticket is not the present one, ValueError for another
+        choice, OSError if it could not be written.
         """
         if choice not in CHOICES:
             raise ValueError(f"choice {choice!r:.40}: use first, second or tie")
@@ -199,10 +192,7 @@ class Session:
             state.ticket = ""
 
     def undo(self, annotator: str, ticket: str) -> bool:
-        """Take back this annotator's latest vote that stands, and show its pair again; errors as for `vote`.
-
-        Returns whether there was a vote to take back.
-        """
+        """Take back this annotator's latest vote, if any, and show its pair again; whether there was one."""
         with self._lock:
             state = self.annotators[annotator]
             if not state.ticket or ticket != state.ticket:
@@ -221,7 +211,6 @@ class Session:
         self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item])))
 
     def close(self) -> None:
-        """Close the file of votes."""
         with self._lock:
             self.file.close()
 
