@@ -62,7 +62,7 @@ def verdicts(
     """
     declared = _declared(judges)
     pairs = _pairs_of(sets)
-    loaded = {
+    loaded: dict[str, Any] = {
         slug: load_judge(one["name"], one.get("folder"), settings=one.get("settings"), run=run)
         for slug, one in declared.items()
         if one["name"] != CONSTANT
@@ -189,7 +189,7 @@ def forest_table(table: pd.DataFrame, metric: str = "accuracy") -> pd.DataFrame:
     """One metric of every judge and set, as `judgekit.figures.plot_forest` takes it: judge, set, value, low, high."""
     chosen = table[table["metric"] == metric]
     rows = [
-        (row.judge, TITLES.get(row.set, row.set), row.number.value, row.number.low, row.number.high)
-        for row in chosen.itertuples()
+        (judge, TITLES.get(name, name), number.value, number.low, number.high)
+        for judge, name, number in chosen[["judge", "set", "number"]].to_numpy()
     ]
     return pd.DataFrame(rows, columns=["judge", "set", "value", "low", "high"])
