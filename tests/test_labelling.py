@@ -528,6 +528,9 @@ def test_hostile_markdown_becomes_text():
     ("text", "inside"),
     [
         ("**b** `c`", "<strong>b</strong> <code>c</code>"),
+        ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"),
+        ("[see](https://x.example)", '<span class="link">see</span> <span class="address">(https://x.example)</span>'),
+        ("[x](javascript:alert)", "<p>[x](javascript:alert)</p>"),
         ("one\ntwo", "one<br>\ntwo"),
         ("![alt](https://x.example/a.png)", "[picture: alt (https://x.example/a.png)]"),
         ("[a [b](https://x.example)](https://y.example)", "(https://x.example)"),

@@ -113,9 +113,6 @@ def probability_losses(probabilities: Array, reference: Array) -> tuple[Floats, 
     return -np.log(np.maximum(at_reference, 1e-12)), ((probabilities - target) ** 2).sum(-1)
 
 
-# ---------------------------------------------------------------- several raters
-
-
 def rating_counts(ratings: Array, n_labels: int) -> Floats:
     """How many raters put each item into each category, shape (n_items, n_labels).
 

@@ -9,8 +9,6 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.records import LABELS, PreferencePair, Verdict, label_of_gap, majority_label
 
-PAPER5_SEED = 42
-
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
@@ -189,7 +187,7 @@ def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
     return {who: label for who, label in pair.votes.items() if who.startswith("author") == (voters == "authors")}
 
 
-def paper5_labels(pairs: Sequence[PreferencePair], seed: int = PAPER5_SEED) -> dict[str, str]:
+def paper5_labels(pairs: Sequence[PreferencePair], seed: int = 42) -> dict[str, str]:
     """Item id to PandaLM label as Huang et al. (2024), arXiv:2403.02839, made it, mistake included.
 
     Their code means to take the majority of three annotators. It asks twice whether the first two agree and never

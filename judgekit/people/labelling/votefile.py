@@ -36,11 +36,7 @@ class TornLine(UserWarning):
 
 
 def checked_annotator(name: object) -> str:
-    """An annotator's name, which may stand in a file, an address and a header; ValueError where it may not.
-
-    >>> checked_annotator("annotator-1")
-    'annotator-1'
-    """
+    """An annotator's name, which may stand in a file, an address and a header; ValueError where it may not."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"annotator {name!r:.80}: {_NAME_RULE}")
     return name
