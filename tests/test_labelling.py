@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from labelling_setting import calm, hostile
+from requests import HTTPError
 from starlette.testclient import TestClient
 
 from judgekit.data.pairfile import PairFileError
@@ -19,7 +20,7 @@ from judgekit.data.paths import project_root
 from judgekit.data.votes import Votes
 from judgekit.people.labelling import agreement_with_others, label_all, start
 from judgekit.people.labelling.app import LARGEST_BODY, PAGE, create_app
-from judgekit.people.labelling.client import Client, Refused
+from judgekit.people.labelling.client import Client
 from judgekit.people.labelling.ordering import shown_order
 from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
 from judgekit.people.labelling.session import Session, StaleTicket
@@ -313,9 +314,9 @@ def test_a_stale_tab_is_told_and_shown_the_present_pair(page):
     with Client(page.link()) as one, Client(page.link()) as two:
         one.vote("first")
         one.vote("first")
-        with pytest.raises(Refused, match="already") as refused:
+        with pytest.raises(HTTPError, match="already") as refused:
             two.vote("second")
-        assert refused.value.status == 409 and two.now["ticket"] == one.now["ticket"]
+        assert refused.value.response.status_code == 409 and two.now["ticket"] == one.now["ticket"]
         two.vote("second")
         assert len(page.session.file.lines) == 3
 
@@ -328,11 +329,11 @@ def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
         before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, limits[1]))
-            with pytest.raises(Refused, match="Not stored") as refused:
+            with pytest.raises(HTTPError, match="Not stored") as refused:
                 client.vote("first")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert refused.value.status == 507 and path.read_bytes() == before
+        assert refused.value.response.status_code == 507 and path.read_bytes() == before
         client.vote("first")
         assert client.now["progress"]["done"] == 2
 
@@ -340,9 +341,9 @@ def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
 def test_a_file_that_was_taken_away_is_told(page, path):
     with Client(page.link()) as client:
         path.unlink()
-        with pytest.raises(Refused, match="Not stored: the file of votes was moved, deleted or replaced") as refused:
+        with pytest.raises(HTTPError, match="Not stored: the file of votes was moved, deleted or replaced") as refused:
             client.vote("first")
-        assert refused.value.status == 507 and client.now["progress"]["done"] == 0
+        assert refused.value.response.status_code == 507 and client.now["progress"]["done"] == 0
 
 
 def test_undo_works_once_all_is_done(page):
@@ -350,7 +351,7 @@ def test_undo_works_once_all_is_done(page):
         while client.now["pair"] is not None:
             last = client.now["pair"]
             client.vote("tie")
-        with pytest.raises(Refused, match="older pair"):
+        with pytest.raises(HTTPError, match="older pair"):
             client.vote("tie")
         assert client.undo()["pair"] == last
 
@@ -527,6 +528,9 @@ def test_hostile_markdown_becomes_text():
     ("text", "inside"),
     [
         ("**b** `c`", "<strong>b</strong> <code>c</code>"),
+        ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"),
+        ("[see](https://x.example)", '<span class="link">see</span> <span class="address">(https://x.example)</span>'),
+        ("[x](javascript:alert)", "<p>[x](javascript:alert)</p>"),
         ("one\ntwo", "one<br>\ntwo"),
         ("![alt](https://x.example/a.png)", "[picture: alt (https://x.example/a.png)]"),
         ("[a [b](https://x.example)](https://y.example)", "(https://x.example)"),

@@ -18,9 +18,7 @@ from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
 from judgekit.records import SWAPPED, PreferencePair, Reply, Verdict
 from judgekit.scoring import (
-    JudgeFailure,
     Protocol,
-    forced_verdict,
     forest_table,
     majority_class,
     pick,
@@ -29,6 +27,8 @@ from judgekit.scoring import (
     score,
     score_table,
 )
+from judgekit.scoring.protocols import forced_verdict
+from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.score_benchmarks import tradeoff_table
 

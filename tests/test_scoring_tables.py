@@ -1,5 +1,6 @@
 """judgekit.scoring.verdicts: the one table of verdicts holds what judging the sets directly gives."""
 
+import json
 import shutil
 
 import pandas as pd
@@ -93,8 +94,8 @@ def test_the_constant_judge_is_told_the_majority_of_each_set(project, store):
         (["baseline/longer", "baseline/longer"], "share the slug 'longer'"),
         (["baseline/longer", {"name": "baseline/shorter", "slug": "longer"}], "share the slug 'longer'"),
         ([{"name": "baseline/longer", "slug": "No slug"}], "use lower-case"),
-        ([{"name": "baseline/longer", "adapter": "x"}], "unknown adapter"),
-        ([{"slug": "x"}], "has no name"),
+        ([{"name": "baseline/longer", "adapter": "x"}], r"'adapter': 'x'.*may have slug, folder, settings"),
+        ([{"slug": "x"}], "it has a name"),
     ],
 )
 def test_judges_that_cannot_be_told_apart_are_refused(judges, words, project, store):
@@ -112,3 +113,19 @@ def test_orders_side_by_side(project, store):
     assert pairs.attrs == table.attrs
     one = pivot_orders(table[table["order"] == "ab"])
     assert set(one["ba"]) == {None} and one["ab"].tolist() == pairs["ab"].tolist()
+
+
+def test_pairs_of_ones_own_are_a_set_named_after_their_file(project, store):
+    rows = [{"question": f"Q{n}?", "response_a": "a" * n, "response_b": "bb", "label": "AB"[n % 2]} for n in range(5)]
+    path = project / "My pairs.v2.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judges = ["baseline/longer", "baseline/majority_class"]
+    table = verdicts(judges, [SETS[0], f"file:{path}"], "sample", store, progress=False)
+    own = table[table["set"] == "my_pairs"]
+    assert set(table["set"]) == {SETS[0], "my_pairs"} and len(own) == 5 * 2 * 2
+    longer = own[(own["judge"] == "longer") & (own["order"] == "ab")]
+    assert longer["verdict"].tolist() == ["B", "B", "tie", "A", "A"] and longer["label"].tolist() == list("ABABA")
+    assert set(own.loc[own["judge"] == "majority_class", "verdict"]) == {"A"}
+    path.rename(project / f"{SETS[0]}.jsonl")
+    with pytest.raises(ValueError, match="two sets are called"):
+        verdicts(judges, [SETS[0], f"file:{project / SETS[0]}.jsonl"], "sample", store)

@@ -1,41 +1,24 @@
 """Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
-from judgekit.scoring.comparison import (
-    Comparison,
-    Contest,
-    compare,
-    compare_all,
-    hold_contest,
-    pairs_judged_by,
-    restricted,
-)
-from judgekit.scoring.deriving import conflict_table, scores_from_verdicts, verdicts_from_scores
+from judgekit.scoring.comparison import Contest, compare, compare_all, hold_contest, pairs_judged_by, restricted
 from judgekit.scoring.protocols import (
-    PRIMARY,
-    PROTOCOLS,
     Protocol,
-    forced_verdict,
     majority_class,
     primary_protocol,
     protocol_of,
     protocols_for,
+    verdicts_from_scores,
 )
-from judgekit.scoring.running import JudgeFailure, run_judge, waiting_requests
+from judgekit.scoring.running import run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.tables import forest_table, pick, pivot_orders, score_table, verdicts
 
 __all__ = [
     "N_BOOT",
-    "PRIMARY",
-    "PROTOCOLS",
-    "Comparison",
     "Contest",
-    "JudgeFailure",
     "Protocol",
     "compare",
     "compare_all",
-    "conflict_table",
-    "forced_verdict",
     "forest_table",
     "hold_contest",
     "majority_class",
@@ -49,7 +32,6 @@ __all__ = [
     "run_judge",
     "score",
     "score_table",
-    "scores_from_verdicts",
     "verdicts",
     "verdicts_from_scores",
     "waiting_requests",

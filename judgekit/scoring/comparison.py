@@ -15,7 +15,6 @@ from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import (
-    Floats,
     Number,
     cluster_bootstrap,
     cluster_sums,
@@ -30,35 +29,18 @@ from judgekit.stats import (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The difference between two judges on one set under one protocol.
-
-    Attributes
-    ----------
-    difference
-        Score of the first less that of the second, with its 95 % paired cluster-bootstrap interval and ``n``.
-    p_value, p_holm
-        Two-sided, from the same resamples: the test to quote; and Holm's adjustment over the comparisons made together.
-    n
-        Items (or votes) that both judges are scored on.
-    only_a, only_b
-        Items on which one judge earns more than the other.
-    mcnemar_p
-        McNemar's exact test on these two counts. It takes items as independent, so it is too small where they share
-        prompts; it is here because it is what is usually printed.
-    detectable
-        The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges'
-        credits vary together (`judgekit.stats.detectable_difference`); None where the items share one prompt.
-    """
+    """The difference between two judges on one set under one protocol."""
 
     judge_a: str
     judge_b: str
-    difference: Number
-    p_value: float
-    p_holm: float
-    n: int
-    only_a: int
+    difference: Number  # score of the first less that of the second; n items (or votes) that both are scored on
+    p_value: float  # two-sided, from the same resamples of prompts as the interval: the test to quote
+    p_holm: float  # adjusted over the comparisons made together
+    only_a: int  # items on which one judge earns more than the other
     only_b: int
-    mcnemar_p: float
+    mcnemar_p: float  # exact, on these two counts: takes items as independent, so too small where they share prompts
+    # The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges' credits
+    # vary together; None where the items share one prompt.
     detectable: float | None
 
 
@@ -72,9 +54,8 @@ def compare(
     seed: int = 0,
 ) -> Comparison:
     """Paired comparison of two judges on the same pairs (`pairs_judged_by` gives those), as `compare_all`."""
-    judges = {f"a:{verdicts_a[0].judge}": verdicts_a, f"b:{verdicts_b[0].judge}": verdicts_b}
-    (one,) = compare_all(judges, pairs, benchmark, protocol, n_boot, seed)
-    return replace(one, judge_a=one.judge_a[2:], judge_b=one.judge_b[2:])
+    (one,) = compare_all({"a": verdicts_a, "b": verdicts_b}, pairs, benchmark, protocol, n_boot, seed)
+    return replace(one, judge_a=verdicts_a[0].judge, judge_b=verdicts_b[0].judge)
 
 
 def compare_all(
@@ -100,7 +81,7 @@ def compare_all(
         raise ValueError(f"{benchmark}: some verdicts are of both orders and some of one order only")
     earned = {name: credits_of(table, protocol) for name, table in tables.items()}
     kept = {name: table["kept"].to_numpy(float) for name, table in tables.items()}
-    names = list(combinations(tables, 2))
+    names = list(combinations(judges, 2))
     both = np.stack([kept[a] * kept[b] for a, b in names], 1)
     gaps = np.stack([earned[a] - earned[b] for a, b in names], 1) * both
     if not both.sum(0).all():
@@ -108,29 +89,18 @@ def compare_all(
     sums = cluster_sums(np.stack([gaps, both], 2), tables[names[0][0]]["cluster"].tolist())
     drawn = resampled_sums(sums, n_boot, seed)
     p_values = [two_sided_p(share_of(drawn[:, k])) for k in range(len(names))]
-    return [
-        _comparison_of(names[k], gaps[:, k], sums[:, k], drawn[:, k], p_values[k], adjusted)
-        for k, adjusted in enumerate(holm(p_values))
-    ]
-
-
-def _comparison_of(
-    names: tuple[str, str], gaps: Floats, sums: Floats, drawn: Floats, p_value: float, adjusted: float
-) -> Comparison:
-    """One `Comparison` from the items' differences, and their sums by prompt as they are and resampled."""
-    n, only_a, only_b = int(sums[:, 1].sum()), int((gaps > 0).sum()), int((gaps < 0).sum())
-    seen = sums[sums[:, 1] > 0]  # a prompt all of whose items are dropped is no prompt of this comparison
-    return Comparison(
-        *names,
-        difference=Number(*cluster_bootstrap(sums, share_of, drawn=drawn), n=n, spec=".1%"),
-        p_value=p_value,
-        p_holm=float(adjusted),
-        n=n,
-        only_a=only_a,
-        only_b=only_b,
-        mcnemar_p=mcnemar(only_a, only_b, exact=True),
-        detectable=detectable_difference(seen) if len(seen) > 1 else None,
-    )
+    comparisons = []
+    for k, adjusted in enumerate(holm(p_values)):
+        ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k])
+        difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
+        only_a, only_b = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
+        seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison
+        least = detectable_difference(seen) if len(seen) > 1 else None
+        exact = mcnemar(only_a, only_b, exact=True)
+        comparisons.append(
+            Comparison(*names[k], difference, p_values[k], float(adjusted), only_a, only_b, exact, least)
+        )
+    return comparisons
 
 
 def pairs_judged_by(
@@ -143,15 +113,12 @@ def pairs_judged_by(
 
 @dataclass(frozen=True)
 class Contest:
-    """One set with the verdicts of everybody who judged all of it, by slug.
+    """One set, or a part of one, with the verdicts of everybody who judged all of it."""
 
-    A part of a set has a ``name`` of its own, e.g. ``mtbench_gpt4``; ``benchmark`` is the set whose protocols apply.
-    """
-
-    name: str
-    benchmark: str
+    name: str  # a part has one of its own, e.g. ``mtbench_gpt4``
+    benchmark: str  # the set whose protocols apply
     pairs: list[PreferencePair]
-    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)  # by slug
 
 
 def hold_contest(

@@ -41,11 +41,9 @@ def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], pro
 
 
 def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
-    """Verdicts of one judge by item and order.
+    """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error.
 
-    ValueError where two are of one, or every one is an error: a judge that has not one reply on a set never judged it,
-    and a score would be made of nothing. This keeps the judges of a set without labels out of the scores of the
-    labelled one that it resembles.
+    A judge without one reply on a set never judged it, such as a judge of a set without labels that resembles it.
     """
     cells: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:

@@ -40,12 +40,7 @@ def confusion(reference: Array, verdict: Array, weight: Array = None) -> Floats:
 
 
 def accuracy(matrix: Floats) -> Floats:
-    """Share of items on the diagonal, in [0, 1]; an item without a verdict counts as wrong.
-
-    >>> matrix = confusion(label_codes("AAB"), label_codes(["A", "tie", None])).sum(0)
-    >>> round(float(accuracy(matrix)), 3)
-    0.333
-    """
+    """Share of items on the diagonal, in [0, 1]; an item without a verdict counts as wrong."""
     return ratio(np.trace(matrix[..., :NO_VERDICT], axis1=-2, axis2=-1), matrix.sum((-2, -1)))
 
 
@@ -68,11 +63,12 @@ def macro(matrix: Floats, labels: Sequence[str] = LABELS) -> tuple[Floats, ...]:
 
 
 def cohen_kappa(matrix: Floats) -> Floats:
-    """Cohen's kappa between reference and verdict, in [-1, 1]; items without a verdict are left out.
+    """Cohen's kappa between reference and verdict, in [-1, 1]; items without a verdict are left out."""
+    return _beyond_chance(matrix[..., :NO_VERDICT])
 
-    (observed - expected) / (1 - expected) with the two raters' own marginals; 0 where both are constant.
-    """
-    square = matrix[..., :NO_VERDICT]
+
+def _beyond_chance(square: Floats) -> Floats:
+    """(observed - expected) / (1 - expected) with the two raters' own marginals; 0 where both are constant."""
     total = square.sum((-2, -1))
     observed = ratio(np.trace(square, axis1=-2, axis2=-1), total)
     expected = ratio((square.sum(-1) * square.sum(-2)).sum(-1), total**2)
@@ -83,10 +79,6 @@ def balanced_accuracy(matrix: Floats, labels: Sequence[str] = LABELS) -> Floats:
     """Mean recall over the labels that occur in the reference, in [0, 1]; an item without a verdict counts as wrong.
 
     A label of the set that no reference has is left out (as scikit-learn does), where `macro` counts it as 0.
-
-    >>> matrix = confusion(label_codes("AAAB"), label_codes("AAAA")).sum(0)
-    >>> float(balanced_accuracy(matrix))
-    0.5
     """
     index = [LABELS.index(label) for label in labels]
     present = np.stack([matrix[..., i, :].sum(-1) > 0 for i in index], -1)
@@ -98,9 +90,6 @@ def matthews_correlation(matrix: Floats) -> Floats:
 
     Gorodkin (2004), Computational Biology and Chemistry 28: the correlation of two one-hot coded variables. "No
     verdict" is a fourth class that is never right; 0 where either side is constant.
-
-    >>> float(matthews_correlation(confusion(label_codes("AABB"), label_codes("AABB")).sum(0)))
-    1.0
     """
     given = matrix.sum(-2)
     actual = np.concatenate([matrix.sum(-1), np.zeros((*matrix.shape[:-2], 1))], -1)
@@ -124,9 +113,6 @@ def probability_losses(probabilities: Array, reference: Array) -> tuple[Floats, 
     return -np.log(np.maximum(at_reference, 1e-12)), ((probabilities - target) ** 2).sum(-1)
 
 
-# ---------------------------------------------------------------- several raters
-
-
 def rating_counts(ratings: Array, n_labels: int) -> Floats:
     """How many raters put each item into each category, shape (n_items, n_labels).
 
@@ -136,36 +122,6 @@ def rating_counts(ratings: Array, n_labels: int) -> Floats:
     if ratings.size and (ratings.min() < MISSING or ratings.max() >= n_labels):
         raise ValueError(f"ratings must be codes 0 to {n_labels - 1}, or {MISSING} where there is none")
     return (ratings[..., None] == np.arange(n_labels)).sum(1).astype(float)
-
-
-def fleiss_sums(counts: Array) -> Floats:
-    """What each item adds to Fleiss' kappa: one, its share of agreeing pairs of raters, and the share of each category.
-
-    ValueError where items were rated by different numbers of raters: `krippendorff_alpha` is for those.
-    """
-    counts = np.asarray(counts, float)
-    raters = counts.sum(1)
-    if not len(raters) or raters.min() < 2 or raters.min() != raters.max():
-        raise ValueError("Fleiss' kappa wants the same number of ratings, two or more, for every item")
-    agreeing = (counts * (counts - 1)).sum(1) / (raters * (raters - 1))
-    return np.column_stack([np.ones(len(counts)), agreeing, counts / raters[:, None]])
-
-
-def fleiss_kappa(sums: Array) -> Floats:
-    """Fleiss' kappa from sums of `fleiss_sums`, in [-1, 1]; 0 where one category is all there is.
-
-    Fleiss (1971), Psychological Bulletin 76. The raters of one item need not be those of another.
-
-    >>> counts = rating_counts([[0, 0, 0], [1, 1, 1], [0, 1, 1]], 2)
-    >>> round(float(fleiss_kappa(fleiss_sums(counts).sum(0))), 3)
-    0.55
-    """
-    sums = np.asarray(sums, float)
-    means = sums[..., 1:] / sums[..., :1]
-    observed, expected = means[..., 0], (means[..., 1:] ** 2).sum(-1)
-    room = 1 - np.asarray(expected, float)
-    gain = np.where(room > 1e-12, observed - expected, 0)
-    return gain / np.where(room > 1e-12, room, 1)
 
 
 def coincidences(counts: Array) -> Floats:
@@ -181,25 +137,20 @@ def coincidences(counts: Array) -> Floats:
     return pairs * weight[:, None, None]
 
 
-def krippendorff_alpha(coincidence: Array, values: Array = None) -> Floats:
-    """Krippendorff's alpha from sums of `coincidences`; 1 is perfect agreement, 0 what chance gives or nothing varies.
+def fleiss_kappa(coincidence: Floats) -> Floats:
+    """Fleiss' kappa from sums of `coincidences` of items that equally many rated, in [-1, 1]; 0 where nothing varies.
 
-    ``values``: numbers that the categories stand for; disagreement is then their squared difference (interval alpha),
-    otherwise categories are names (nominal alpha). Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability",
-    University of Pennsylvania.
-
-    >>> counts = rating_counts([[0, 0], [1, 1], [0, 1], [1, -1]], 2)
-    >>> round(float(krippendorff_alpha(coincidences(counts).sum(0))), 3)
-    0.444
+    Fleiss (1971), Psychological Bulletin 76. The raters of one item need not be those of another.
     """
-    coincidence = np.asarray(coincidence, float)
-    if values is None:
-        distance = 1 - np.eye(coincidence.shape[-1])
-    else:
-        distance = np.subtract.outer(np.asarray(values, float), np.asarray(values, float)) ** 2
-    totals = coincidence.sum(-1)
-    n = totals.sum(-1)
-    observed = (coincidence * distance).sum((-2, -1)) * (n - 1)
-    expected = (totals[..., :, None] * totals[..., None, :] * distance).sum((-2, -1))
-    varied = expected > 0
-    return np.where(varied, 1 - observed / np.where(varied, expected, 1), 0.0)
+    return _beyond_chance(coincidence)
+
+
+def krippendorff_alpha(coincidence: Floats) -> Floats:
+    """Krippendorff's nominal alpha from sums of `coincidences`: 1 is perfect, 0 what chance gives or nothing varies.
+
+    Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", University of Pennsylvania.
+    """
+    apart, totals = 1 - np.eye(coincidence.shape[-1]), coincidence.sum(-1)
+    observed = (coincidence * apart).sum((-2, -1)) * (totals.sum(-1) - 1)
+    expected = (totals[..., :, None] * totals[..., None, :] * apart).sum((-2, -1))
+    return np.where(expected > 0, 1 - ratio(observed, expected), 0.0)

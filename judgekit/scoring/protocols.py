@@ -1,78 +1,43 @@
 """Named protocols: which labels verdicts are scored against, and how the verdicts of a set become a score."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
-from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
+from pydantic.dataclasses import dataclass
 
-PAPER5_SEED = 42
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "rule": ("forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"),
-    "unparsed": ("tie", "wrong", "dropped"),
-    "gold": ("label", "majority", "paper5"),
-    "turn": (None, 1, 2),
-    "voters": ("all", "experts", "authors"),
-    "conflict": ("opposite", "any"),
-    "ties": ("kept", "reference_dropped", "dropped"),
-    "one_order": ("taken", "refused"),
-}
+from judgekit.records import LABELS, PreferencePair, Verdict, label_of_gap, majority_label
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How the verdicts of a set become a score; ValueError where a field is not one of its ``CHOICES``.
+    """How the verdicts of a set become a score; ValueError where a field is none of its values."""
 
-    Attributes
-    ----------
-    name
-        Quoted beside every score.
-    rule
-        What accuracy counts: the verdict in the given order (``forward``); in the exchanged order (``swapped``); right
-        in both orders; the mean of the two orders' accuracies; a win where the two orders' votes (right +1, opposite
-        -1, tie 0) sum to more than zero; or the one verdict that the two orders are joined into.
-    labels
-        The label set; macro averages are over exactly these.
-    unparsed
-        What a missing verdict counts as. A dropped item leaves the score, and ``coverage`` falls.
-    forced
-        Whether the set allows no ties. A judge that ties all the same is read by its probabilities or scores; if
-        those are equal too, as the response shown first, which is half credit over the two orders.
-    votes
-        Whether every single vote is an item (MT-bench) rather than the label.
-    gold
-        Where votes are no items: the set's label, the majority of the voters asked for, or PandaLM's labels as
-        paper [5] made them (`paper5_labels`).
-    turn, voters
-        The turn of the conversation that is scored (None for all), and whose votes count (MT-bench).
-    conflict
-        Under the rule ``joined``, what makes a tie of two verdicts: that they are opposite, which is the same
-        position chosen twice (otherwise the first is kept); or any difference.
-    ties
-        Whether items whose reference label is a tie, or with a tie on either side, leave the score.
-    one_order
-        What happens to a judge that was shown one order only under a rule that reads both: its verdicts are taken
-        as they are (published ones may have been joined already), or it is an error.
-    """
-
-    name: str
-    rule: str = "forward"
-    labels: tuple[str, ...] = LABELS
-    unparsed: str = "tie"
+    name: str  # quoted beside every score
+    # What accuracy counts: the verdict in the given order, or in the exchanged one; right in both; the mean of the two
+    # orders' accuracies; a win where the two orders' votes (right +1, opposite -1, tie 0) sum to more than zero; or the
+    # one verdict that the two orders are joined into.
+    rule: Literal["forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"] = "forward"
+    labels: tuple[str, ...] = LABELS  # macro averages are over exactly these
+    unparsed: Literal["tie", "wrong", "dropped"] = "tie"  # a dropped item leaves the score, and ``coverage`` falls
+    # Whether the set allows no ties: a judge that ties all the same is read by its probabilities or scores; if those
+    # are equal too, as the response shown first, which is half credit over the two orders.
     forced: bool = False
-    votes: bool = False
-    gold: str = "label"
-    turn: int | None = None
-    voters: str = "all"
-    conflict: str = "opposite"
-    ties: str = "kept"
-    one_order: str = "taken"
-
-    def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{self.name}: {name} {getattr(self, name)!r} is not one of {choices}")
+    votes: bool = False  # whether every single vote is an item (MT-bench) rather than the label
+    # Where votes are no items: the set's label, the majority of the voters asked for, or PandaLM's as paper [5] made
+    # them (`paper5_labels`).
+    gold: Literal["label", "majority", "paper5"] = "label"
+    turn: Literal[None, 1, 2] = None  # of the conversation that is scored (None for all)
+    voters: Literal["all", "experts", "authors"] = "all"  # whose votes count (MT-bench)
+    # Under the rule ``joined``, what makes a tie of two verdicts: that they are opposite, which is the same position
+    # chosen twice (otherwise the first is kept); or any difference.
+    conflict: Literal["opposite", "any"] = "opposite"
+    # Whether items whose reference label is a tie, or with a tie on either side, leave the score.
+    ties: Literal["kept", "reference_dropped", "dropped"] = "kept"
+    # What happens to a judge that was shown one order only under a rule that reads both: its verdicts are taken as they
+    # are (published ones may have been joined already), or it is an error.
+    one_order: Literal["taken", "refused"] = "taken"
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -97,6 +62,7 @@ PRIMARY = {
     ),
     "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
+    "pairs": Protocol("single order, labels of one's own"),
     "sample_natural": Protocol("single order"),
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
 }
@@ -221,7 +187,7 @@ def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
     return {who: label for who, label in pair.votes.items() if who.startswith("author") == (voters == "authors")}
 
 
-def paper5_labels(pairs: Sequence[PreferencePair], seed: int = PAPER5_SEED) -> dict[str, str]:
+def paper5_labels(pairs: Sequence[PreferencePair], seed: int = 42) -> dict[str, str]:
     """Item id to PandaLM label as Huang et al. (2024), arXiv:2403.02839, made it, mistake included.
 
     Their code means to take the majority of three annotators. It asks twice whether the first two agree and never
@@ -265,14 +231,25 @@ def read_verdict(verdict: Verdict | None, protocol: Protocol) -> str | None:
     return forced_verdict(verdict) if protocol.forced else verdict.verdict
 
 
+def verdicts_from_scores(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Verdicts that follow from the scores of the two responses, without probabilities; equal scores are a tie.
+
+    A verdict without both scores is ``unparsed``; a failed one stays as it is.
+    """
+    return [verdict if verdict.status == "error" else _by_scores(verdict) for verdict in verdicts]
+
+
+def _by_scores(verdict: Verdict) -> Verdict:
+    a, b = verdict.score_a, verdict.score_b
+    label = None if a is None or b is None else label_of_gap(a - b)
+    return replace(verdict, verdict=label, p_a=None, p_b=None, p_tie=None, status="ok" if label else "unparsed")
+
+
 def joined_verdict(ab: str | None, ba: str | None, conflict: str) -> str | None:
     """One verdict from those of the two orders, each in the item's own A and B.
 
     ``opposite`` is PandaLM's later rule: the same position chosen twice is a tie, otherwise the first verdict
     stands (A, then a tie, stays A). ``any`` is FastChat's: two verdicts that differ are a tie.
-
-    >>> joined_verdict("A", "tie", "opposite"), joined_verdict("A", "tie", "any"), joined_verdict("A", "B", "any")
-    ('A', 'tie', 'tie')
     """
     if conflict == "opposite":
         return "tie" if {ab, ba} == {"A", "B"} else ab

@@ -17,12 +17,12 @@ class JudgeFailure(RuntimeError):
 
 @dataclass
 class Plan:
-    """Every pair in every order with its key, the replies by key, and what is still to be asked, longest first."""
+    """What a judge has been and will be asked about pairs."""
 
-    cells: list[tuple[PreferencePair, str]]
-    keys: list[str]
-    replies: dict[str, Reply]
-    waiting: list[tuple[str, Request]]
+    cells: list[tuple[PreferencePair, str]]  # every pair in every order
+    keys: list[str]  # of the cells
+    replies: dict[str, Reply]  # by key
+    waiting: list[tuple[str, Request]]  # still to be asked, longest first; requests of equal texts are put once
 
     def verdicts(self, judge_name: str) -> list[Verdict]:
         """A verdict for each cell; there must be a reply to each."""
@@ -31,7 +31,6 @@ class Plan:
 
 
 def plan(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS) -> Plan:
-    """What a judge will be asked about pairs; requests of equal texts are put once."""
     cells = [(pair, order) for pair in pairs for order in orders]
     requests = [request_of(pair, order) for pair, order in cells]
     keys = [request_key(judge, request) for request in requests]
@@ -57,10 +56,9 @@ def run_judge(
 ) -> list[Verdict]:
     """A verdict for each pair and order; what the store holds is not asked again.
 
-    In the order of ``pairs``, each in the order of ``orders``. Failed items have status ``error`` and are asked again
-    next time. Every batch is durable when it returns, and every reply of a judge that streams. Requests go longest
-    first: batches waste little padding, and the ETA errs on the safe side. ``bar``: a tqdm of the caller's that counts
-    verdicts, for one run in several calls.
+    Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
+    reply of a judge that streams. Requests go longest first: batches waste little padding, and the ETA errs on the safe
+    side. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
     """
     asked = plan(judge, pairs, store, orders)
     waiting = asked.waiting

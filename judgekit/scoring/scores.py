@@ -36,25 +36,16 @@ def score(
 ) -> dict[str, Number]:
     """Every metric of a judge on a set under a protocol, with 95 % intervals over resampled prompts.
 
-    Parameters
-    ----------
-    verdicts
-        Of one judge; the given order for every pair, the exchanged order for all or none (ValueError otherwise).
-    benchmark
-        Name of the set; chooses the primary protocol.
-    protocol
-        The set's primary one by default; a name is looked up by `judgekit.scoring.protocol_of`.
+    ``verdicts``: of one judge, the given order for every pair, the exchanged order for all or none (ValueError
+    otherwise). ``benchmark``, the name of the set, chooses the primary protocol, which stands in by default; a name is
+    looked up by `judgekit.scoring.protocol_of`.
 
-    Returns
-    -------
-    dict of str to Number
-        ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over the set's
-        labels; over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``,
-        ``coverage`` (share of verdicts that could be read; of items that stay, under a protocol that drops some); with
-        both orders ``agreement`` (right in both), ``consistency`` (same verdict in both), ``consistency_kappa``
-        (Cohen's, between the two orders), ``first_rate`` (share of decided verdicts that go to the response shown
-        first); with probabilities ``nll``, ``brier``, ``ece``. Dropped items leave every number and its ``n``, but
-        their prompts are still drawn.
+    ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over the set's labels;
+    over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``, ``coverage``
+    (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
+    ``agreement`` (right in both), ``consistency`` (same verdict in both), ``consistency_kappa`` (Cohen's, between the
+    two orders), ``first_rate`` (share of decided verdicts that go to the response shown first); with probabilities
+    ``nll``, ``brier``, ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -76,11 +76,6 @@ class VerdictStore:
     ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, replies that were stored before this store
     was opened are not returned; each stays until the reply that replaces it is on disk. ValueError if the file is no
     verdict store, or one of a later schema; one of schema 1 is brought to this schema in place.
-
-    >>> store = VerdictStore(":memory:")
-    >>> store.put("judge", "{}", {"input": Reply("first")})
-    >>> store.get("judge", "{}", ["input", "other"])["input"].verdict
-    'first'
     """
 
     def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:
@@ -90,22 +85,18 @@ class VerdictStore:
         if self.path != ":memory:":
             Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            self.connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-        except sqlite3.OperationalError as broken:
-            raise ValueError(f"{self.path}: not a verdict store ({broken})") from None
-        try:
-            self._prepare()
+            with ExitStack() as unusable:
+                self.connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+                unusable.callback(self.connection.close)
+                self._prepare()
+                unusable.pop_all()
         except sqlite3.DatabaseError as failed:
-            self.connection.close()
             if _code(failed) in _PASSING:
                 cannot_open = _code(failed) == sqlite3.SQLITE_CANTOPEN
                 said = "not a verdict store" if cannot_open else "the verdict store cannot be written"
                 raise ValueError(f"{self.path}: {said} ({failed})") from None
             said = f"{self.path}: not a verdict store ({failed}), or a damaged one; move it away to start afresh"
             raise DamagedStore(said) from None
-        except BaseException:
-            self.connection.close()
-            raise
 
     def _prepare(self) -> None:
         """Make or check the table; waits where SQLite itself would not (two processes that make one file)."""
@@ -302,8 +293,8 @@ class VerdictStore:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; -1 of an error that Python's module raised itself."""
-    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else -1
+    """SQLite's primary result code; 255 of an error that Python's module raised itself."""
+    return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
 def _checksum(judge: str, key: str, decoding: str, sample: int, status: str, reply: str) -> str:

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
+from judgekit.judges.names import slug as slug_of
 from judgekit.judges.names import unique_slugs
 from judgekit.records import ORDERS, PreferencePair, fingerprint_of
 from judgekit.scoring.protocols import Protocol, majority_class, primary_protocol
@@ -46,43 +50,38 @@ def verdicts(
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
-    Parameters
-    ----------
-    judges
-        Names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the run
-        trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
-    sets
-        Names of sets. Each judge is asked in the orders that it has; what the store holds is not asked again.
-    run
-        Folder under ``outputs/``.
-    store
-        The one that all runs share by default.
+    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set and
+    item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is
+    none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set
-        and item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there
-        is none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
+    ``judges``: names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the
+    run trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
+    ``sets``: names, or ``file:PATH`` for pairs of one's own (`judgekit.data.pairfile.read_pairs`), a set that is named
+    after its file. Each judge is asked in the orders that it has; what the store (by default the one that all runs
+    share) holds is not asked again.
     """
-    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
-
     declared = _declared(judges)
-    pairs = {name: load_set(name) for name in sets}
-    loaded = {slug: None if one["name"] == CONSTANT else _judge_of_run(one, run) for slug, one in declared.items()}
-    _share_embeddings([judge for judge in loaded.values() if judge is not None])
+    pairs = _pairs_of(sets)
+    loaded: dict[str, Any] = {
+        slug: load_judge(one["name"], one.get("folder"), settings=one.get("settings"), run=run)
+        for slug, one in declared.items()
+        if one["name"] != CONSTANT
+    }
+    first: dict[str, Any] = {}
+    for judge in loaded.values():
+        if hasattr(judge, "share_embeddings"):  # texts that two judges encode alike are encoded once
+            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
     rows: list[tuple[Any, ...]] = []
     prints: dict[str, set[str]] = {slug: set() for slug in declared}
     with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
-        for name, items in pairs.items():
-            for slug, judge in loaded.items():
-                judge = judge or _constant(items, primary_protocol(name))
-                prints[slug].add(judge.fingerprint)
-                by_id = {pair.item_id: pair for pair in items}
-                for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
-                    pair = by_id[one.item_id]
-                    given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
-                    rows.append((name, pair.item_id, pair.cluster, slug, *given, pair.label, pair.votes))
+        for (name, (family, items)), slug in product(pairs.items(), declared):
+            judge = loaded.get(slug) or _constant(items, primary_protocol(family))
+            prints[slug].add(judge.fingerprint)
+            by_id = {pair.item_id: pair for pair in items}
+            for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
+                pair = by_id[one.item_id]
+                given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+                rows.append((name, pair.item_id, pair.cluster, slug, *given, pair.label, pair.votes))
     columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)  # a column of text would turn None into NaN
     table = table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
@@ -97,10 +96,8 @@ def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
     """`verdicts` with one row per set, judge and pair: columns ab, ba (None where not given), prompt, label, votes."""
     keys = ["set", "judge", "item"]
     pairs = table.drop_duplicates(keys).set_index(keys)[["prompt", "label", "votes"]]
-    for order in ORDERS:
-        of_order = table[table["order"] == order].set_index(keys)["verdict"]
-        pairs[order] = of_order.reindex(pairs.index).astype(object)
-        pairs[order] = pairs[order].where(pairs[order].notna(), None)
+    given = table.pivot(index=keys, columns="order", values="verdict").reindex(pairs.index, columns=list(ORDERS))
+    pairs[list(ORDERS)] = given.astype(object).where(given.notna(), None)
     pairs = pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
     pairs.attrs = dict(table.attrs)
     return pairs
@@ -111,12 +108,8 @@ def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, 
     declared: dict[str, dict[str, Any]] = {}
     for one in judges:
         row = {"name": one} if isinstance(one, str) else dict(one)
-        if unknown := sorted(set(row) - set(DECLARED)):
-            raise ValueError(
-                f"judge {row.get('name')!r}: unknown {', '.join(unknown)}; a judge has {', '.join(DECLARED)}"
-            )
-        if "name" not in row:
-            raise ValueError(f"a judge has no name: {row}")
+        if "name" not in row or not set(row) <= set(DECLARED):
+            raise ValueError(f"judge {row}: it has a name, and may have {', '.join(DECLARED[1:])}")
         name, slug = row["name"], row.get("slug")
         slug = unique_slugs([name], {name: slug} if slug else None)[name]
         if slug in declared:
@@ -125,17 +118,18 @@ def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, 
     return declared
 
 
-def _judge_of_run(declared: Mapping[str, Any], run: str) -> Judge:
-    """The judge as declared; from the run's own models where it was trained there and no folder is declared."""
-    return load_judge(declared["name"], declared.get("folder"), settings=declared.get("settings"), run=run)
+def _pairs_of(sets: Sequence[str]) -> dict[str, tuple[str, list[PreferencePair]]]:
+    """Set to the one whose protocols it shares, and its pairs."""
+    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
 
-
-def _share_embeddings(judges: Sequence[Any]) -> None:
-    """Texts that two judges encode alike are encoded once."""
-    first: dict[str, Any] = {}
-    for judge in judges:
-        if hasattr(judge, "share_embeddings"):
-            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
+    pairs = {}
+    for name in dict.fromkeys(sets):
+        path = Path(name.removeprefix("file:"))
+        own = slug_of(path.name.partition(".")[0]) if name.startswith("file:") else name
+        if own in pairs:
+            raise ValueError(f"two sets are called {own!r}: name the file of one of them otherwise")
+        pairs[own] = ("pairs", read_pairs(path)) if name.startswith("file:") else (name, load_set(name))
+    return pairs
 
 
 def _constant(pairs: Sequence[PreferencePair], protocol: Protocol) -> Judge:
@@ -187,19 +181,15 @@ def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[di
 
 
 def metric_title(metric: str) -> str:
-    """A metric's name as a head of a column.
-
-    >>> metric_title("macro_f1"), metric_title("first_rate")
-    ('macro-F1', 'first rate')
-    """
+    """A metric's name as a head of a column."""
     return {"macro_f1": "macro-F1", "ece": "ECE", "nll": "NLL", "brier": "Brier"}.get(metric, metric.replace("_", " "))
 
 
 def forest_table(table: pd.DataFrame, metric: str = "accuracy") -> pd.DataFrame:
     """One metric of every judge and set, as `judgekit.figures.plot_forest` takes it: judge, set, value, low, high."""
     chosen = table[table["metric"] == metric]
-    ends = [[getattr(number, name) for name in ("value", "low", "high")] for number in chosen["number"]]
-    numbers = pd.DataFrame(ends, columns=["value", "low", "high"])
-    return pd.DataFrame({"judge": chosen["judge"].tolist(), "set": chosen["set"].replace(TITLES).tolist()}).join(
-        numbers
-    )
+    rows = [
+        (judge, TITLES.get(name, name), number.value, number.low, number.high)
+        for judge, name, number in chosen[["judge", "set", "number"]].to_numpy()
+    ]
+    return pd.DataFrame(rows, columns=["judge", "set", "value", "low", "high"])

@@ -9,14 +9,7 @@ import pandas as pd
 
 from judgekit.records import LABELS, ORDERS, SWAPPED, PreferencePair, Verdict, majority_label
 from judgekit.scoring import metrics
-from judgekit.scoring.metrics import (
-    MISSING,
-    coincidences,
-    fleiss_kappa,
-    fleiss_sums,
-    krippendorff_alpha,
-    rating_counts,
-)
+from judgekit.scoring.metrics import MISSING, coincidences, fleiss_kappa, krippendorff_alpha, rating_counts
 from judgekit.scoring.protocols import chosen_votes, joined_verdict
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import Number, interval, share_of
@@ -98,13 +91,10 @@ def chance_corrected(pairs: Pairs, n_boot: int = N_BOOT, seed: int = 0) -> dict[
     clusters = [pair.cluster for pair in voted]
     widest = max(len(pair.votes) for pair in voted)
     ratings = [[*metrics.label_codes(pair.votes.values()), *[MISSING] * (widest - len(pair.votes))] for pair in voted]
-    counts = rating_counts(ratings, len(LABELS))
-    sums = coincidences(counts)
+    sums = coincidences(rating_counts(ratings, len(LABELS)))
     numbers = {"alpha": interval(krippendorff_alpha, clusters, sums, spec=".3f", n_boot=n_boot, seed=seed)}
     if widest > 1 and all(len(pair.votes) == widest for pair in voted):
-        numbers["fleiss_kappa"] = interval(
-            fleiss_kappa, clusters, fleiss_sums(counts), spec=".3f", n_boot=n_boot, seed=seed
-        )
+        numbers["fleiss_kappa"] = interval(fleiss_kappa, clusters, sums, spec=".3f", n_boot=n_boot, seed=seed)
     return numbers
 
 

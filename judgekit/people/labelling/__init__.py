@@ -5,19 +5,7 @@ key per vote, every vote on disk before it is confirmed, and safe against what r
 """
 
 from judgekit.people.labelling.agreement import agreement_with_others, share_right
-from judgekit.people.labelling.client import label_all, screenshot
+from judgekit.people.labelling.client import label_all
 from judgekit.people.labelling.server import show, start
-from judgekit.people.labelling.simulated import by_texts, distinct, misfiled, panel_votes
 
-__all__ = [
-    "agreement_with_others",
-    "by_texts",
-    "distinct",
-    "label_all",
-    "misfiled",
-    "panel_votes",
-    "screenshot",
-    "share_right",
-    "show",
-    "start",
-]
+__all__ = ["agreement_with_others", "label_all", "share_right", "show", "start"]

@@ -17,10 +17,6 @@ def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
 
     In [0, 1] with a 95 % interval as for `share_right`, n comparisons; None where the items shared with others have
     fewer than `LEAST_PROMPTS` prompts.
-
-    >>> codes = [[0, 0]] * 15 + [[1, 0]] * 5
-    >>> str(agreement_with_others(Votes([f"i{n}" for n in range(20)], ("ann", "bob"), codes), "ann"))
-    '75.0'
     """
     if annotator not in votes.annotators:
         return None
@@ -51,7 +47,6 @@ def share_right(right: ArrayLike, clusters: Sequence[str]) -> Number:
 
 
 def _share(sums: NDArray[Any]) -> Number:
-    """A share from hits and (positive) counts by prompt, shape (n_prompts, 2)."""
     hits, n = sums.sum(0)
     share, counts = hits / n, sums[:, 1]
     independent = share * (1 - share) / n

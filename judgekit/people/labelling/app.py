@@ -55,9 +55,8 @@ def create_app(
 ) -> Starlette:
     """The labelling page; other arguments and errors as for `judgekit.people.labelling.session.Session`.
 
-    ``framed``: whether a notebook on this machine may show it in a frame. ``app.state.session`` is its `Session`;
-    ``app.state.link(annotator)`` the address, from the root, that an annotator opens, good for as long as the
-    application lives (KeyError if there is no such annotator).
+    ``framed``: whether a notebook on this machine may show it in a frame. ``app.state`` has its ``session``, and
+    ``link(annotator)``: the address, from the root, that an annotator opens for as long as the application lives.
     """
     page = _Page(Session(pairs, path, annotators, **options))
     routes = [
@@ -111,7 +110,6 @@ class _Page:
         self._cookie = f"labelling_{secrets.token_hex(4)}"
 
     def _token(self, annotator: str) -> str:
-        """What proves that somebody was given this annotator's link."""
         return hmac.new(self._secret, annotator.encode(), hashlib.sha256).hexdigest()
 
     def link(self, annotator: str) -> str:
@@ -138,11 +136,9 @@ class _Page:
         return reply
 
     async def now(self, request: Request) -> Response:
-        """The present pair."""
         return await run_in_threadpool(self._shown, self._annotator(request, request.cookies.get(self._cookie)))
 
     async def act(self, request: Request) -> Response:
-        """A vote, a skip or an undo."""
         annotator = self._annotator(request, request.cookies.get(self._cookie))
         action = request.path_params["action"]
         if action not in ("vote", "skip", "undo"):
@@ -195,11 +191,8 @@ class _Page:
 
 def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
     """Question and responses; sides are first and second as they are shown."""
-    return {
-        "question": _text(shown.question),
-        "first": _text(shown.response_a),
-        "second": _text(shown.response_b),
-    }
+    texts = {"question": shown.question, "first": shown.response_a, "second": shown.response_b}
+    return {name: _text(text) for name, text in texts.items()}
 
 
 def _text(written: str) -> dict[str, str]:

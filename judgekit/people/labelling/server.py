@@ -6,12 +6,9 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
-
-from starlette.applications import Starlette
+from typing import Any, Self, cast
 
 from judgekit.data.votes import Votes
-from judgekit.people.labelling.app import create_app
 from judgekit.people.labelling.session import Session
 from judgekit.records import PreferencePair
 
@@ -19,16 +16,15 @@ PATIENCE = 20  # seconds for a server to come up or go down
 
 
 class Labelling:
-    """A labelling page that runs in the background of this process; as a context manager it stops at the end.
+    """A labelling page (`create_app`) in the background of this process; as a context manager it stops at the end.
 
     OSError if the port is taken; port 0 is any free one.
     """
 
-    def __init__(self, app: Starlette, port: int = 0) -> None:
+    def __init__(self, app: Any, port: int = 0) -> None:
         import uvicorn
 
-        self.app = app
-        self.session: Session = app.state.session
+        self.app, self.session = app, cast(Session, app.state.session)
         # asyncio sends small replies at once only where the protocol is named: 40 ms a vote otherwise.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
@@ -87,7 +83,9 @@ class Labelling:
 def start(
     pairs: Iterable[PreferencePair], path: str | Path, annotators: str | Iterable[str], *, port: int = 0, **options: Any
 ) -> Labelling:
-    """Start the page in the background; options as for `judgekit.people.labelling.create_app`."""
+    """Start the page in the background; options as for `judgekit.people.labelling.app.create_app`."""
+    from judgekit.people.labelling.app import create_app
+
     return Labelling(create_app(pairs, path, annotators, **options), port)
 
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, Votes, votes_from_long
+from judgekit.data.votes import NO_VOTE, Votes
 from judgekit.people.labelling.agreement import agreement_with_others
 from judgekit.people.labelling.ordering import ordered, shown_order
-from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing
+from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
 from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
 from judgekit.stats import Number
 
@@ -36,7 +36,7 @@ class StaleTicket(Exception):
 
 @dataclass
 class _Annotator:
-    """The state of one annotator; all but the tickets can be made again from the file."""
+    """All but the tickets can be made again from the file."""
 
     ticket: str = ""  # of the present showing, or of the page that says that all is done
     item: str | None = None  # on show; None when all is done
@@ -47,7 +47,6 @@ class _Annotator:
     agreement: Number | None = None
 
     def show(self, item: str | None) -> None:
-        """Show an item (or the end) under a new ticket."""
         self.ticket, self.item, self.since = secrets.token_urlsafe(9), item, time.monotonic()
 
     def present(self, ticket: str) -> str:
@@ -96,8 +95,8 @@ class Session:
         self._trouble: str | None = None
         self._lock, self.file = threading.RLock(), VoteFile(path)
         # Votes in the file must be on these texts: line numbers as ids move when a line is put in.
-        for (item, annotator), vote in standing(self.file.lines).items():
-            if item in self.pairs and vote.pair not in (None, _texts_hash(self.pairs[item])):
+        for (item, annotator), vote in self._standing().items():
+            if vote.pair not in (None, _texts_hash(self.pairs[item])):
                 self.file.close()
                 raise ValueError(
                     f"{self.file.path}: {annotator} voted on {item!r:.80} when it had other texts: give the pairs ids "
@@ -105,11 +104,8 @@ class Session:
                 )
 
     def now(self, annotator: str) -> dict[str, Any]:
-        """What an annotator is shown: ``ticket``, ``pair``, ``progress``, ``agreement`` and ``trouble``.
-
-        ``pair`` has its sides as they are to be shown and is None when all is done; ``agreement`` is a `Number` or
-        None, ``trouble`` a sentence or None. KeyError if there is no such annotator.
-        """
+        """``ticket``, ``pair`` (sides as they are shown; None when all is done), ``progress``, ``agreement`` (`Number`
+        or None) and ``trouble`` (a sentence or None) of an annotator; KeyError if there is none of this name."""
         with self._lock:
             state, votes = self.annotators[annotator], self._votes_by(annotator)
             if not state.ticket:
@@ -131,7 +127,6 @@ class Session:
             }
 
     def _items(self, annotator: str) -> list[str]:
-        """All items in the order in which this annotator is to see them."""
         if not callable(self._order):
             return ordered(self._order, self._seed, annotator, self.pairs)
         n_lines = len(self.file.lines)
@@ -150,18 +145,17 @@ class Session:
     def votes(self) -> Votes:
         """The votes that stand, also on items that are not shown here."""
         with self._lock:
-            votes = standing(self.file.lines).items()
-            rows = [(item, who, vote.label, self.clusters.get(item, item)) for (item, who), vote in votes]
-            return votes_from_long(rows)[0]
+            return votes_of(self.file.lines, self.clusters)
+
+    def _standing(self) -> dict[tuple[str, str], Vote]:
+        return {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
 
     def _votes_by(self, annotator: str) -> dict[str, Vote]:
-        """The votes of an annotator on these pairs that stand, by item, oldest first."""
-        votes = standing(self.file.lines).items()
-        return {item: vote for (item, who), vote in votes if who == annotator and item in self.pairs}
+        return {item: vote for (item, who), vote in self._standing().items() if who == annotator}
 
     def _votes_on_pairs(self) -> Votes:
         """The votes on all pairs, those without a vote included, in the order of the pairs."""
-        votes = {key: vote for key, vote in standing(self.file.lines).items() if key[0] in self.pairs}
+        votes = self._standing()
         rows = {item: n for n, item in enumerate(self.pairs)}
         columns = {who: n for n, who in enumerate(dict.fromkeys(who for _, who in votes))}
         codes = np.full((len(rows), len(columns)), NO_VOTE)
@@ -170,11 +164,10 @@ class Session:
         return Votes(tuple(rows), tuple(columns), codes, LABELS, tuple(self.clusters.values()))
 
     def vote(self, annotator: str, ticket: str, choice: str) -> bool:
-        """File a vote, by position on the page ("first", "second" or "tie"); when this returns it is on disk.
+        """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
 
-        Returns whether it is new: a vote that is sent again is filed once. Nothing is filed where it raises:
-        StaleTicket if the ticket is not the present one, ValueError for another choice, OSError if it could not be
-        written.
+        Nothing is filed where it raises: StaleTicket if the ticket is not the present one, ValueError for another
+        choice, OSError if it could not be written.
         """
         if choice not in CHOICES:
             raise ValueError(f"choice {choice!r:.40}: use first, second or tie")
@@ -199,10 +192,7 @@ class Session:
             state.ticket = ""
 
     def undo(self, annotator: str, ticket: str) -> bool:
-        """Take back this annotator's latest vote that stands, and show its pair again; errors as for `vote`.
-
-        Returns whether there was a vote to take back.
-        """
+        """Take back this annotator's latest vote, if any, and show its pair again; whether there was one."""
         with self._lock:
             state = self.annotators[annotator]
             if not state.ticket or ticket != state.ticket:
@@ -216,12 +206,11 @@ class Session:
             state.show(item)
             return True
 
-    def _append(self, annotator: str, item: str, label: str | None, shown: str, seconds: float | None) -> None:
+    def _append(self, annotator: str, item: str, label: Any, shown: Any, seconds: float | None) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item])))
 
     def close(self) -> None:
-        """Close the file of votes."""
         with self._lock:
             self.file.close()
 
