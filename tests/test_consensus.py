@@ -15,7 +15,6 @@ from judgekit.figures import plot_annotators, plot_planted
 from judgekit.people.consensus import (
     METHOD_TITLES,
     Consensus,
-    Panel,
     against_truth,
     annotator_quality,
     consistent_triples,
@@ -25,7 +24,6 @@ from judgekit.people.consensus import (
     group_quality,
     held_out_losses,
     held_out_table,
-    hidden_votes,
     joined,
     joined_probabilities,
     judge_with_people,
@@ -38,7 +36,6 @@ from judgekit.people.consensus import (
     own_numbers,
     own_vote_table,
     people_with_people,
-    planted_votes,
     quality_table,
     rank_agreement,
     sample_rates,
@@ -47,14 +44,14 @@ from judgekit.people.consensus import (
     simulated_numbers,
     verdicts_on,
     voted_set,
-    with_voter,
 )
-from judgekit.people.consensus.held_out import folds_of, foretold
-from judgekit.people.consensus.models import numbered
+from judgekit.people.consensus.held_out import foretold, hidden_votes
+from judgekit.people.consensus.judges import with_voter
+from judgekit.people.consensus.methods import numbered
+from judgekit.people.consensus.planted import Panel, auroc, planted_votes
 from judgekit.people.consensus.quality import credits_of, exact_interval, shrunken
-from judgekit.people.consensus.truth import auroc
 from judgekit.records import LABELS, PreferencePair, Verdict
-from judgekit.stats import Number
+from judgekit.stats import Number, prompt_folds
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -248,8 +245,6 @@ def test_one_vote_is_hidden_of_every_item_that_has_two(planted):
     assert (hidden != hidden_votes(votes, 1)).any() and (hidden == hidden_votes(votes, 0)).all()
     many = np.mean([hidden_votes(votes_of([[0, 1, -1, 2]]), k)[0] for k in range(600)], 0)
     assert many == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.07)
-    with pytest.raises(ValueError, match="two or more"):
-        hidden_votes(votes, 0, at_least=1)
 
 
 def test_no_method_sees_the_hidden_vote(planted):
@@ -275,7 +270,7 @@ def test_who_is_certain_of_a_label_is_not_held_to_be_certain_of_a_vote():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=3000)
     codes = np.where(rng.random(3000) < 0.7, truth, rng.integers(3, size=3000))
-    folds = folds_of([str(n // 3) for n in range(3000)], 0)
+    folds = prompt_folds([str(n // 3) for n in range(3000)])
     assert all(len(set(folds[n : n + 3])) == 1 for n in range(0, 3000, 3)) and set(folds) == set(range(5))
     likely = foretold(np.eye(3)[truth], codes, folds)
     assert np.allclose(likely.sum(1), 1)
