@@ -75,7 +75,7 @@ def rao_kupper(difference: Array, tie: Array) -> tuple[Floats, Floats]:
     return p, np.stack([by_difference, by_threshold * threshold[..., None]], -1)
 
 
-def _slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tuple[Floats, Floats]:
+def slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tuple[Floats, Floats]:
     """Outcome probabilities of all pairs, (..., n_pairs, 3), and derivatives of their logarithms by all parameters,
     (..., n_pairs, 3, n_models + 1)."""
     first, second = model_pairs(n_pairs)
@@ -86,7 +86,7 @@ def _slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tu
     return p, np.concatenate([by_two[..., :1] * design[:, None, :], by_two[..., 1:]], -1)
 
 
-def _information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
+def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
     """Expected information of tables; a constant added to all strengths, which no table knows of, is held at zero."""
     by_pair = np.einsum("...po,...pod,...poe->...pde", p, derivatives, derivatives, optimize=True)
     found = np.einsum("...p,...pde->...de", totals.sum(-1), by_pair, optimize=True)
@@ -107,9 +107,9 @@ def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
     parameters = np.zeros((*totals.shape[:-2], n_models + 1))
     parameters[..., -1] = -0.5
     for _ in range(STEPS):
-        p, derivatives = _slopes(parameters, outcome_model, totals.shape[-2])
+        p, derivatives = slopes(parameters, outcome_model, totals.shape[-2])
         score = np.einsum("...po,...pod->...d", totals, derivatives)
-        step = np.linalg.solve(_information(totals, p, derivatives), score[..., None])[..., 0]
+        step = np.linalg.solve(information(totals, p, derivatives), score[..., None])[..., 0]
         step *= np.minimum(1, LONGEST / np.maximum(np.abs(step).max(-1, keepdims=True), 1e-12))
         parameters = parameters + step
         if np.abs(step).max() < TOLERANCE:
@@ -144,7 +144,7 @@ def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strength
     n = counts.shape[-3]
     parameters = fit(counts.mean(-3), outcome_model)
     covariance = _covariance_of(_without_each(counts, parameters, outcome_model))
-    return _joined(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
+    return _strengths_of(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
 
 
 def _without_each(
@@ -158,9 +158,9 @@ def _without_each(
     left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
     if others is not None:
         left = left + others[..., None, :, :]
-    p, derivatives = _slopes(parameters[..., None, :], outcome_model, counts.shape[-2])
+    p, derivatives = slopes(parameters[..., None, :], outcome_model, counts.shape[-2])
     score = np.einsum("...po,...pod->...d", left, derivatives)
-    return np.linalg.solve(_information(left, p, derivatives), score[..., None])[..., 0]
+    return np.linalg.solve(information(left, p, derivatives), score[..., None])[..., 0]
 
 
 def _covariance_of(moves: Floats) -> Floats:
@@ -173,7 +173,7 @@ def _covariance_of(moves: Floats) -> Floats:
     return np.swapaxes(centred, -1, -2) @ centred * (n - 1) / n
 
 
-def _joined(parameters: Floats, covariance: Floats, freedom: int, power: Floats) -> Strengths:
+def _strengths_of(parameters: Floats, covariance: Floats, freedom: int, power: Floats) -> Strengths:
     return Strengths(parameters[..., :-1], covariance[..., :-1, :-1], parameters[..., -1], freedom, power)
 
 
@@ -191,8 +191,8 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
     n, n_pairs = people.shape[-3], people.shape[-2]
     start = fit(people.mean(-3))
-    p, derivatives = _slopes(start, davidson, n_pairs)
-    inverse = np.linalg.inv(_information(people.mean(-3), p, derivatives))
+    p, derivatives = slopes(start, davidson, n_pairs)
+    inverse = np.linalg.inv(information(people.mean(-3), p, derivatives))
     of_people, of_judge, of_others = (
         (np.einsum("...qpo,...pod->...qd", counts, derivatives) @ inverse)[..., :-1]
         for counts in (people, judge, elsewhere)
@@ -205,7 +205,7 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
         for counts, rest in ((kept, imputed), (imputed, kept))
     )
     covariance = by_people * (n - 1) / (n - 2) + by_judge
-    return _joined(parameters, covariance, n - 2, power[..., 0, 0])
+    return _strengths_of(parameters, covariance, n - 2, power[..., 0, 0])
 
 
 def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:

@@ -44,12 +44,12 @@ def _around_rate(value: Array, error: Array, freedom: Array, power: Array = 0.0)
 
 def _checked(*arrays: Array) -> list[Floats]:
     """Arrays of floats; ValueError for too few labelled questions (the first array's), or where a value is NaN."""
-    arrays = [np.asarray(array, float) for array in arrays]
-    if len(arrays[0]) < SMALLEST:
-        raise ValueError(f"{len(arrays[0])} questions: an interval needs {SMALLEST} or more")
-    if not all(np.isfinite(array).all() for array in arrays):
+    scores = [np.asarray(array, float) for array in arrays]
+    if len(scores[0]) < SMALLEST:
+        raise ValueError(f"{len(scores[0])} questions: an interval needs {SMALLEST} or more")
+    if not all(np.isfinite(array).all() for array in scores):
         raise ValueError("a question without a score: leave out questions on which a model took part in nothing")
-    return arrays
+    return scores
 
 
 def mean_of(scores: Array) -> Estimate:
@@ -214,4 +214,5 @@ def mean_saved(people: Array, judge: Array, n_labelled: int) -> Estimate:
     error = np.sqrt(((together[0] - together[0].mean()) ** 2).sum() * (n - 1) / n)
     share = float((1 - n_labelled / there.sum(0)).mean())
     z = _around(together[1], error, n - 2)
-    return Estimate(*(share * np.tanh(np.maximum(end, 0)) ** 2 for end in z[:3]), np.zeros(()))
+    value, low, high = (share * np.tanh(np.maximum(end, 0)) ** 2 for end in z[:3])
+    return Estimate(value, low, high, np.zeros(()))

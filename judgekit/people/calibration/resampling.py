@@ -42,7 +42,9 @@ def rates_from_few(
     ``people``, ``judges``, shape (n_questions, n_models): `win_rates`. ``sizes``: labelled questions, 10 or more; a
     size above a model's questions is all of them. Columns judge (``"people"`` for people alone), model, n (labelled),
     n_all, coverage, half_width, power (mean lambda), coverage_alone (of the judge's own rate on all questions as if it
-    were people's; NaN for people).
+    were people's; NaN for people), effective (labelled questions that people alone would need for the interval's
+    width) and saved (the share of them that the judge saves, below 0 where it costs), both by the squared ratio of the
+    mean widths, which holds the price of tuning.
     """
     rows = []
     with progress_bar(len(models) * len(sizes), "few labels", "size") as bar:
@@ -65,15 +67,7 @@ def rates_from_few(
                     rows.append((judge, model, size, n_all, _coverage(one[1:3], own.mean()), width, power, alone))
                 bar.update(1)
     columns = ["judge", "model", "n", "n_all", "coverage", "half_width", "power", "coverage_alone"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def with_savings(table: pd.DataFrame) -> pd.DataFrame:
-    """`rates_from_few` with ``effective``, the labelled questions that people alone would need for the interval's
-    width, and ``saved``, the share of them that the judge saves; below 0 where it costs.
-
-    Both by the squared ratio of the mean widths, which holds the price of tuning.
-    """
+    table = pd.DataFrame(rows, columns=columns)
     alone = table[table["judge"] == "people"].set_index(["model", "n"])["half_width"]
     base = alone.reindex(pd.MultiIndex.from_frame(table[["model", "n"]])).to_numpy()
     effective = table["n"] * (base / table["half_width"]) ** 2

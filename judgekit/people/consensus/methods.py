@@ -188,14 +188,12 @@ def _consensus_of(
 
 @dataclass(frozen=True, eq=False)
 class CrowdLab:
-    """CROWDLAB's consensus; cleanlab's tables of annotators and of items; weights of the judge and of one vote each.
+    """CROWDLAB's consensus, and the weights of the judge and of one vote of each annotator.
 
     The skill of an annotator is cleanlab's ``annotator_quality``, left out where it is NaN (who shares no item).
     """
 
     consensus: Consensus
-    annotators: pd.DataFrame
-    labels: pd.DataFrame
     model_weight: float
     annotator_weight: dict[str, float]
 
@@ -222,17 +220,17 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
         table = get_label_quality_multiannotator(
             votes.wide(), values, return_detailed_quality=False, return_weights=True, verbose=False
         )
-    quality, annotators, weights = table["label_quality"], table["annotator_stats"].copy(), table["annotator_weight"]
+    quality, weights = table["label_quality"], table["annotator_weight"]
     posterior = _posterior_of(votes, values, quality, table["model_weight"], weights)
     labels = quality["consensus_label"].to_numpy(int)
     rebuilt = posterior[np.arange(len(labels)), labels]
     if not np.allclose(rebuilt, quality["consensus_quality_score"], atol=1e-8):
         raise ValueError("cleanlab's label quality is not what its weights give: another version of CROWDLAB?")
-    annotators["worst_class"] = [votes.classes[int(code)] for code in annotators["worst_class"]]
-    skill = {name: float(value) for name, value in annotators["annotator_quality"].items() if value == value}
+    skills = table["annotator_stats"]["annotator_quality"]
+    skill = {name: float(value) for name, value in skills.items() if value == value}
     named = dict(zip(votes.annotators, map(float, weights), strict=True))
     consensus = Consensus(method, votes.items, votes.classes, posterior, labels, skill)
-    return CrowdLab(consensus, annotators, quality, float(table["model_weight"]), named)
+    return CrowdLab(consensus, float(table["model_weight"]), named)
 
 
 def _posterior_of(votes: Votes, values: Floats, quality: pd.DataFrame, judge: float, annotators: Floats) -> Floats:
