@@ -12,44 +12,41 @@ from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.votes import NO_VOTE, TIE_FREE, ClassProbabilities, Votes, votes_of_pairs
 from judgekit.figures import plot_annotators, plot_planted
-from judgekit.people.consensus import (
+from judgekit.people.consensus.agreement import consistent_triples, judge_with_people, people_with_people, verdicts_on
+from judgekit.people.consensus.held_out import foretold, held_out_losses, held_out_table, hidden_votes
+from judgekit.people.consensus.judges import original_table, own_vote_table, score_table, with_voter
+from judgekit.people.consensus.methods import (
     METHOD_TITLES,
     Consensus,
-    against_truth,
-    annotator_quality,
-    consistent_triples,
     crowdlab,
     dawid_skene,
     glad,
-    group_quality,
-    held_out_losses,
-    held_out_table,
-    joined,
-    joined_probabilities,
-    judge_with_people,
     knows_nothing,
-    label_table,
     mace,
     majority,
     methods_with,
-    original_table,
-    own_numbers,
-    own_vote_table,
-    people_with_people,
-    quality_table,
+    numbered,
+)
+from judgekit.people.consensus.planted import (
+    Panel,
+    against_truth,
+    auroc,
+    planted_votes,
     rank_agreement,
     sample_rates,
-    score_table,
     simulated,
     simulated_numbers,
-    verdicts_on,
-    voted_set,
 )
-from judgekit.people.consensus.held_out import foretold, hidden_votes
-from judgekit.people.consensus.judges import with_voter
-from judgekit.people.consensus.methods import numbered
-from judgekit.people.consensus.planted import Panel, auroc, planted_votes
-from judgekit.people.consensus.quality import credits_of, exact_interval, shrunken
+from judgekit.people.consensus.quality import (
+    annotator_quality,
+    credits_of,
+    exact_interval,
+    group_quality,
+    own_numbers,
+    quality_table,
+    shrunken,
+)
+from judgekit.people.consensus.sets import joined, joined_probabilities, label_table, voted_set
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.stats import Number, prompt_folds
 
@@ -452,7 +449,7 @@ def test_sets_and_their_parts_are_found_by_name():
     assert one.key == "sample_natural_decided" and one.votes.classes == TIE_FREE and one.part_words == ", without ties"
     assert (one.votes.given.sum(1) > 0).all()
     whole = voted_set("sample_natural")
-    assert whole.row()["votes"] == whole.votes.given.sum() > one.votes.given.sum()
+    assert whole.votes.given.sum() > one.votes.given.sum()
     assert [LABELS[code] for code in whole.truth()] == [pair.label for pair in whole.pairs]
     for name, message in {"sample_natural:x": "no part", "sample_natural:turn1": "no turns"}.items():
         with pytest.raises(KeyError, match=message):

@@ -80,9 +80,9 @@ class Cases:
     def at(self, chosen: Array) -> "Cases":
         """Some of the rows: a mask, positions or a slice."""
         places = np.arange(len(self.items))[chosen]
-        picked = {name: tuple(np.asarray(getattr(self, name), object)[places]) for name in ("items", "clusters")}
-        arrays = {name: getattr(self, name)[places] for name in ("probabilities", "shares", "weights")}
-        return replace(self, **picked, **arrays)
+        items, clusters = (tuple(np.asarray(names, object)[places]) for names in (self.items, self.clusters))
+        tables = (self.probabilities[places], self.shares[places])
+        return Cases(items, *tables, clusters, self.weights[places], self.symmetric)
 
     def stating(self, probabilities: Array) -> "Cases":
         """The same rows with other probabilities."""
@@ -132,10 +132,11 @@ def _stated_or_scored(
         return stated_probabilities(verdicts, pairs, matchups)
     gaps: dict[str, list[float]] = {}
     for verdict in verdicts:
-        gaps.setdefault(verdict.item_id, []).append(verdict.score_a - verdict.score_b)
+        if verdict.score_a is not None and verdict.score_b is not None:
+            gaps.setdefault(verdict.item_id, []).append(verdict.score_a - verdict.score_b)
     if missing := [pair for pair in pairs if pair.item_id not in gaps]:
         raise ValueError(f"{missing[0].where}: no score of {verdicts[0].judge}")
     odds = np.array([np.mean(gaps[pair.item_id]) for pair in pairs])
     first = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
     values = np.column_stack([first, 1 - first, np.zeros(len(odds))])
-    return ClassProbabilities([pair.item_id for pair in pairs], values)
+    return ClassProbabilities(tuple(pair.item_id for pair in pairs), values)

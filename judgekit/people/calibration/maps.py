@@ -252,10 +252,9 @@ def confidence_slope(cases: Cases) -> Number:
     worse, and no temperature repairs it. The interval is from the likelihood's curvature and the spread of its slope
     between prompts (White 1982, Econometrica 50).
     """
-    fitted = fit_map("temperature", cases)
     columns = _design("temperature", cases.probabilities, cases.symmetric)
-    slope = np.array(fitted.parameters)
     start = _stated_parameters("temperature", cases.n_classes, cases.symmetric)
+    slope = _newton(lambda parameters: _slope_of(columns, parameters, cases, LITTLE, start), start)
     hessian = _slope_of(columns, slope, cases, LITTLE, start)[2]
     residuals = cases.shares - _softmax(columns @ slope)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)

@@ -21,7 +21,7 @@ FLOOR = 1e-12  # of probabilities in a logarithm, as in judgekit.scoring.metrics
 
 
 def mean_interval(
-    values: Array, weights: Array | None, cluster_index: Array, influence: Floats | None = None
+    values: Array, weights: Array, cluster_index: Array, influence: Floats | None = None
 ) -> tuple[float, float, float]:
     """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high.
 
@@ -40,7 +40,7 @@ def mean_interval(
     return value, value - half, value + half
 
 
-def _deviation(sums: Floats) -> float:
+def _deviation(sums: Array) -> float:
     """Standard error of a sum over prompts, from its centred parts; infinite for one prompt."""
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum())) if len(sums) > 1 else np.inf
 

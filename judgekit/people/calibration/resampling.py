@@ -56,15 +56,12 @@ def rates_from_few(
                 estimates = {"people": (ppi.mean_of(own[labelled]), np.nan)}
                 for judge, rates in judges.items():
                     said = rates[there, k]
-                    alone = ppi.mean_of(said[np.concatenate([labelled, others])])
-                    estimates[judge] = (
-                        ppi.prediction_powered(own[labelled], said[labelled], said[others]),
-                        _coverage(alone[1:3], own.mean()),
-                    )
-                for judge, (one, alone) in estimates.items():
-                    width = float((one.high - one.low).mean() / 2)
-                    power = float(np.mean(one.power))
-                    rows.append((judge, model, size, n_all, _coverage(one[1:3], own.mean()), width, power, alone))
+                    judge_only = ppi.mean_of(said[np.concatenate([labelled, others])])
+                    both = ppi.prediction_powered(own[labelled], said[labelled], said[others])
+                    estimates[judge] = both, _coverage(judge_only[1:3], own.mean())
+                for judge, (one, covered) in estimates.items():
+                    width, power = float((one.high - one.low).mean() / 2), float(np.mean(one.power))
+                    rows.append((judge, model, size, n_all, _coverage(one[1:3], own.mean()), width, power, covered))
                 bar.update(1)
     columns = ["judge", "model", "n", "n_all", "coverage", "half_width", "power", "coverage_alone"]
     table = pd.DataFrame(rows, columns=columns)

@@ -27,7 +27,7 @@ def losses_of(cases: Cases) -> Floats:
     return 1 - cases.hits
 
 
-def _ordered(cases: Cases, losses: Floats, ranking: Floats) -> tuple[Floats, Floats, Array]:
+def _ordered(cases: Cases, losses: Floats, ranking: Floats) -> tuple[Array, Floats, Array]:
     """Groups of equal ranking, the highest first: their weight shares and mean losses, and the group of every item."""
     values, group = np.unique(-np.asarray(ranking).round(12), return_inverse=True)
     share = cases.weights / cases.weights.sum()

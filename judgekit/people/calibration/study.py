@@ -1,6 +1,7 @@
 """Everything that is asked of one judge on one set, by name of the quantity: what notebooks save and show."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
@@ -37,7 +38,8 @@ def judged(
 
 def published_cases(name: str, target: str, names: Sequence[str], slugs: Mapping[str, str]) -> dict[str, Cases]:
     """Published judges on the items of a set that all of them judged, by slug."""
-    stored = {judge: list(load_judge(judge).stored.values()) for judge in names}
+    replayed: dict[str, Any] = {judge: load_judge(judge) for judge in names}
+    stored = {judge: list(replay.stored.values()) for judge, replay in replayed.items()}
     pairs = pairs_judged_by(load_set(name), *stored.values())
     return {slugs[judge]: cases_of(name, pairs, verdicts, target) for judge, verdicts in stored.items()}
 
@@ -53,7 +55,7 @@ def mapped_numbers(cases: Cases, n_bins: int = 10, seed: int = 0) -> tuple[dict[
     quantity: `KEPT` after mapping, and ``nll_change`` by it; and the map chosen in every fold."""
     chosen_cases, chosen = nested(cases, seed=seed)
     tables = {name: cross_fitted(cases, name, seed=seed) for name in maps_for(cases)} | {"nested": chosen_cases}
-    numbers = {}
+    numbers: dict[tuple[str, str], Number] = {}
     for name, mapped in tables.items():
         after = measures(mapped, n_bins)
         numbers |= {(name, quantity): after[quantity] for quantity in KEPT}
@@ -67,7 +69,7 @@ def abstaining_numbers(cases: Cases, risks: Sequence[float], delta: float = 0.1,
     ``at_20_coverage``, ``at_20_risk`` (where something is kept) for a promise of 0.2; ``all_risk``; `set_numbers`,
     which miss at a rate of delta.
     """
-    numbers = {}
+    numbers: dict[str, Number] = {}
     for risk in risks:
         kept = certified(cases, risk, delta, seed=seed)[1]
         numbers["all_risk"] = kept.pop("all_risk")

@@ -55,18 +55,6 @@ class VotedSet:
         labels = {pair.item_id: pair.label for pair in self.pairs}
         return np.array([self.votes.classes.index(labels[item]) for item in self.votes.items])
 
-    def row(self) -> dict[str, str | int]:
-        """Counts for a table."""
-        n = self.votes.given.sum(1)
-        return {
-            "set": self.key,
-            "items": len(self.votes.items),
-            "votes": int(n.sum()),
-            "annotators": len(self.votes.annotators),
-            "prompts": len(set(self.votes.clusters)),
-            "items with several votes": int((n > 1).sum()),
-        }
-
 
 def voted_set(name: str) -> VotedSet:
     """The votes of a set, or of a part of one: ``mtbench``, ``mtbench:turn1``, ``mtbench:decided`` (without ties).
