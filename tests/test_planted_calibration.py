@@ -240,7 +240,7 @@ def word_kept(threshold):
 def certificates(test, cases_of=lambda cases: cases, **options):
     thresholds = risk_above()[2]
     return [
-        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options).threshold
+        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options)
         for k in range(SIMULATIONS)
     ]
 
@@ -268,7 +268,7 @@ def test_certificates_for_items_that_are_taken_for_prompts_break_it():
     kept = 0
     for k in range(SIMULATIONS):
         cases = alone(planted_cases(planted, k))
-        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k).threshold)
+        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k))
     assert kept < SIMULATIONS * (1 - DELTA)
 
 
@@ -343,8 +343,8 @@ def test_coverage_and_risk_of_certified_thresholds_are_held():
     confidence, risks, _ = risk_above()
     held_share, held_risk, told = 0, 0, 0
     for k in range(SIMULATIONS):
-        certificates, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
-        places = [np.searchsorted(confidence, c.threshold) for c in certificates]
+        thresholds, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
+        places = [np.searchsorted(confidence, threshold) for threshold in thresholds]
         shares = 1 - np.array(places) / len(confidence)
         if shares.mean() > 0.1:
             told += 1

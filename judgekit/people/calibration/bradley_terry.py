@@ -29,11 +29,10 @@ RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a 
 
 
 class Strengths(NamedTuple):
-    """Strengths of models with their errors; leading axes are tables that were fitted at once.
+    """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    ``value``, shape (..., n_models): log odds against the average model; they sum to zero. ``tie``: log of Davidson's
-    nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors. ``power``, shape (...): what a
-    judge's comparisons were weighed with; 0 without a judge.
+    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors.
+    ``power``: what a judge's comparisons were weighed with; 0 without a judge.
     """
 
     value: Floats
@@ -51,21 +50,15 @@ class Strengths(NamedTuple):
 
 
 def davidson(difference: Array, tie: Array) -> tuple[Floats, Floats]:
-    """Probabilities of the outcomes, and derivatives of their logarithms: shapes (..., 3) and (..., 3, 2).
-
-    Derivatives are by the difference of strengths and by the parameter of ties.
-    """
+    """Probabilities of the outcomes, (..., 3), and derivatives of their logs by difference and tie, (..., 3, 2)."""
     p = outcome_probabilities(difference, tie)
     plain = np.array([[0.5, 0], [-0.5, 0], [0, 1]])
     return p, plain - (p @ plain)[..., None, :]
 
 
 def rao_kupper(difference: Array, tie: Array) -> tuple[Floats, Floats]:
-    """As `davidson`, for Rao and Kupper (1967), Journal of the American Statistical Association 62.
-
-    With threshold ``t = exp(tie)`` the first wins with the logistic of ``difference - t``, the second with that of
-    ``-difference - t``.
-    """
+    """As `davidson`, for Rao and Kupper (1967), JASA 62: the first wins with the logistic of ``difference - t``, the
+    second with that of ``-difference - t``, ``t = exp(tie)``."""
     threshold = np.broadcast_to(np.exp(tie), np.shape(difference))
     first, second = expit(difference - threshold), expit(-difference - threshold)
     p = np.stack([first, second, 1 - first - second], -1)
@@ -98,9 +91,8 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
 def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
     """Maximum-likelihood strengths that sum to zero, and the parameter of ties: shape (..., n_models + 1).
 
-    ``totals``, shape (..., n_pairs, 3): outcomes of all pairs of models, summed over questions; shares of votes count
-    as shares of outcomes. Fisher scoring with steps of at most one. A model that never lost runs away:
-    `refuse_separated` sees it.
+    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes.
+    Fisher scoring with steps of at most one. A model that never lost runs away: `refuse_separated` sees it.
     """
     totals = np.asarray(totals, float)
     n_models = model_pairs(totals.shape[-2])[1].max() + 1
@@ -180,13 +172,11 @@ def _strengths_of(parameters: Floats, covariance: Floats, freedom: int, power: F
 def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) -> Strengths:
     """Strengths by people, from their votes on some questions and a judge's verdicts on all; its bias cancels.
 
-    ``people``, ``judge``, shape (..., n_labelled, n_pairs, 3): outcomes of the labelled questions, of the same matches.
-    ``elsewhere``, shape (..., n_other, n_pairs, 3): the judge's outcomes of other questions.
-
-    Davidson's model is fitted to the rectified table ``people - lambda judge + lambda elsewhere`` (means over
-    questions): its score is linear in outcomes, so that this solves the prediction-powered estimating equation of
-    Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises the summed variance of the strengths. A cell of the
-    table may be negative; only its sums enter.
+    ``people``, ``judge``: outcomes of the labelled questions, of the same matches, (..., n_labelled, n_pairs, 3);
+    ``elsewhere``: the judge's of other questions. Davidson's model is fitted to the table of means ``people - lambda
+    judge + lambda elsewhere`` (cells may be negative, only sums enter): its score is linear in outcomes, so that this
+    solves the prediction-powered estimating equation of Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises
+    the summed variance of the strengths.
     """
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
     n, n_pairs = people.shape[-3], people.shape[-2]
@@ -219,11 +209,9 @@ def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
 
 
 def rank_sets(found: Strengths, n_draws: int = 20_000, seed: int = 0) -> tuple[Array, Array]:
-    """The best and the worst rank (1 is the strongest) each model may have, for all models together with 95 %.
+    """The best and the worst rank (1 is the strongest) each model of one table may have, for all with 95 %.
 
-    A model's best rank counts those that are surely stronger, its worst those that are surely weaker, by simultaneous
-    intervals of all differences (draws are for the quantile of the largest); Klein, Wright and Wieczorek (2020),
-    Journal of the Royal Statistical Society, Series C 69. ``found``: of one table.
+    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), JRSS C 69.
     """
     first, second = np.triu_indices(len(found.value), 1)
     rng = np.random.default_rng(seed)
@@ -259,8 +247,7 @@ def rank_correlation(one: Array, other: Array) -> Floats:
 def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
     """Kendall's tau of the strengths that people and a judge give on the same questions: value, low, high.
 
-    ``people``, ``judge``, shape (n_questions, n_pairs, 3). Questions are resampled for both at once; strengths of a
-    resample are those of one step from the fit.
+    Counts of shape (n_questions, n_pairs, 3); questions are resampled for both at once, strengths by one step.
     """
     fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
     moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}

@@ -26,8 +26,8 @@ def mean_interval(
     """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high.
 
     ``influence``: of the items on a statistic that is no mean, weights included and centred; then ``values`` is the
-    statistic. Linearised, with Student's t for the number of prompts (Cameron and Miller 2015, Journal of Human
-    Resources 50). One prompt has no interval: the ends are infinite.
+    statistic. Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50); infinite ends for
+    one prompt.
     """
     if influence is None:
         share = np.asarray(weights, float) / np.sum(weights)
@@ -55,12 +55,8 @@ def bin_edges(confidence: Floats, n_bins: int, kind: str = "mass") -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Gaps of cells and their noise.
-
-    ``weight``: share of the items, (n_cells,), one altogether for every class. ``gap``: mean residual. ``noise``:
-    covariance of the gaps over prompts, (n_cells, n_cells). ``by_prompt``: centred influence of every prompt on the
-    weighted mean square, (n_clusters,).
-    """
+    """Gaps of cells: ``weight``, share of the items, and ``gap``, mean residual, (n_cells,); ``noise``, covariance of
+    the gaps over prompts; ``by_prompt``, centred influence of every prompt on the weighted mean square."""
 
     weight: Floats
     gap: Floats
@@ -93,10 +89,9 @@ class Cells:
 
     @property
     def absolute(self) -> tuple[float, float, float]:
-        """Weighted mean of absolute gaps, and an interval that holds the true one.
+        """Weighted mean of absolute gaps, and an interval that holds the true one; conservative where gaps are wide.
 
-        Absolute gaps differ from true ones by no more than their noise, so the mean noise that is rarely exceeded
-        bounds the difference either way; conservative where gaps are wide.
+        Absolute gaps differ from true ones by no more than their noise, whose mean is rarely exceeded.
         """
         value = float(self.weight @ np.abs(self.gap))
         levels, axes = np.linalg.eigh(self.noise)
@@ -148,15 +143,11 @@ def class_cells(cases: Cases, n_bins: int, kind: str = "mass", around: Floats | 
 def measures(cases: Cases, n_bins: int = 10, width_bins: int = 15) -> dict[str, Number]:
     """Everything that says how far a judge's probabilities can be believed; ``n`` is the number of rows.
 
-    ``ece``, ``ece_width`` (mean absolute gap), ``ece_debiased`` (root mean square gap, debiased) and ``classwise_ece``
-    (the same over all classes' bins); ``overconfidence``, mean confidence less mean hits, with ``confidence`` and
-    ``hit_rate``; where there are ties ``tie_excess``, their mean probability less their share; ``brier`` (per vote) and
-    its parts ``reliability`` - ``resolution`` + ``uncertainty``, binned and debiased; ``nll`` in nats. The parts add up
-    to the Brier score but for what varies within bins (Stephenson, Coelho and Jolliffe 2008, Weather and Forecasting
-    23).
-
-    ``n_bins``: of equal mass for ``ece``, ``ece_debiased`` and ``classwise_ece``, of equal width for ``reliability``
-    and ``resolution``, whose value depends on where bins end; ``width_bins``: of equal width, for ``ece_width``.
+    ``ece``, ``ece_width`` (mean absolute gap, in bins of equal mass and width), ``ece_debiased`` (root mean square gap,
+    debiased) and ``classwise_ece`` (the same over all classes' bins); ``overconfidence``, mean ``confidence`` less mean
+    ``hit_rate``; with ties ``tie_excess``, their mean probability less their share; ``nll`` in nats; ``brier`` (per
+    vote) and its parts ``reliability`` - ``resolution`` + ``uncertainty``, debiased, in bins of equal width, which add
+    up to it but for what varies within bins (Stephenson, Coelho and Jolliffe 2008, Weather and Forecasting 23).
     """
     cells, by_class = verdict_cells(cases, n_bins), class_cells(cases, n_bins)
     rates = cases.weights @ cases.shares / cases.weights.sum()
@@ -254,13 +245,9 @@ def _correlation(x: Floats, y: Floats, cluster_index: Array) -> tuple[float, flo
 def disagreement(cases: Cases) -> dict[str, Number]:
     """Whether a judge's confidence knows where people disagree, on the items with two votes or more; else ValueError.
 
-    ``share_correlation`` of the judge's confidence with the share of people's largest party; ``entropy_correlation`` of
-    the judge's and people's entropies; ``stated_agreement``, the mean of the agreement of two people that the judge's
-    probabilities imply, ``people_agreement`` that of people, and ``agreement_gap``, the former less the latter.
-
-    A few votes are a poor measure of what an item's people would say, so correlations with their shares are lower than
-    those with the crowd would be. How often two people agree is free of that: over pairs of votes it is unbiased
-    whatever their number, and a judge that states p says that it is the sum of p squared.
+    ``share_correlation`` of the confidence with the share of people's largest party, ``entropy_correlation`` of both
+    entropies (too low: a few votes are a poor measure of an item's people); ``stated_agreement`` of two people, which
+    the sum of squared probabilities implies, ``people_agreement``, unbiased over pairs of votes, and their gap.
     """
     several = cases.weights >= 2
     if not several.any():

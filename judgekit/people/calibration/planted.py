@@ -89,7 +89,7 @@ def simulated_promises(
         lost = losses_of(cases)
         naive = [t for t in thresholds if (above := cases.confidence >= t).any() and lost[above].mean() <= risk]
         chosen = {
-            "certified": certify(cases, thresholds, risk, delta, seed=k).threshold,
+            "certified": certify(cases, thresholds, risk, delta, seed=k),
             "naive": min(naive, default=2.0),
         }
         for name, threshold in chosen.items():

@@ -65,15 +65,13 @@ def mean_of(scores: Array) -> Estimate:
 def prediction_powered(people: Array, judge: Array, elsewhere: Array) -> Estimate:
     """What people would say of all questions, from their votes on some and a judge's verdicts on all.
 
-    ``people``, ``judge``, shape (n_labelled, ...): scores of the labelled questions, in [0, 1]. ``elsewhere``, shape
-    (n_other, ...): the judge's scores of other questions; none gives people's votes alone. ``power`` is the weight
-    lambda of the judge: 0 ignores it. ValueError for fewer than ten labelled questions, or one without a score.
+    ``people``, ``judge``: scores in [0, 1] of ten labelled questions or more; ``elsewhere``: the judge's of other
+    questions; none gives people's votes alone. ``power`` is the weight lambda of the judge: 0 ignores it.
 
     Mean of people plus ``lambda (mean(elsewhere) - mean(judge))``: whatever the judge's bias, it cancels.
     Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; estimate and normal interval are ppi_py's. Two things are
-    ours. Lambda is the slope that minimises the variance and may exceed one, where ppi_py stops: a judge that states
-    probabilities near a half must be amplified. And the interval is Student's with two degrees of freedom lost, for
-    the mean and for lambda: the normal one holds too rarely on a few dozen questions.
+    ours. Lambda may exceed one, where ppi_py stops: a judge that states probabilities near a half must be amplified.
+    And the interval is Student's with two degrees of freedom lost: the normal one holds too rarely on few questions.
     """
     people, judge, elsewhere = _checked(people, judge, elsewhere)
     return _around_rate(*_powered(people, judge, elsewhere)) if len(elsewhere) else mean_of(people)
@@ -118,12 +116,12 @@ def stratified(parts: Sequence[tuple[Array, Array, Array, float]]) -> Estimate:
 
 
 def rogan_gladen(errors: Array, judged: Array) -> Estimate:
-    """Share of wins, from the judge's with its errors taken out; not cut to [0, 1].
+    """Share of wins, from the judge's with its errors taken out; not cut to [0, 1]. ``power`` is Youden's J: where it
+    is near zero the estimate is worth nothing.
 
-    ``errors``, shape (n_labelled, ..., 4): items of each labelled question: wins by people that the judge calls wins,
-    wins by people, no wins by people that the judge calls wins, no wins by people (`Comparisons.errors`). Of one model,
-    or summed over models. ``judged``, shape (n_other, ..., 2): items of each other question: wins by the judge, all.
-    ``power`` is Youden's J: where it is near zero the estimate is worth nothing.
+    ``errors``, shape (n_labelled, ..., 4): `Comparisons.errors`, of one model or summed over models: wins by people
+    that the judge calls wins, wins by people, no wins that it calls wins, no wins. ``judged``, shape (n_other, ..., 2):
+    wins by the judge on each other question, all items.
 
     ``(p - a) / (b - a)`` with the judge's share of wins p, its rate of wins b where people see one and a where they
     do not. Rogan and Gladen (1978), American Journal of Epidemiology 107; interval by linearisation over questions,
@@ -160,8 +158,7 @@ def youden(errors: Array) -> Estimate:
 def correlation(people: Array, judge: Array) -> Estimate:
     """Pearson's r of people's scores of questions with a judge's: the one figure that decides what the judge saves.
 
-    ``people``, ``judge``: shape (n_questions, ...). Interval on the scale of Fisher's z, its error by leaving out each
-    question in turn (no normality is taken for granted).
+    Interval on the scale of Fisher's z, its error by leaving out each question in turn.
     """
     people, judge = _checked(people, judge)
     n = len(people)
@@ -182,12 +179,10 @@ def _fisher_z(means: Floats) -> Floats:
 
 
 def labels_saved(r: Array, n_labelled: int, n_all: Array) -> Any:
-    """Share of people's labels, in [0, 1], that a judge saves at the same width of the interval.
+    """Share of people's labels, in [0, 1], that a judge of `correlation` r saves at the same width of the interval.
 
-    ``r``: `correlation` of people with the judge over questions; ``n_all``: questions that the judge judges, labelled
-    ones included. People alone would have to label ``n_labelled / (1 - saved)``: the variance at the best power is
-    ``1 - r^2 (1 - n/N)`` of people's. The t quantile and the tuning are not in it: the widths that
-    `people.calibration.resampling` finds do hold them.
+    The variance at the best power is ``1 - r^2 (1 - n/N)`` of people's, N with the labelled ones. The t quantile and
+    the tuning are not in it: the widths that `people.calibration.resampling` finds do hold them.
 
     >>> float(labels_saved(0.5, 20, 80))
     0.1875
@@ -196,10 +191,9 @@ def labels_saved(r: Array, n_labelled: int, n_all: Array) -> Any:
 
 
 def mean_saved(people: Array, judge: Array, n_labelled: int) -> Estimate:
-    """What a judge saves at the best power on average over models, a share in [0, 1], as `labels_saved` of each model.
+    """`labels_saved` on average over models, of scores (n_questions, n_models), NaN where a model took no part.
 
-    ``people``, ``judge``, shape (n_questions, n_models): NaN where a model took part in nothing. Interval by leaving
-    out each question in turn, on the scale of Fisher's z of the root mean square correlation.
+    Interval by leaving out each question in turn, on the scale of Fisher's z of the root mean square correlation.
     """
     people, judge = np.asarray(people, float), np.asarray(judge, float)
     there = np.isfinite(people)

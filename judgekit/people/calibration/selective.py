@@ -8,8 +8,6 @@ those it was certified on: with probability :math:`1 - \delta` over these the ri
 their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from scipy.special import bdtr
@@ -53,8 +51,7 @@ def risk_coverage(cases: Cases, shares: Array = SHARES) -> pd.DataFrame:
 def _area_influence(cases: Cases, losses: Floats, ranking: Floats) -> tuple[float, Floats]:
     """Area under the risk-coverage curve, and the influence of every item on it.
 
-    The area is the mean of an item's loss times -log of the share of items that are ranked as high, so that no
-    resampling is needed: the influence has a part for the loss and one for the share.
+    The area is the mean of an item's loss times -log of the share of items that are ranked as high.
     """
     mass, mean, group = _ordered(cases, losses, ranking)
     above = np.minimum(mass.cumsum(), 1.0)
@@ -71,11 +68,8 @@ def _area_influence(cases: Cases, losses: Floats, ranking: Floats) -> tuple[floa
 
 
 def areas(cases: Cases) -> dict[str, Number]:
-    """Area under the risk-coverage curve, ``risk_coverage_auc``, in [0, 1], lower is better.
-
-    Beside it ``risk_coverage_excess``, less the area of the ranking by the losses themselves; and
-    ``risk_coverage_gain``, the risk without abstaining less the area: 0 for a confidence that says nothing.
-    """
+    """``risk_coverage_auc``, area under the risk-coverage curve, in [0, 1], lower is better; its ``excess`` over the
+    ranking by the losses themselves; and its ``gain`` on the risk without abstaining: 0 if confidence says nothing."""
     losses = losses_of(cases)
     area, influence = _area_influence(cases, losses, cases.confidence)
     oracle, at_oracle = _area_influence(cases, losses, -losses)
@@ -109,24 +103,6 @@ def risk_at(cases: Cases, share: float = 0.5) -> Number:
     return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """What `certify` promises: ``risk`` at most, but with probability ``delta``, as shown on so many prompts.
-
-    ``threshold``: least confidence of a verdict that is kept; infinite where nothing could be certified.
-    """
-
-    threshold: float
-    risk: float
-    delta: float
-    prompts: int
-    test: str
-
-    def keeps(self, cases: Cases) -> Array:
-        """Which verdicts are kept: array of bool, shape (n_items,)."""
-        return cases.confidence >= self.threshold
-
-
 def thresholds_at(cases: Cases, coverages: Array) -> Floats:
     """Confidences at which so many of these items are kept, highest first; prompts count once each, and 0 keeps all.
 
@@ -146,24 +122,22 @@ def certify(
     test: str = "betting",
     starts: int = 3,
     seed: int = 0,
-) -> Certificate:
-    """The lowest threshold whose risk is shown to be at most the wanted one, by one of `TESTS`.
+) -> float:
+    """The least confidence of the verdicts whose risk is shown to be at most the wanted one, but with probability delta,
+    by one of `TESTS`; infinite where nothing could be certified. ValueError where a rate is not in (0, 1).
 
-    ``cases``: prompts drawn like those it will be used on. ``thresholds``: tried in this order until one fails; fixed
-    beforehand, or made by `thresholds_at` from other prompts. ``starts``: sequences of tests, evenly begun along the
-    thresholds, each at its part of delta: the strictest thresholds keep the fewest items, so that a single sequence may
-    end before it has begun. ``seed``: order of the prompts, and the item of each for the binomial test. ValueError
-    where the test is unknown or a rate leaves (0, 1).
+    ``thresholds``: tried in this order until one fails; fixed beforehand, or made by `thresholds_at` from other prompts
+    than those of the cases. ``starts``: sequences of tests, evenly begun along the thresholds, each at its part of
+    delta: the strictest thresholds keep the fewest items, so that one sequence may end before it has begun.
     """
     if test not in TESTS or not (0 < risk < 1 and 0 < delta < 1) or starts < 1:
         raise ValueError(
             f"test {test!r} at risk {risk}, delta {delta}, {starts} starts: {' or '.join(TESTS)}, rates in (0, 1)"
         )
     rng, losses = np.random.default_rng(seed), losses_of(cases)
-    n_prompts, best = cases.n_prompts, np.inf
-    dealt = rng.permutation(n_prompts)
+    best, dealt = np.inf, rng.permutation(cases.n_prompts)
     one = _drawn_items(cases, rng)
-    voted = rng.random(n_prompts) < losses[one]  # people disagree: one of them, drawn
+    voted = rng.random(cases.n_prompts) < losses[one]  # people disagree: one of them, drawn
     sizes = np.bincount(cases.cluster_index)
 
     def shown(threshold: float) -> bool:
@@ -183,14 +157,14 @@ def certify(
             best, place = float(thresholds[place]), place + 1
         if place > first:  # the sequences begun at stricter thresholds can show no more than this one
             break
-    return Certificate(best, risk, delta, n_prompts, test)
+    return best
 
 
 def betting_p(excess: Floats, risk: float, delta: float) -> float:
     """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero, against one below.
 
-    Capital that bets on losses below the wanted risk is a supermartingale under the claim; by Ville's inequality the
-    inverse of its highest value is a p-value. Bets are those of Waudby-Smith and Ramdas, made before each draw.
+    Capital that bets on losses below the wanted risk is a supermartingale under the claim (Ville's inequality); bets
+    are those of Waudby-Smith and Ramdas, made before each draw.
     """
     n = np.arange(1, len(excess) + 1)
     mean = (excess.cumsum() - risk / 2) / (n + 1)
@@ -246,13 +220,12 @@ def halves(cases: Cases, seed: int = 0) -> tuple[Array, Array]:
 
 def certified(
     cases: Cases, risk: float = 0.2, delta: float = 0.1, test: str | None = None, seed: int = 0, splits: int = 20
-) -> tuple[list[Certificate], dict[str, Number]]:
-    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves.
+) -> tuple[list[float], dict[str, Number]]:
+    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves, and
+    `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
 
-    Two certificates of every split, and `kept_numbers`, means over the splits; intervals are for prompts, thresholds as
-    they are. ``test``: by default the bet where prompts have two items or more on average, and otherwise the binomial
-    tail. ``splits``: how much can be shown on so few prompts depends on which they are, so one would be luck.
-    Thresholds to be tried are set by the confidences of the half they are used on, whose labels play no part.
+    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail. Thresholds to
+    be tried are set by the confidences of the half they are used on, whose labels play no part.
     """
     test = test or ("betting" if len(cases.items) >= 2 * cases.n_prompts else "binomial")
     kept, found = np.zeros(len(cases.items)), []
@@ -262,16 +235,15 @@ def certified(
             shown, used = cases.at(here), cases.at(there)
             coverages = coverages_for(shown.n_prompts, risk, delta)
             found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))
-            kept[there] += found[-1].keeps(used) / splits
+            kept[there] += (used.confidence >= found[-1]) / splits
     return found, kept_numbers(cases, np.minimum(kept, 1))
 
 
 def sets_cutoff(cases: Cases, miss: float = 0.1, seed: int = 0) -> float:
-    """Least probability of a label that belongs into a prediction set: split conformal, one item per prompt.
+    """Least probability of a label that belongs into a prediction set; 0 where there are too few prompts.
 
-    In [0, 1]; 0 (everything belongs into it) where there are too few prompts. Vovk, Gammerman and Shafer (2005): the
-    label of a new prompt's item is in its set with probability at least 1 - miss, over prompts and calibration
-    together; not for every prompt, nor for every label.
+    Split conformal, one item per prompt; Vovk, Gammerman and Shafer (2005): the label of a new prompt's item is in its
+    set with probability at least 1 - miss, over prompts and calibration together, not for every prompt or label.
     """
     rng = np.random.default_rng(seed)
     one = _drawn_items(cases, rng)

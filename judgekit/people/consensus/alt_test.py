@@ -19,6 +19,7 @@ from judgekit.stats import POWER, Array, Floats, Number, cluster_sums, holm, t_q
 
 MIN_ANNOTATORS, MIN_ITEMS = 3, 30  # as the paper wants
 MIN_CLUSTERS = 15  # prompts, below which clustered errors are too small in simulations
+COLUMNS = "set judge epsilon advantage low high winning_rate passes p_value p_holm detectable annotators n".split()
 LEVEL = 0.05  # false discovery rate over annotators
 
 
@@ -174,29 +175,14 @@ def alt_test_table(
 ) -> pd.DataFrame:
     """The test of many judges on many sets (the keys are set and judge), at several prices of an annotator.
 
-    Columns set, judge, epsilon, advantage, low, high, winning_rate, passes, p_value, p_holm (over all judges and sets
-    at one epsilon), detectable, annotators, n.
+    `COLUMNS`; Holm's correction is over all judges and sets at one epsilon.
     """
     rows = []
     for epsilon in epsilons:
         outcomes = {key: alt_test(duels, epsilon) for key, duels in contests.items()}
         adjusted = holm([outcome.p_value for outcome in outcomes.values()])
-        rows += [
-            {
-                "set": name,
-                "judge": judge,
-                "epsilon": epsilon,
-                "advantage": outcome.advantage.value,
-                "low": outcome.advantage.low,
-                "high": outcome.advantage.high,
-                "winning_rate": outcome.winning_rate,
-                "passes": outcome.passes,
-                "p_value": outcome.p_value,
-                "p_holm": p_holm,
-                "detectable": outcome.detectable,
-                "annotators": len(outcome.annotators),
-                "n": outcome.advantage.n,
-            }
-            for ((name, judge), outcome), p_holm in zip(outcomes.items(), adjusted, strict=True)
-        ]
-    return pd.DataFrame(rows)
+        for ((name, judge), outcome), p_holm in zip(outcomes.items(), adjusted, strict=True):
+            mean, own = outcome.advantage, (outcome.winning_rate, outcome.passes, outcome.p_value, p_holm)
+            row = (name, judge, epsilon, mean.value, mean.low, mean.high, *own)
+            rows.append((*row, outcome.detectable, len(outcome.annotators), mean.n))
+    return pd.DataFrame(rows, columns=COLUMNS)
