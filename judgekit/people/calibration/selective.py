@@ -123,8 +123,9 @@ def certify(
     starts: int = 3,
     seed: int = 0,
 ) -> float:
-    """The least confidence of the verdicts whose risk is shown to be at most the wanted one, but with probability delta,
-    by one of `TESTS`; infinite where nothing could be certified. ValueError where a rate is not in (0, 1).
+    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one.
+
+    But with probability delta; infinite where nothing could be certified. ValueError for a rate outside (0, 1).
 
     ``thresholds``: tried in this order until one fails; fixed beforehand, or made by `thresholds_at` from other prompts
     than those of the cases. ``starts``: sequences of tests, evenly begun along the thresholds, each at its part of

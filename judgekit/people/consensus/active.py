@@ -30,11 +30,10 @@ def label_next(
     strategy: str = "activelab",
     seed: int = 0,
 ) -> list[str]:
-    """Keys of the items (all by default) whose next vote tells most, best first.
+    """Keys of the items (all by default) whose next vote tells most by `need`, best first; equals by the seed.
 
-    ``votes`` so far: items nobody voted on are candidates too. ``probabilities``: a judge's, of the same items in the
-    same order. ``strategy``: see `need`. Items that are equally wanted stand in an order of chance, by the seed.
-    ValueError where votes and probabilities are not of the same items, or there is no such strategy.
+    Items nobody voted on are candidates too. ValueError where the votes and a judge's probabilities are not of the same
+    items in the same order, or there is no such strategy.
 
     >>> from judgekit.data.votes import ClassProbabilities, Votes
     >>> votes = Votes(("i", "j"), ("ann", "bob"), [[0, 0], [0, 1]], ("A", "B"))
@@ -136,17 +135,12 @@ def consensus(votes: Votes, values: Floats) -> Array:
 
 
 def _replay(
-    pool: Votes,
-    truth: Array,
-    probabilities: ClassProbabilities,
-    strategy: str,
-    batches: Sequence[int],
-    seed: int,
+    pool: Votes, truth: Array, probabilities: ClassProbabilities, strategy: str, batches: Sequence[int], seed: int
 ) -> Array:
     """Whether the consensus is right before any vote (the judge alone) and after each round, (n_rounds + 1, n_items).
 
-    ``batches``: votes to buy in each round; the first batch is bought at random. Votes on an item come in an order of
-    chance, the same for all strategies.
+    ``batches``: votes to buy in each round, at random in the first. Votes on an item come in an order of chance, the
+    same for all strategies.
     """
     values = aligned(pool, probabilities)
     rng = np.random.default_rng([seed, 0, 2])  # another stream than that of the votes put aside
@@ -235,9 +229,9 @@ def lead_table(curves: Mapping[str, Curves], rival: str = "random") -> pd.DataFr
 def votes_saved(curves: Curves, strategy: str, rival: str = "random") -> Number | None:
     """How much earlier a strategy reaches what the rival reaches: mean lead in votes, as a share of those bought.
 
-    The area between two curves is their mean distance across votes times the rise of the rival, so that no crossing of
-    a level has to be read off a rough curve. Negative where the strategy needs more votes; None where the rival's own
-    gain is not well known (its interval reaches down to half of it), as a ratio to it would then mean little.
+    The area between two curves is their mean distance across votes times the rise of the rival, so that no crossing has
+    to be read off a rough curve. None where the rival's own gain is not well known (its interval reaches down to half
+    of it), as a ratio to it would then mean little.
     """
     lead = np.trapezoid(curves.right[strategy] - curves.right[rival], curves.bought, axis=0) / curves.bought[-1]
     rise = curves.right[rival][-1] - curves.right[rival][0]

@@ -44,15 +44,14 @@ class Duels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AltTest:
-    """The outcome for one judge on one set.
+    """The outcome for one judge on one set; it ``passes`` if the ``winning_rate``, the share of annotators whom the
+    judge beats, is at least half.
 
-    ``advantage``: mean over annotators of the probability that the judge is at least as near to the others as the
-    annotator; n is the number of items. The annotators are taken as they are, the prompts as drawn. ``winning_rate``:
-    share of annotators whom the judge beats; it ``passes`` if that is at least half. ``p_value``: of the hypothesis
-    that fewer than half are beaten, valid whatever their dependence; for corrections over judges and sets.
-    ``detectable``: how far the judge must truly be above the bar to beat the median annotator with 80 % power, alone.
-    ``annotators``: of each annotator, n, judge and human (probabilities), margin (judge - human + epsilon), p_value,
-    adjusted, beaten.
+    ``advantage``: mean over annotators, who are taken as they are, of the probability that the judge is at least as
+    near to the others as the annotator. ``p_value``: of the hypothesis that fewer than half are beaten, valid whatever
+    their dependence. ``detectable``: how far the judge must truly be above the bar to beat the median annotator with
+    80 % power, alone. ``annotators``: of each annotator, n, judge and human (probabilities), margin (judge - human +
+    epsilon), p_value, adjusted, beaten.
     """
 
     epsilon: float
@@ -77,12 +76,11 @@ def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Flo
 
 
 def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = None) -> Duels:
-    """Hold the judge and each annotator against the other annotators.
+    """Hold the judge (its labels by item) and each annotator against the other annotators; ``near``: from `nearness`.
 
-    ``labels``: of the judge, by item; items with a single vote need none. ``near``: from `nearness`, equality by
-    default. Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried; they
-    remain among the others. TooFewVotes where fewer than three annotators can be tried; ValueError where the judge
-    lacks an item or names no class.
+    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried; they remain among
+    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item (those with a
+    single vote need none) or names no class.
     """
     votes = votes.at(votes.given.sum(1) >= 2)
     codes = _judge_codes(votes, labels)
@@ -126,14 +124,13 @@ def advantage_of(duels: Duels) -> Number:
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     r"""Whether the judge may stand in for the annotators.
 
-    ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1). The paper takes 0.2 for experts, 0.15
-    for skilled annotators, 0.1 for crowds. ValueError where it is out of range.
-
-    With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the judge, and annotator j, is at least as near to
-    the others, the hypothesis tried for each j is :math:`\rho^f_j \le \rho^h_j - \varepsilon`, by a one-sided paired t
-    test of the mean difference; here its standard error is clustered by prompt. Benjamini and Yekutieli (2001), Annals
-    of Statistics 29, over annotators. The p-value of the set is the partial conjunction of Benjamini and Heller (2008),
-    Biometrics 64: with u the smallest half of m annotators, (m - u + 1) times the u-th smallest p-value.
+    ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1): 0.2 for experts, 0.15 for skilled
+    annotators, 0.1 for crowds in the paper. With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the
+    judge, and annotator j, is at least as near to the others, the hypothesis tried for each j is
+    :math:`\rho^f_j \le \rho^h_j - \varepsilon`, by a one-sided paired t test, here clustered by prompt. Benjamini and
+    Yekutieli (2001), Annals of Statistics 29, over annotators. The p-value of the set is the partial conjunction of
+    Benjamini and Heller (2008), Biometrics 64: with u the smallest half of m annotators, (m - u + 1) times the u-th
+    smallest p-value.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")

@@ -58,13 +58,11 @@ Method: TypeAlias = Callable[[Votes], Consensus]
 
 
 def majority(votes: Votes, ties: str = "frequent") -> Consensus:
-    """Consensus by counting votes.
+    """Consensus by counting votes; its posterior is (n_ik + s_k) / (n_i + 1) with s_k the class's share of all votes.
 
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
-    (``frequent``; then the earlier one), the class ``tie``, or no label (``none``). The posterior is
-    (n_ik + s_k) / (n_i + 1) with s_k the class's share of all votes, so that two equal votes are no certainty. The
-    skill is the share of an annotator's votes equal to the label, its own vote included: too high (`annotator_quality`
-    leaves it out). ValueError where there is no such rule, or no class ``tie``.
+    (``frequent``; then the earlier one), the class ``tie``, or no label (``none``). The skill is the share of an
+    annotator's votes equal to the label, its own vote included: too high (`annotator_quality` leaves it out).
 
     >>> from judgekit.data.votes import votes_from_long
     >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
@@ -131,11 +129,11 @@ def glad(votes: Votes) -> Consensus:
 
 
 def mace(votes: Votes, seed: int = 0) -> Consensus:
-    """Hovy et al. (2013), NAACL-HLT: annotators know the label or spam; variational Bayes.
+    """Hovy et al. (2013), NAACL-HLT, by variational Bayes: annotators know the label, at a rate that is their skill
+    (geometric posterior mean, not normalised), or spam.
 
-    The skill is the (geometric posterior mean, not normalised) rate of knowing. crowd-kit 1.4.2 draws every restart
-    from the same seed, so that one is asked for; and it keeps counts in the order of names but reads them in the order
-    of first votes, so that annotators and classes change places unless the two orders are one: see `numbered`.
+    crowd-kit 1.4.2 draws every restart from the same seed, so that one is asked for; and it keeps counts in the order
+    of names but reads them in the order of first votes: annotators and classes would change places but for `numbered`.
     """
     from crowdkit.aggregation import MACE
 
@@ -205,10 +203,10 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
     :math:`P` the mean agreement with the consensus on items of several votes, and weights from the annotators'
-    agreement with each other and the judge's with the consensus. cleanlab does not return the posterior; it is rebuilt
-    from the weights, and must give cleanlab's own quality of every label. ``seed``: cleanlab breaks the last ties of
-    the first majority vote by chance. ValueError where the probabilities are not of the items of the votes in their
-    order (`ClassProbabilities.at`), or an item has no vote.
+    agreement with each other and the judge's with the consensus. cleanlab does not return this posterior; it is rebuilt
+    from the weights, and must give cleanlab's own quality of every label. ``seed``: of the last ties of the first
+    majority vote. ValueError where the probabilities are not of the items of the votes in their order, or an item has
+    no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 

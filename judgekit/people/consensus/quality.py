@@ -40,10 +40,9 @@ def credits_of(votes: Votes) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Skills:
-    """Rates of agreement with the others' majority with their intervals, each of shape (n_annotators,).
+    """Rates of agreement with the others' majority and their intervals, (n_annotators,); ``n`` votes meet another one.
 
-    ``n``: votes that others' votes could be held against. ``shrunk``: the rates drawn towards the mean of all
-    annotators, the more the fewer votes there are.
+    ``shrunk``: the rates drawn towards the mean of all annotators, the more the fewer votes there are.
     """
 
     names: tuple[str, ...]
@@ -63,18 +62,16 @@ class Skills:
 
 
 def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
-    r"""Agreement of every annotator whose votes meet another vote with the majority of the others.
+    r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes then counts as
     one of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
     :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24): conservative. The shrunken rate is the posterior mean
-    under a Beta prior for the population of annotators, its mean and its spread integrated over a grid; the interval
-    is that of a Beta distribution with the posterior's mean and variance, to which `_shared_variance` is added: prompts
-    on which everybody agrees move all annotators together, and no shrinking takes that away. A shrunken interval holds
-    the truth in 95 % of annotators, not for each of them: whoever is far off the others is drawn towards them.
-
-    Without ``clustered`` votes on one prompt count as independent: wrong where they are not, and kept to show it.
-    ValueError where no vote meets another.
+    under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
+    that of a Beta distribution with the posterior's mean and variance plus `_shared_variance`: prompts on which
+    everybody agrees move all annotators together. It holds the truth in 95 % of annotators, not for each of them:
+    whoever is far off the others is drawn towards them. Without ``clustered`` votes on one prompt count as independent:
+    wrong where they are not, and kept to show it.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)
@@ -96,8 +93,7 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
 def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
     """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0.
 
-    Residuals are about an annotator's own mean, which takes part of their correlation away: given back with the
-    correlation of a first pass.
+    Residuals are about an annotator's own mean, which takes part of it away: given back in further passes.
     """
     residual = np.where(met, credits - rate, 0.0)
     n = met.sum(0)
@@ -194,11 +190,10 @@ def quality_table(skills: Skills) -> pd.DataFrame:
 
 
 def own_numbers(votes: Votes) -> tuple[dict[str, Number], pd.DataFrame | None]:
-    """What can be said of votes from the labelling page, and `quality_table`, None where nobody met anybody.
+    """What can be said of votes from the labelling page (ValueError where there are none), and `quality_table`.
 
-    ``votes.items`` (``n`` votes), ``votes.undecided`` (items whose votes are split evenly), ``majority.quality``
-    (mean); where people voted on the same items also ``human_human_agreement_with_ties`` and ``annotators.<name>``.
-    ValueError where there are no votes.
+    ``votes.items`` (``n`` votes), ``votes.undecided`` (evenly split), ``majority.quality`` (mean); where people met
+    also ``human_human_agreement_with_ties`` and ``annotators.<name>``, without whom the table is None.
     """
     votes = votes.voted()
     if not votes.items:
