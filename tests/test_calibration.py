@@ -12,11 +12,25 @@ from judgekit.data.catalogue import load_set
 from judgekit.figures.calibration import plot_reliability_panels, plot_risk_coverage
 from judgekit.judges import load_judge
 from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
-from judgekit.people.calibration.disagreement import disagreement
-from judgekit.people.calibration.fitting import NOTHING, best_map, cross_fitted, folds_of, nested, restated
-from judgekit.people.calibration.maps import LINEAR, MAPS, IsotonicMap, LinearMap, fit_map, load_map, maps_for, save_map
-from judgekit.people.calibration.measures import bin_edges, class_cells, verdict_cells
-from judgekit.people.calibration.planted import Planted, planted_cases
+from judgekit.people.calibration.maps import (
+    LINEAR,
+    MAPS,
+    NOTHING,
+    IsotonicMap,
+    LinearMap,
+    best_map,
+    confidence_slope,
+    cross_fitted,
+    fit_map,
+    load_map,
+    maps_for,
+    nested,
+    restated,
+    save_map,
+    shift_rows,
+)
+from judgekit.people.calibration.measures import bin_edges, class_cells, disagreement, verdict_cells
+from judgekit.people.calibration.planted import Planted, planted_cases, simulated_errors, simulated_promises
 from judgekit.people.calibration.selective import (
     areas,
     betting_p,
@@ -30,11 +44,10 @@ from judgekit.people.calibration.selective import (
     sets_cutoff,
     thresholds_at,
 )
-from judgekit.people.calibration.shift import shift_rows
-from judgekit.people.calibration.simulated import simulated_errors, simulated_promises, simulated_slope
 from judgekit.people.calibration.study import abstaining_numbers, judged, mapped_numbers, stated_numbers
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.store import VerdictStore
+from judgekit.stats import prompt_folds
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -106,7 +119,7 @@ def test_what_cannot_be_read_is_refused():
         cases_of("pandalm", [pair("x")], [said("x")], "votes")
     with pytest.raises(ValueError, match="target 'gold'"):
         cases_of("pandalm", [pair("x")], [said("x")], "gold")
-    with pytest.raises(ValueError, match="row 1 is no distribution"):
+    with pytest.raises(ValueError, match="1: the probabilities are no distribution"):
         cases([[1, 0], [0.7, 0.7]], [[1, 0], [0, 1]])
     with pytest.raises(ValueError, match="'x' stands twice"):
         Cases(("x", "x"), [[1, 0]] * 2, [[1, 0]] * 2, ("p", "q"))
@@ -308,7 +321,7 @@ def test_nothing_is_impossible_that_was_not_seen():
 @pytest.mark.parametrize("way", ["cross-fitted", "nested"])
 def test_a_fold_plays_no_part_in_its_own_map(way):
     """Turning every label of a fold round changes nothing in it, and something in the others."""
-    folds = folds_of(SURE, 3)
+    folds = prompt_folds(SURE.clusters, 3)
     here = folds == 1
     turned = replace(SURE, shares=np.where(here[:, None], SURE.shares[:, SWAP], SURE.shares))
     names = (NOTHING, "temperature", "isotonic")
@@ -317,18 +330,6 @@ def test_a_fold_plays_no_part_in_its_own_map(way):
         for rows in (SURE, turned)
     ]
     assert np.array_equal(tables[0][here], tables[1][here]) and not np.allclose(tables[0][~here], tables[1][~here])
-
-
-def test_folds_keep_prompts_whole():
-    folds = folds_of(SURE, 4)
-    assert all(len(set(folds[SURE.cluster_index == prompt])) == 1 for prompt in range(20)) and set(folds) == {
-        0,
-        1,
-        2,
-        3,
-    }
-    with pytest.raises(ValueError, match="for each of 150 prompts"):
-        folds_of(SURE, 151)
 
 
 def test_the_chosen_map_is_the_one_that_generalises():
@@ -378,9 +379,9 @@ def test_a_confidence_that_says_nothing_gains_nothing():
 def test_a_threshold_is_certified_where_the_judge_is_good_and_nowhere_else():
     good = cases([[0.9, 0.1]] * 60 + [[0.6, 0.4]] * 60, [[1, 0]] * 60 + [[1, 0], [0, 1]] * 30)
     for test in ("betting", "binomial"):
-        assert certify(good, [0.9, 0.6], 0.2, 0.1, test, starts=1).threshold == 0.9
-        assert certify(good, [0.9, 0.6], 0.4, 0.1, test, starts=1).threshold == 0.6
-        assert certify(good.at(slice(60, 120)), [0.9, 0.6], 0.2, 0.1, test).threshold == np.inf
+        assert certify(good, [0.9, 0.6], 0.2, 0.1, test, starts=1) == 0.9
+        assert certify(good, [0.9, 0.6], 0.4, 0.1, test, starts=1) == 0.6
+        assert certify(good.at(slice(60, 120)), [0.9, 0.6], 0.2, 0.1, test) == np.inf
     with pytest.raises(ValueError, match="rates in"):
         certify(good, [0.9], 1.2)
 
@@ -405,8 +406,8 @@ def test_thresholds_keep_the_share_they_are_named_by():
 
 
 def test_what_was_certified_on_one_half_is_used_on_the_other():
-    certificates, found = certified(SURE, 0.3)
-    assert [c.prompts for c in certificates] == [75] * 40 and certificates[0].test == "betting"
+    thresholds, found = certified(SURE, 0.3)
+    assert len(thresholds) == 40
     kept = found["coverage"].value
     assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
 
@@ -443,8 +444,8 @@ def test_a_judge_of_the_sample_is_studied_whole(tmp_path):
     assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
     stated = stated_numbers(found, 5)
     assert {"ece", "ece_debiased", "slope", "risk_coverage_auc", "risk_at_half", "tie_excess"} <= set(stated)
-    mapped, chosen = mapped_numbers(found, 5, 3)
-    assert len(chosen) == 3 and {name for name, _ in mapped} == {*MAPS, "nested"}
+    mapped, chosen = mapped_numbers(found, 5)
+    assert len(chosen) == 5 and {name for name, _ in mapped} == {*MAPS, "nested"}
     kept = abstaining_numbers(found, (0.5,))
     assert 0 <= kept["at_50_coverage"].value <= 1 and kept["set_size"].value <= 3
 
@@ -453,7 +454,8 @@ def test_simulations_show_what_they_are_for():
     errors = simulated_errors(simulations=60)
     assert errors["plain"].low > 0.03 and errors["debiased_square"].low <= 0 <= errors["debiased_square"].high
     sure = Planted(temperature=1.8, misled=0.1)
-    assert simulated_slope(sure).low <= 1 / 1.8 <= simulated_slope(sure).high
+    slope = confidence_slope(planted_cases(sure, 0))
+    assert slope.low <= 1 / 1.8 <= slope.high
     promises = simulated_promises(sure, simulations=60)
     assert promises["certified"].value >= 0.9 > promises["naive"].value
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from judgekit.data.votes import ClassProbabilities, Votes
+from judgekit.people.consensus.active import area_gain, gain_curves, hold_out, votes_saved
 from judgekit.people.consensus.active_sampling import asking_chances, estimated_accuracy
 from judgekit.people.consensus.clustered import clustered_mean
-from judgekit.people.consensus.gain_curves import area_gain, gain_curves, hold_out, votes_saved
 from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000

@@ -11,10 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judgekit.people.calibration.disagreement import disagreement
-from judgekit.people.calibration.fitting import cross_fitted, restated
-from judgekit.people.calibration.maps import confidence_slope, fit_map
+from judgekit.people.calibration.maps import confidence_slope, cross_fitted, fit_map, restated
 from judgekit.people.calibration.measures import (
+    disagreement,
     log_losses,
     mean_interval,
     measures,
@@ -124,10 +123,7 @@ def test_resampled_plain_errors_fail():
 
 
 def test_the_planted_temperature_is_recovered():
-    found = [
-        SimpleNamespace(**dict(zip(("value", "low", "high"), confidence_slope(drawn("sure", k)), strict=True)))
-        for k in range(SIMULATIONS)
-    ]
+    found = [confidence_slope(drawn("sure", k)) for k in range(SIMULATIONS)]
     assert held(found, 1 / SURE.temperature) >= ENOUGH
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
 
@@ -135,7 +131,7 @@ def test_the_planted_temperature_is_recovered():
 def test_the_temperature_of_items_that_are_taken_for_prompts_fails():
     planted = replace(SURE, per_prompt=8, prompts=75)
     found = [confidence_slope(alone(planted_cases(planted, k))) for k in range(SIMULATIONS)]
-    assert sum(low <= 1 / SURE.temperature <= high for _, low, high in found) < ENOUGH
+    assert held(found, 1 / SURE.temperature) < ENOUGH
 
 
 @cache
@@ -245,7 +241,7 @@ def word_kept(threshold):
 def certificates(test, cases_of=lambda cases: cases, **options):
     thresholds = risk_above()[2]
     return [
-        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options).threshold
+        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options)
         for k in range(SIMULATIONS)
     ]
 
@@ -273,7 +269,7 @@ def test_certificates_for_items_that_are_taken_for_prompts_break_it():
     kept = 0
     for k in range(SIMULATIONS):
         cases = alone(planted_cases(planted, k))
-        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k).threshold)
+        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k))
     assert kept < SIMULATIONS * (1 - DELTA)
 
 
@@ -348,8 +344,8 @@ def test_coverage_and_risk_of_certified_thresholds_are_held():
     confidence, risks, _ = risk_above()
     held_share, held_risk, told = 0, 0, 0
     for k in range(SIMULATIONS):
-        certificates, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
-        places = [np.searchsorted(confidence, c.threshold) for c in certificates]
+        thresholds, numbers = certified(planted_cases(ASKED, k), 0.33, DELTA, seed=k, splits=1)
+        places = [np.searchsorted(confidence, threshold) for threshold in thresholds]
         shares = 1 - np.array(places) / len(confidence)
         if shares.mean() > 0.1:
             told += 1

@@ -8,13 +8,11 @@ import pytest
 
 from judgekit.data.votes import Votes
 from judgekit.people.consensus.agreement import judge_with_people, people_with_people, share_number
-from judgekit.people.consensus.found import Consensus
 from judgekit.people.consensus.held_out import held_out_losses, held_out_table
 from judgekit.people.consensus.judges import inflation, judged_against, with_voter
-from judgekit.people.consensus.majority import class_shares, majority
-from judgekit.people.consensus.planted import Panel, planted_votes
+from judgekit.people.consensus.methods import Consensus, class_shares, majority
+from judgekit.people.consensus.planted import Panel, against_truth, auroc, planted_votes
 from judgekit.people.consensus.quality import annotator_quality, credits_of, group_quality
-from judgekit.people.consensus.truth import accuracy_of, against_truth, auroc
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
@@ -136,7 +134,7 @@ def agreement_rates():
 @cache
 def skills(clustered=True):
     simulations = SIMULATIONS if clustered else 400
-    return [annotator_quality(drawn(k).votes, clustered, shrink=clustered) for k in range(simulations)]
+    return [annotator_quality(drawn(k).votes, clustered) for k in range(simulations)]
 
 
 def one_of(found, number, shrunk):
@@ -180,7 +178,8 @@ def test_groups_and_their_difference_are_held():
 
 
 def accuracy_number(planted, clusters=None):
-    return accuracy_of(majority(planted.votes), planted.truth, clusters or planted.votes.clusters, N_BOOT)
+    right = majority(planted.votes).labels == planted.truth
+    return share_number(right, np.ones(len(right)), clusters or planted.votes.clusters, N_BOOT)
 
 
 def test_accuracy_of_a_consensus_is_held():

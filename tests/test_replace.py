@@ -9,7 +9,7 @@ from scipy.stats import false_discovery_control, ttest_1samp
 from judgekit.data.corpora import alttest
 from judgekit.data.sources import DataError
 from judgekit.data.votes import ClassProbabilities, Votes
-from judgekit.people.consensus import active, active_sampling, gain_curves, stand_ins
+from judgekit.people.consensus import active, active_sampling, agreement
 from judgekit.people.consensus.alt_test import TooFewVotes, advantage_of, alt_test, alt_test_table, hold_duels, nearness
 from judgekit.records import ORDERS, PreferencePair, Verdict
 
@@ -155,27 +155,27 @@ def test_labels_are_in_the_order_of_models_and_wavering_is_a_tie():
     verdicts = [
         Verdict(i, "j", order, label) for i, two in said.items() for order, label in zip(ORDERS, two, strict=True)
     ]
-    found = stand_ins.labels_by_item(verdicts, pairs, matchups=True)
+    found = agreement.labels_by_item(verdicts, pairs, matchups=True)
     assert found == {"q:a:b:1": "A", "q:c:d:1": "B", "q:e:f:1": "tie", "q:g:h:1": "tie"}
-    assert stand_ins.labels_by_item(verdicts, pairs)["4"] == "A"
-    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", "B")], pairs) == {"1": "B"}
-    assert stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="unparsed")], pairs) == {"1": "tie"}
+    assert agreement.labels_by_item(verdicts, pairs)["4"] == "A"
+    assert agreement.labels_by_item([Verdict("1", "j", "ab", "B")], pairs) == {"1": "B"}
+    assert agreement.labels_by_item([Verdict("1", "j", "ab", None, status="unparsed")], pairs) == {"1": "tie"}
     with pytest.raises(ValueError, match="1: j failed"):
-        stand_ins.labels_by_item([Verdict("1", "j", "ab", None, status="error")], pairs)
+        agreement.labels_by_item([Verdict("1", "j", "ab", None, status="error")], pairs)
 
 
 def test_only_items_that_all_judges_labelled_are_kept():
     pairs = [pair_of("1", votes={"expert_1": "A", "author_1": "B"}), pair_of("2", "xy", {"expert_1": "B"})]
     one, both = ([Verdict(i, "j", "ab", "A") for i in items] for items in ("1", "12"))
-    votes, labels = stand_ins.beside_people(pairs, {"one": one, "both": both}, "expert")
+    votes, labels = agreement.beside_people(pairs, {"one": one, "both": both}, "expert")
     assert votes.items == ("1",) and votes.annotators == ("expert_1",) and set(labels) == {"one", "both"}
     with pytest.raises(ValueError, match="0 annotators called 'student'"):
-        stand_ins.beside_people(pairs, {"both": both}, "student")
+        agreement.beside_people(pairs, {"both": both}, "student")
 
 
 def test_the_most_frequent_class_is_said_of_everything():
     votes = Votes("ij", "pq", [[0, 2], [2, -1]], CLASSES)
-    assert stand_ins.most_frequent(votes) == {"i": "tie", "j": "tie"}
+    assert agreement.most_frequent(votes) == {"i": "tie", "j": "tie"}
 
 
 # ---------------------------------------------------------------- the tasks
@@ -322,44 +322,44 @@ def test_an_unknown_strategy_is_refused():
 
 def test_the_vote_put_aside_is_not_for_sale():
     votes, _, _ = some_votes(asked=2.0)
-    pool, held = gain_curves.hold_out(votes, 1)
+    pool, held = active.hold_out(votes, 1)
     assert (pool.given.sum(1) == 3).all()
     missing = votes.given & ~pool.given
     assert (votes.codes[missing] == held).all()
     assert len(set(np.nonzero(missing)[1])) == 4, "any annotator's vote may be put aside"
     with pytest.raises(ValueError, match="fewer than two votes"):
-        gain_curves.hold_out(votes.of(["p0"]), 1)
+        active.hold_out(votes.of(["p0"]), 1)
 
 
 def test_curves_start_at_the_judge_and_all_end_where_everything_is_bought():
     votes, _, truth = some_votes(asked=2.0)
     stated = stated_of(votes)
     strategies = ("entropy", "fewest", "random")
-    curves = gain_curves.gain_curves(votes, stated, strategies, truth, rounds=8, share=1.0, seeds=[0])
+    curves = active.gain_curves(votes, stated, strategies, truth, rounds=8, share=1.0, seeds=[0])
     assert curves.bought[-1] == votes.given.sum()
     for right in curves.right.values():
         assert (right[0] == (stated.values.argmax(1) == truth)).all()
-        assert (right[-1] == (gain_curves.consensus(votes, stated.values) == truth)).all()
+        assert (right[-1] == (active.consensus(votes, stated.values) == truth)).all()
     assert (curves.right["entropy"][1] == curves.right["random"][1]).all(), "the first batch is the same for all"
-    table = gain_curves.curve_table(curves)
+    table = active.curve_table(curves)
     assert len(table) == 3 * 9 and (table["low"] <= table["high"]).all()
 
 
 def test_more_than_there_is_cannot_be_bought():
     votes, _, truth = some_votes(asked=2.0)
     with pytest.raises(ValueError, match="more votes wanted than there are"):
-        gain_curves.gain_curves(votes, stated_of(votes), ["random"], truth, rounds=2, share=1.1, seeds=[0])
+        active.gain_curves(votes, stated_of(votes), ["random"], truth, rounds=2, share=1.1, seeds=[0])
 
 
 def test_votes_saved_by_hand():
     bought = np.array([0, 10, 20])
     rival = np.repeat([[0.5], [0.7], [0.9]], 4, axis=1)
     ours = np.repeat([[0.5], [0.8], [0.9]], 4, axis=1)
-    curves = gain_curves.Curves(bought, {"ours": ours, "random": rival}, tuple("abcd"))
+    curves = active.Curves(bought, {"ours": ours, "random": rival}, tuple("abcd"))
     # Between curves lies a triangle of height 0.1 over 20 votes; the rival rises by 0.4.
-    assert gain_curves.votes_saved(curves, "ours").value == pytest.approx(0.05 / 0.4)
-    flat = gain_curves.Curves(bought, {"ours": ours, "random": rival * 0 + 0.5}, tuple("abcd"))
-    assert gain_curves.votes_saved(flat, "ours") is None
+    assert active.votes_saved(curves, "ours").value == pytest.approx(0.05 / 0.4)
+    flat = active.Curves(bought, {"ours": ours, "random": rival * 0 + 0.5}, tuple("abcd"))
+    assert active.votes_saved(flat, "ours") is None
 
 
 def test_the_table_of_leads_corrects_over_sets_and_strategies():
@@ -369,8 +369,8 @@ def test_the_table_of_leads_corrects_over_sets_and_strategies():
         stated = np.full((300, 3), 0.2)
         stated[np.arange(300), truth] += np.random.default_rng(seed).uniform(-0.2, 0.4, 300)
         stated = ClassProbabilities(votes.items, stated / stated.sum(1, keepdims=True), CLASSES)
-        found[name] = gain_curves.gain_curves(votes, stated, ("entropy", "fewest", "random"), truth, 4, 0.4, [0])
-    table = gain_curves.lead_table(found)
+        found[name] = active.gain_curves(votes, stated, ("entropy", "fewest", "random"), truth, 4, 0.4, [0])
+    table = active.lead_table(found)
     assert table[["set", "strategy"]].to_numpy().tolist() == [[s, w] for s in "ab" for w in ("entropy", "fewest")]
     clear = [not lead.low <= 0 <= lead.high for lead in table["lead"]]
     assert clear == (table["p_value"] < 0.05).tolist() and any(clear)

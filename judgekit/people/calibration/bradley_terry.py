@@ -5,64 +5,60 @@ which a lead must exceed a threshold. Both are fitted to tables of outcomes, man
 clustered by question.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
 from judgekit.people.calibration.comparisons import model_pairs
-from judgekit.stats import LEVEL, outcome_probabilities, percentile_interval, resampled_together, t_quantile
+from judgekit.stats import (
+    LEVEL,
+    Array,
+    Floats,
+    outcome_probabilities,
+    percentile_interval,
+    resampled_together,
+    t_quantile,
+)
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
+OutcomeModel: TypeAlias = Callable[[Array, Array], tuple[Floats, Floats]]
+
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
 
 
 class Strengths(NamedTuple):
-    """Strengths of models with their errors; leading axes are tables that were fitted at once.
+    """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    Attributes
-    ----------
-    value : array, shape (..., n_models)
-        Log odds against the average model; they sum to zero.
-    covariance : array, shape (..., n_models, n_models)
-    tie : array, shape (...)
-        Log of Davidson's nu, or of Rao and Kupper's threshold.
-    freedom : int
-        Degrees of freedom of the errors.
-    power : array, shape (...)
-        What a judge's comparisons were weighed with; 0 without a judge.
+    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors.
+    ``power``: what a judge's comparisons were weighed with; 0 without a judge.
     """
 
-    value: np.ndarray
-    covariance: np.ndarray
-    tie: np.ndarray
+    value: Floats
+    covariance: Floats
+    tie: Floats
     freedom: int
-    power: np.ndarray
+    power: Floats
 
     @property
-    def ends(self):
+    def ends(self) -> tuple[Floats, Floats]:
         """Ends of the 95 % intervals, two arrays of shape (..., n_models)."""
         error = np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
         half = t_quantile((1 + LEVEL) / 2, self.freedom) * error
         return self.value - half, self.value + half
 
 
-def davidson(difference, tie):
-    """Probabilities of the outcomes, and derivatives of their logarithms: shapes (..., 3) and (..., 3, 2).
-
-    Derivatives are by the difference of strengths and by the parameter of ties.
-    """
+def davidson(difference: Array, tie: Array) -> tuple[Floats, Floats]:
+    """Probabilities of the outcomes, (..., 3), and derivatives of their logs by difference and tie, (..., 3, 2)."""
     p = outcome_probabilities(difference, tie)
     plain = np.array([[0.5, 0], [-0.5, 0], [0, 1]])
     return p, plain - (p @ plain)[..., None, :]
 
 
-def rao_kupper(difference, tie):
-    """As `davidson`, for Rao and Kupper (1967), Journal of the American Statistical Association 62.
-
-    With threshold ``t = exp(tie)`` the first wins with the logistic of ``difference - t``, the second with that of
-    ``-difference - t``.
-    """
+def rao_kupper(difference: Array, tie: Array) -> tuple[Floats, Floats]:
+    """As `davidson`, for Rao and Kupper (1967), JASA 62: the first wins with the logistic of ``difference - t``, the
+    second with that of ``-difference - t``, ``t = exp(tie)``."""
     threshold = np.broadcast_to(np.exp(tie), np.shape(difference))
     first, second = expit(difference - threshold), expit(-difference - threshold)
     p = np.stack([first, second, 1 - first - second], -1)
@@ -72,14 +68,9 @@ def rao_kupper(difference, tie):
     return p, np.stack([by_difference, by_threshold * threshold[..., None]], -1)
 
 
-def slopes(parameters, outcome_model, n_pairs):
-    """Outcome probabilities of all pairs, and derivatives of their logarithms by all parameters.
-
-    Returns
-    -------
-    p : array, shape (..., n_pairs, 3)
-    derivatives : array, shape (..., n_pairs, 3, n_models + 1)
-    """
+def slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tuple[Floats, Floats]:
+    """Outcome probabilities of all pairs, (..., n_pairs, 3), and derivatives of their logarithms by all parameters,
+    (..., n_pairs, 3, n_models + 1)."""
     first, second = model_pairs(n_pairs)
     pairs = np.arange(n_pairs)
     design = np.zeros((n_pairs, parameters.shape[-1] - 1))
@@ -88,7 +79,7 @@ def slopes(parameters, outcome_model, n_pairs):
     return p, np.concatenate([by_two[..., :1] * design[:, None, :], by_two[..., 1:]], -1)
 
 
-def information(totals, p, derivatives):
+def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
     """Expected information of tables; a constant added to all strengths, which no table knows of, is held at zero."""
     by_pair = np.einsum("...po,...pod,...poe->...pde", p, derivatives, derivatives, optimize=True)
     found = np.einsum("...p,...pde->...de", totals.sum(-1), by_pair, optimize=True)
@@ -97,22 +88,10 @@ def information(totals, p, derivatives):
     return found + RIDGE * size * np.eye(found.shape[-1])
 
 
-def fit(totals, outcome_model=davidson):
-    """Maximum-likelihood parameters of tables of outcomes.
+def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
+    """Maximum-likelihood strengths that sum to zero, and the parameter of ties: shape (..., n_models + 1).
 
-    Parameters
-    ----------
-    totals : array, shape (..., n_pairs, 3)
-        Outcomes of all pairs of models, summed over questions; shares of votes count as shares of outcomes.
-    outcome_model : {davidson, rao_kupper}
-
-    Returns
-    -------
-    array, shape (..., n_models + 1)
-        Strengths that sum to zero, and the parameter of ties.
-
-    Notes
-    -----
+    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes.
     Fisher scoring with steps of at most one. A model that never lost runs away: `refuse_separated` sees it.
     """
     totals = np.asarray(totals, float)
@@ -130,18 +109,10 @@ def fit(totals, outcome_model=davidson):
     return parameters
 
 
-def refuse_separated(counts, models):
-    """Raise where strengths would be infinite: some models never lost a point to the others.
+def refuse_separated(counts: Array, models: Sequence[str]) -> None:
+    """ValueError naming models whose strengths would be infinite: they never lost a point to the others.
 
-    Parameters
-    ----------
-    counts : array, shape (n_questions, n_pairs, 3)
-    models : sequence of str
-
-    Raises
-    ------
-    ValueError
-        Names the models.
+    ``counts``: shape (n_questions, n_pairs, 3).
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -155,46 +126,25 @@ def refuse_separated(counts, models):
         raise ValueError(f"no finite strengths: {', '.join(apart)} and the others never took points from each other")
 
 
-def strengths(counts, outcome_model=davidson):
-    """Strengths with errors clustered by question.
+def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strengths:
+    """Strengths with errors clustered by question, from `Comparisons.counts`, shape (..., n_questions, n_pairs, 3).
 
-    Parameters
-    ----------
-    counts : array, shape (..., n_questions, n_pairs, 3)
-        As `judgekit.people.calibration.comparisons.Comparisons.counts`.
-    outcome_model : {davidson, rao_kupper}
-
-    Returns
-    -------
-    Strengths
-
-    Notes
-    -----
     The covariance is the jackknife's over questions: right where comparisons of a question depend on each other or the
     model does not fit, the strengths then being those of the model that fits best.
     """
     counts = np.asarray(counts, float)
     n = counts.shape[-3]
     parameters = fit(counts.mean(-3), outcome_model)
-    covariance = covariance_of(without_each(counts, parameters, outcome_model))
-    return joined(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
+    covariance = _covariance_of(_without_each(counts, parameters, outcome_model))
+    return _strengths_of(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
 
 
-def without_each(counts, parameters, outcome_model=davidson, others=None):
-    """How parameters move when each question is left out in turn, by one step of scoring.
+def _without_each(
+    counts: Floats, parameters: Floats, outcome_model: OutcomeModel = davidson, others: Floats | None = None
+) -> Floats:
+    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1).
 
-    Parameters
-    ----------
-    counts : array, shape (..., n_questions, n_pairs, 3)
-    parameters : array, shape (..., n_models + 1)
-        Of the table of all.
-    outcome_model : {davidson, rao_kupper}
-    others : array, shape (..., n_pairs, 3), optional
-        What stays in the table beside the mean of the counts.
-
-    Returns
-    -------
-    array, shape (..., n_questions, n_models + 1)
+    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts.
     """
     n = counts.shape[-3]
     left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
@@ -205,7 +155,7 @@ def without_each(counts, parameters, outcome_model=davidson, others=None):
     return np.linalg.solve(information(left, p, derivatives), score[..., None])[..., 0]
 
 
-def covariance_of(moves):
+def _covariance_of(moves: Floats) -> Floats:
     """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d).
 
     Larger in small samples than the plain sandwich, which takes the fit to follow no single question.
@@ -215,32 +165,18 @@ def covariance_of(moves):
     return np.swapaxes(centred, -1, -2) @ centred * (n - 1) / n
 
 
-def joined(parameters, covariance, freedom, power):
-    """Parameters and their covariance as `Strengths`."""
+def _strengths_of(parameters: Floats, covariance: Floats, freedom: int, power: Floats) -> Strengths:
     return Strengths(parameters[..., :-1], covariance[..., :-1, :-1], parameters[..., -1], freedom, power)
 
 
-def prediction_powered_strengths(people, judge, elsewhere):
-    """Strengths by people, from their votes on some questions and a judge's verdicts on all.
+def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) -> Strengths:
+    """Strengths by people, from their votes on some questions and a judge's verdicts on all; its bias cancels.
 
-    Parameters
-    ----------
-    people, judge : array, shape (..., n_labelled, n_pairs, 3)
-        Outcomes of the labelled questions, of the same matches.
-    elsewhere : array, shape (..., n_other, n_pairs, 3)
-        The judge's outcomes of other questions.
-
-    Returns
-    -------
-    Strengths
-        Estimates of what people say; the judge's own preferences cancel.
-
-    Notes
-    -----
-    Davidson's model is fitted to the rectified table ``people - lambda judge + lambda elsewhere`` (means over
-    questions): its score is linear in outcomes, so that this solves the prediction-powered estimating equation of
-    Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises the summed variance of the strengths. A cell of the
-    table may be negative; only its sums enter.
+    ``people``, ``judge``: outcomes of the labelled questions, of the same matches, (..., n_labelled, n_pairs, 3);
+    ``elsewhere``: the judge's of other questions. Davidson's model is fitted to the table of means ``people - lambda
+    judge + lambda elsewhere`` (cells may be negative, only sums enter): its score is linear in outcomes, so that this
+    solves the prediction-powered estimating equation of Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises
+    the summed variance of the strengths.
     """
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
     n, n_pairs = people.shape[-3], people.shape[-2]
@@ -251,15 +187,18 @@ def prediction_powered_strengths(people, judge, elsewhere):
         (np.einsum("...qpo,...pod->...qd", counts, derivatives) @ inverse)[..., :-1]
         for counts in (people, judge, elsewhere)
     )
-    power = shared_power(of_people, of_judge, of_others)[..., None, None]
+    power = _shared_power(of_people, of_judge, of_others)[..., None, None]
     kept, imputed = people - power[..., None] * judge, power[..., None] * elsewhere
     parameters = fit(kept.mean(-3) + imputed.mean(-3))
-    covariance = covariance_of(without_each(kept, parameters, others=imputed.mean(-3)))
-    covariance = covariance * (n - 1) / (n - 2) + covariance_of(without_each(imputed, parameters, others=kept.mean(-3)))
-    return joined(parameters, covariance, n - 2, power[..., 0, 0])
+    by_people, by_judge = (
+        _covariance_of(_without_each(counts, parameters, others=rest.mean(-3)))
+        for counts, rest in ((kept, imputed), (imputed, kept))
+    )
+    covariance = by_people * (n - 1) / (n - 2) + by_judge
+    return _strengths_of(parameters, covariance, n - 2, power[..., 0, 0])
 
 
-def shared_power(people, judge, elsewhere):
+def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
     """The weight of a judge that minimises the variance summed over strengths, at least 0; shapes (..., n, d)."""
     n, others = people.shape[-2], elsewhere.shape[-2]
     pooled = np.concatenate([judge, elsewhere], -2)
@@ -269,26 +208,10 @@ def shared_power(people, judge, elsewhere):
     return np.maximum(together / np.maximum(spread * (1 + n / others), 1e-12), 0)
 
 
-def rank_sets(found, n_draws=20_000, seed=0):
-    """Which ranks each model may have, for all models together with 95 % confidence.
+def rank_sets(found: Strengths, n_draws: int = 20_000, seed: int = 0) -> tuple[Array, Array]:
+    """The best and the worst rank (1 is the strongest) each model of one table may have, for all with 95 %.
 
-    Parameters
-    ----------
-    found : Strengths
-        Of one table.
-    n_draws, seed : int
-        For the quantile of the largest of all differences between two models.
-
-    Returns
-    -------
-    best, worst : array of int, shape (n_models,)
-        Rank 1 is the strongest. A model's best rank counts those that are surely stronger, its worst those that are
-        surely weaker.
-
-    Notes
-    -----
-    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical
-    Society, Series C 69.
+    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), JRSS C 69.
     """
     first, second = np.triu_indices(len(found.value), 1)
     rng = np.random.default_rng(seed)
@@ -309,11 +232,9 @@ def rank_sets(found, n_draws=20_000, seed=0):
     return 1 + stronger, n_models - weaker
 
 
-def rank_correlation(one, other):
+def rank_correlation(one: Array, other: Array) -> Floats:
     """Kendall's tau of two lists of strengths without ties, over leading axes.
 
-    Examples
-    --------
     >>> float(rank_correlation(np.array([3, 2, 1]), np.array([3, 1, 2])).round(3))
     0.333
     """
@@ -323,25 +244,13 @@ def rank_correlation(one, other):
     return agree.mean(-1)
 
 
-def ranking_agreement(people, judge, n_boot=10_000, seed=0):
-    """Kendall's tau of the strengths that people and a judge give, with a 95 % interval.
+def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
+    """Kendall's tau of the strengths that people and a judge give on the same questions: value, low, high.
 
-    Parameters
-    ----------
-    people, judge : array, shape (n_questions, n_pairs, 3)
-        Outcomes of the same questions.
-    n_boot, seed : int
-
-    Returns
-    -------
-    value, low, high : float
-
-    Notes
-    -----
-    Questions are resampled for both at once; strengths of a resample are those of one step from the fit.
+    Counts of shape (n_questions, n_pairs, 3); questions are resampled for both at once, strengths by one step.
     """
     fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
-    moves = {str(k): without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
+    moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
     drawn = resampled_together(moves, n_boot, seed)
     moved = [fits[k][:-1] - (drawn[str(k)] - moves[str(k)].sum(0))[:, :-1] for k in range(2)]
     value = rank_correlation(fits[0][:-1], fits[1][:-1])

@@ -4,83 +4,57 @@ A question is the unit of everything made from them. Its comparisons share a pro
 question is labelled, drawn and left out as a whole.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from judgekit.data.votes import ClassProbabilities, matchup_of
+from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
+from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import TURNED, stated_probabilities
+from judgekit.stats import Array, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparisons:
     """Matches between models, by item: who met whom on what.
 
-    Attributes
-    ----------
-    models, questions : tuple of str
-        By name.
-    items : tuple of str
-    question : array of int, shape (n_items,)
-    first, second : array of int, shape (n_items,)
-        The two models, in the order of their names.
-    turned : array of bool, shape (n_items,)
-        Whether A of the item is the second model.
+    ``question``, ``first``, ``second``, shape (n_items,): places of the question and of the two models, in the order of
+    their names. ``turned``: whether A of the item is the second model.
     """
 
     models: tuple[str, ...]
     questions: tuple[str, ...]
     items: tuple[str, ...]
-    question: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    turned: np.ndarray
+    question: Array
+    first: Array
+    second: Array
+    turned: Array
 
-    def outcomes(self, shares):
-        """Shares for the first model, for the second and for a tie: array, shape (n_items, 3)."""
+    def _outcomes(self, shares: ClassProbabilities) -> Floats:
+        """Shares for the first model, for the second and for a tie, shape (n_items, 3)."""
         values = shares.at(self.items).values
         return np.where(self.turned[:, None], values[:, TURNED], values)
 
-    def counts(self, shares):
-        """How often each model beat each other one, question by question.
+    def counts(self, shares: ClassProbabilities) -> Floats:
+        """How often each model beat each other one, shape (n_questions, n_pairs, 3): first wins, second wins, ties.
 
-        Parameters
-        ----------
-        shares : judgekit.data.votes.ClassProbabilities
-            `vote_shares` or `said_shares` of the items, found by key.
-
-        Returns
-        -------
-        array of float, shape (n_questions, n_pairs, 3)
-            Won by the first model, won by the second, ties; pairs of models as `itertools.combinations` gives them. An
-            item adds one in all, spread over the outcomes as votes or probabilities are.
-
-        Raises
-        ------
-        KeyError
-            If an item has no shares.
+        ``shares``: `vote_shares` or `said_shares`, found by key; KeyError where an item has none. Pairs of models as
+        `itertools.combinations` gives them. An item adds one in all, spread over the outcomes.
         """
         pairs = {two: place for place, two in enumerate(combinations(range(len(self.models)), 2))}
         pair = [pairs[two] for two in zip(self.first.tolist(), self.second.tolist(), strict=True)]
         counts = np.zeros((len(self.questions), len(pairs), 3))
-        np.add.at(counts, (self.question, pair), self.outcomes(shares))
+        np.add.at(counts, (self.question, pair), self._outcomes(shares))
         return counts
 
-    def errors(self, people, judge):
-        """Wins by people and by a judge beside each other, question by question and model by model.
+    def errors(self, people: ClassProbabilities, judge: ClassProbabilities) -> Floats:
+        """Wins by people and by a judge beside each other, shape (n_questions, n_models, 4): for `ppi.rogan_gladen`.
 
-        Parameters
-        ----------
-        people, judge : judgekit.data.votes.ClassProbabilities
-            A model wins an item by more than half of what is said.
-
-        Returns
-        -------
-        array of float, shape (n_questions, n_models, 4)
-            As `judgekit.people.calibration.ppi.rogan_gladen` reads it. An item counts for both of its models.
+        A model wins an item by more than half of the shares. An item counts for both of its models.
         """
-        told, said = (self.outcomes(shares) > 0.5 for shares in (people, judge))
+        told, said = (self._outcomes(shares) > 0.5 for shares in (people, judge))
         table = np.zeros((len(self.questions), len(self.models), 4))
         for side, model in enumerate((self.first, self.second)):
             by_people, by_judge = told[:, side], said[:, side]
@@ -89,26 +63,10 @@ class Comparisons:
         return table
 
 
-def comparisons_of(pairs, items, matchups=False):
-    """The matches that some items are.
+def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchups: bool = False) -> Comparisons:
+    """The matches that some items are: ids of pairs, or with ``matchups`` those of `data.votes.matchup_votes`.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        With names of models.
-    items : iterable of str
-        Ids of pairs, or matches in canonical order (`judgekit.data.votes.matchup_votes`).
-    matchups : bool
-        Whether they are the latter.
-
-    Returns
-    -------
-    Comparisons
-
-    Raises
-    ------
-    ValueError
-        If a pair does not name two different models, or an item belongs to none of the pairs.
+    ValueError where a pair does not name two different models, or an item belongs to none of the pairs.
     """
     sides = {}
     for pair in pairs:
@@ -130,31 +88,23 @@ def comparisons_of(pairs, items, matchups=False):
     return Comparisons(models, questions, items, question, np.minimum(a, b), np.maximum(a, b), a > b)
 
 
-def vote_shares(votes):
-    """What share of the votes on each item each class has, a `judgekit.data.votes.ClassProbabilities`."""
+def vote_shares(votes: Votes) -> ClassProbabilities:
+    """What share of the votes on each item each class has."""
     counts = votes.counts
     return ClassProbabilities(votes.items, counts / counts.sum(1, keepdims=True), votes.classes)
 
 
-def said_shares(verdicts, pairs, matchups=False):
-    """What a judge says of each item, in the mean of both orders: its probabilities, or its verdicts without any.
+def said_shares(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
+) -> ClassProbabilities:
+    """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`).
 
-    Parameters
-    ----------
-    verdicts : list of judgekit.records.Verdict
-        Of one judge. One that states no probability counts for what it says, one that cannot be read as a tie.
-    pairs : list of PreferencePair
-    matchups : bool
-        As `judgekit.scoring.items.stated_probabilities`.
-
-    Returns
-    -------
-    judgekit.data.votes.ClassProbabilities
+    A verdict without probabilities counts for what it says, one that cannot be read as a tie.
     """
-    return stated_probabilities([certain(v) if v.p_a is None else v for v in verdicts], pairs, matchups)
+    return stated_probabilities([_certain(v) if v.p_a is None else v for v in verdicts], pairs, matchups)
 
 
-def certain(verdict):
+def _certain(verdict: Verdict) -> Verdict:
     """The verdict with all probability on what it says; an error stays without."""
     if verdict.status == "error":
         return verdict
@@ -162,21 +112,11 @@ def certain(verdict):
     return replace(verdict, p_a=float(a), p_b=float(b), p_tie=float(not (a or b)))
 
 
-def win_rates(counts):
-    """Share of its comparisons on a question that a model won, a tie being half.
+def win_rates(counts: Array) -> Floats:
+    """Share of its comparisons on a question that a model won, a tie being half: shape (..., n_models), in [0, 1].
 
-    Parameters
-    ----------
-    counts : array, shape (..., n_pairs, 3)
-        As `Comparisons.counts`.
+    ``counts``, shape (..., n_pairs, 3): `Comparisons.counts`. NaN where a model took part in nothing.
 
-    Returns
-    -------
-    array, shape (..., n_models)
-        In [0, 1]; NaN where a model took part in nothing.
-
-    Examples
-    --------
     >>> win_rates(np.array([[3, 1, 0], [0, 0, 2], [0, 2, 2]])).tolist()  # first and second, first and third, ...
     [0.6666666666666666, 0.25, 0.6666666666666666]
     """
@@ -190,7 +130,7 @@ def win_rates(counts):
     return np.divide(won, met, out=np.full(won.shape, np.nan), where=met > 0)
 
 
-def model_pairs(n_pairs):
+def model_pairs(n_pairs: int) -> tuple[Array, Array]:
     """First and second model of every pair, from how many pairs there are: two arrays of int."""
     n_models = round((1 + (1 + 8 * n_pairs) ** 0.5) / 2)
     if n_models < 2 or n_models * (n_models - 1) // 2 != n_pairs:

@@ -17,40 +17,40 @@ ties, the first four are then one and the same. A judge that was shown one order
 """
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from judgekit.data.files import replaced
-from judgekit.people.calibration.measures import FLOOR, mean_interval
+from judgekit.people.calibration.cases import Cases
+from judgekit.people.calibration.measures import FLOOR, log_losses, mean_interval, measures, number, paired
+from judgekit.stats import Array, Floats, Number, prompt_folds
 
 SCHEMA = 1
 LINEAR = ("temperature", "davidson", "vector", "dirichlet")
 MAPS = (*LINEAR, "isotonic")
 RIDGE = {"dirichlet": 1.0}  # in items; elsewhere just enough for a unique answer
 LITTLE = 0.01
+STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
+N_FOLDS = 5
+NOTHING = "stated"  # the map that changes nothing
+FEW = ("ece_debiased", "overconfidence")  # what is measured of a map on another set
 
 
-def maps_for(cases):
+def maps_for(cases: Cases) -> tuple[str, ...]:
     """Names of the maps that differ on such rows: all with ties, two without."""
     return MAPS if cases.n_classes == 3 else ("temperature", "isotonic")
 
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map.
+    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones, rows sum to one.
 
-    Attributes
-    ----------
-    name : str
-        One of `LINEAR`.
-    parameters : tuple of float
-        Of the columns of `design`, the offset for A last where there is one.
-    n_classes : int
-        Of the rows it was fitted on. Temperature works on any.
-    symmetric : bool
-        Whether it is without the offset for A.
+    ``name``: one of `LINEAR`. ``parameters``: of the columns of `_design`, the offset for A last where there is one
+    (not ``symmetric``). ``n_classes``: of the rows it was fitted on; temperature works on any.
     """
 
     name: str
@@ -58,22 +58,21 @@ class LinearMap:
     n_classes: int
     symmetric: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.name not in LINEAR or self.n_classes not in (2, 3):
             raise ValueError(f"map {self.name!r} for {self.n_classes} classes: {', '.join(LINEAR)} for 2 or 3")
-        wanted = len(stated_parameters(self.name, self.n_classes, self.symmetric))
+        wanted = len(_stated_parameters(self.name, self.n_classes, self.symmetric))
         if len(self.parameters) != wanted or not np.isfinite(self.parameters).all():
             raise ValueError(f"map {self.name!r}: {self.parameters} is not {wanted} finite parameters")
 
-    def __call__(self, probabilities):
-        """Calibrated probabilities, rows sum to one."""
+    def __call__(self, probabilities: Array) -> Floats:
         probabilities = np.asarray(probabilities, float)
         n_classes = probabilities.shape[1]
         if n_classes != self.n_classes and self.name != "temperature":
             raise ValueError(f"map {self.name!r} was fitted for {self.n_classes} classes, not {n_classes}")
-        return softmax(design(self.name, probabilities, self.symmetric) @ np.array(self.parameters))
+        return _softmax(_design(self.name, probabilities, self.symmetric) @ np.array(self.parameters))
 
-    def document(self):
+    def document(self) -> dict[str, Any]:
         """What is written to a file."""
         return {
             "schema": SCHEMA,
@@ -86,21 +85,17 @@ class LinearMap:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap:
-    """Increasing functions of the probabilities.
+    """Increasing functions of the probabilities, scaled to one.
 
-    Attributes
-    ----------
-    curves : tuple of (stated, calibrated)
-        Corners of each function, that of A and B first, that of ties second where there are ties; where a judge was
-        shown one order only, one for each class.
-    n_classes : int
+    ``curves``: corners (stated, calibrated) of each function, that of A and B first, that of ties second where there
+    are ties; where a judge was shown one order only, one for each class.
     """
 
     curves: tuple
     n_classes: int
     name = "isotonic"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         curves = tuple(tuple(np.asarray(side, float) for side in curve) for curve in self.curves)
         object.__setattr__(self, "curves", curves)
         for x, y in curves:
@@ -111,8 +106,7 @@ class IsotonicMap:
         if len(curves) not in (self.n_classes - 1, self.n_classes):
             raise ValueError(f"map 'isotonic': {len(curves)} curves for {self.n_classes} classes")
 
-    def __call__(self, probabilities):
-        """Calibrated probabilities, rows sum to one."""
+    def __call__(self, probabilities: Array) -> Floats:
         probabilities = np.asarray(probabilities, float)
         if probabilities.shape[1] != self.n_classes:
             raise ValueError(f"map 'isotonic' was fitted for {self.n_classes} classes, not {probabilities.shape[1]}")
@@ -121,18 +115,18 @@ class IsotonicMap:
         values = np.column_stack(columns)
         return values / values.sum(1, keepdims=True)
 
-    def document(self):
+    def document(self) -> dict[str, Any]:
         """What is written to a file."""
         curves = [[side.tolist() for side in curve] for curve in self.curves]
         return {"schema": SCHEMA, "map": "isotonic", "curves": curves, "classes": self.n_classes}
 
 
-def softmax(logits):
+def _softmax(logits: Floats) -> Floats:
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
 
 
-def design(name, probabilities, symmetric=True):
+def _design(name: str, probabilities: Array, symmetric: bool) -> Floats:
     """What the parameters of a linear map multiply, shape (n_items, n_classes, n_parameters)."""
     logs = np.log(np.maximum(probabilities, FLOOR))
     zero, ties = np.zeros(len(logs)), logs.shape[1] == 3
@@ -152,7 +146,7 @@ def design(name, probabilities, symmetric=True):
     return np.stack(columns, axis=2)
 
 
-def stated_parameters(name, n_classes, symmetric):
+def _stated_parameters(name: str, n_classes: int, symmetric: bool) -> Floats:
     """The parameters with which a linear map changes nothing."""
     one = [1.0]
     if n_classes == 3:
@@ -160,44 +154,27 @@ def stated_parameters(name, n_classes, symmetric):
     return np.array(one + ([] if symmetric else [0.0]))
 
 
-def fit_map(name, cases):
-    """Fit a map to people's shares, by likelihood (least squares for the isotonic one).
+def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
+    """One of `MAPS`, fitted to people's shares by likelihood (least squares for the isotonic one).
 
-    Parameters
-    ----------
-    name : str
-        One of `MAPS`.
-    cases : Cases
-
-    Returns
-    -------
-    LinearMap or IsotonicMap
-
-    Raises
-    ------
-    ValueError
-        If there is no such map.
-    RuntimeError
-        If the search for the parameters does not end.
+    ValueError where there is no such map, RuntimeError where the search for the parameters does not end.
     """
     if name == "isotonic":
-        return fit_isotonic(cases)
+        return _fit_isotonic(cases)
     if name not in LINEAR:
         raise ValueError(f"map {name!r} is not one of {', '.join(MAPS)}")
-    columns = design(name, cases.probabilities, cases.symmetric)
-    start = stated_parameters(name, cases.n_classes, cases.symmetric)
+    columns = _design(name, cases.probabilities, cases.symmetric)
+    start = _stated_parameters(name, cases.n_classes, cases.symmetric)
     ridge = RIDGE.get(name, LITTLE)
-
-    def penalised(parameters):
-        return slope_of(columns, parameters, cases, ridge, start)
-
-    found = newton(penalised, start)
+    found = _newton(lambda parameters: _slope_of(columns, parameters, cases, ridge, start), start)
     return LinearMap(name, tuple(map(float, found)), cases.n_classes, cases.symmetric)
 
 
-def slope_of(columns, parameters, cases, ridge, start):
+def _slope_of(
+    columns: Floats, parameters: Floats, cases: Cases, ridge: float, start: Floats
+) -> tuple[float, Floats, Floats]:
     """Penalised loss, gradient and Hessian of a linear map."""
-    fitted = softmax(columns @ parameters)
+    fitted = _softmax(columns @ parameters)
     loss = -(cases.weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
     mean = np.einsum("nk,nkm->nm", fitted, columns)
     gradient = np.einsum("n,nk,nkm->m", cases.weights, fitted - cases.shares, columns)
@@ -207,12 +184,12 @@ def slope_of(columns, parameters, cases, ridge, start):
     return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
 
 
-def newton(problem, start, steps=100, tolerance=1e-9):
+def _newton(problem: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats) -> Floats:
     """Minimum of a convex function by Newton's method, steps halved until they descend."""
     point, (loss, gradient, hessian) = start, problem(start)
-    for _ in range(steps):
+    for _ in range(STEPS):
         step = np.linalg.solve(hessian, gradient)
-        if gradient @ step < tolerance * max(1.0, abs(loss)):
+        if gradient @ step < TOLERANCE * max(1.0, abs(loss)):
             return point
         length = 1.0
         while length > 1e-8:
@@ -223,10 +200,10 @@ def newton(problem, start, steps=100, tolerance=1e-9):
         else:
             return point
         point, (loss, gradient, hessian) = point - length * step, trial
-    raise RuntimeError(f"no minimum after {steps} steps, at {point}")
+    raise RuntimeError(f"no minimum after {STEPS} steps, at {point}")
 
 
-def fit_isotonic(cases):
+def _fit_isotonic(cases: Cases) -> IsotonicMap:
     """One increasing function for A and B together (for each where the judge has one order), one for ties."""
     from sklearn.isotonic import IsotonicRegression
 
@@ -244,7 +221,7 @@ def fit_isotonic(cases):
     return IsotonicMap(tuple(curves), cases.n_classes)
 
 
-def save_map(fitted, path):
+def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,14 +230,8 @@ def save_map(fitted, path):
     return path
 
 
-def load_map(path):
-    """Read what `save_map` wrote.
-
-    Raises
-    ------
-    ValueError
-        If the file is no map; names the file and what is wrong.
-    """
+def load_map(path: str | Path) -> LinearMap | IsotonicMap:
+    """Read what `save_map` wrote; ValueError naming the file and what is wrong where it is no map."""
     try:
         said = json.loads(Path(path).read_text(encoding="utf-8"))
         if said["schema"] != SCHEMA:
@@ -274,25 +245,87 @@ def load_map(path):
         raise ValueError(f"{path} is no calibration map: {wrong}") from None
 
 
-def confidence_slope(cases):
+def confidence_slope(cases: Cases) -> Number:
     """The power to which a judge's probabilities should be raised, 1 / T, with its interval over prompts.
 
-    Returns
-    -------
-    value, low, high : float
-        1 is calibrated, less is overconfident, 0 a confidence worth nothing; below zero people prefer what the judge
-        thinks worse, and no temperature repairs it.
-
-    Notes
-    -----
-    The interval is from the likelihood's curvature and the spread of its slope between prompts (White 1982,
-    Econometrica 50).
+    1 is calibrated, less is overconfident, 0 a confidence worth nothing; below zero people prefer what the judge thinks
+    worse, and no temperature repairs it. The interval is from the likelihood's curvature and the spread of its slope
+    between prompts (White 1982, Econometrica 50).
     """
-    fitted = fit_map("temperature", cases)
-    columns = design("temperature", cases.probabilities, cases.symmetric)
-    slope = np.array(fitted.parameters)
-    start = stated_parameters("temperature", cases.n_classes, cases.symmetric)
-    hessian = slope_of(columns, slope, cases, LITTLE, start)[2]
-    residuals = cases.shares - softmax(columns @ slope)
+    columns = _design("temperature", cases.probabilities, cases.symmetric)
+    start = _stated_parameters("temperature", cases.n_classes, cases.symmetric)
+    slope = _newton(lambda parameters: _slope_of(columns, parameters, cases, LITTLE, start), start)
+    hessian = _slope_of(columns, slope, cases, LITTLE, start)[2]
+    residuals = cases.shares - _softmax(columns @ slope)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
-    return mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
+    ends = mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
+    return number(ends, cases, ".2f")
+
+
+# ---------------------------------------------------------------- maps that never see what they are measured on
+
+
+def restated(name: str, fitted_on: Cases, cases: Cases) -> Cases:
+    """Rows with the probabilities of a map that was fitted on other rows; `NOTHING` leaves them."""
+    return cases if name == NOTHING else cases.stating(fit_map(name, fitted_on)(cases.probabilities))
+
+
+def _by_fold(cases: Cases, choose: Callable[[Cases], str], n_folds: int, seed: int) -> tuple[Cases, list[str]]:
+    """Every row restated by a map that was chosen and fitted on the prompts of the other folds, and the map of each."""
+    folds, values = prompt_folds(cases.clusters, n_folds, seed), np.empty_like(cases.probabilities)
+    chosen = []
+    for fold in np.unique(folds):
+        here = folds == fold
+        others = cases.at(~here)
+        chosen.append(choose(others))
+        values[here] = restated(chosen[-1], others, cases.at(here)).probabilities
+    return cases.stating(values), chosen
+
+
+def cross_fitted(cases: Cases, name: str, n_folds: int = N_FOLDS, seed: int = 0) -> Cases:
+    """Every row restated by a map that was fitted on the prompts of the other folds.
+
+    A judgement of the procedure, to be reported as calibration and never as a score.
+    """
+    return _by_fold(cases, lambda others: name, n_folds, seed)[0]
+
+
+def best_map(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0, names: Sequence[str] | None = None) -> str:
+    """The map with the smallest cross-fitted loss on these rows, of all that differ there and none at all."""
+    names = (NOTHING, *maps_for(cases)) if names is None else names
+    losses = [
+        float(cases.weights @ log_losses(cases if name == NOTHING else cross_fitted(cases, name, n_folds, seed)))
+        for name in names
+    ]
+    return names[int(np.argmin(losses))]
+
+
+def nested(
+    cases: Cases, n_folds: int = N_FOLDS, seed: int = 0, names: Sequence[str] | None = None
+) -> tuple[Cases, list[str]]:
+    """As `cross_fitted`, by the `best_map` of the other folds, and the map of every fold."""
+    return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1, names), n_folds, seed)
+
+
+def shift_rows(
+    sources: Mapping[str, Cases],
+    targets: Mapping[str, Cases],
+    name: str = "temperature",
+    n_bins: int = 10,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Every map measured on every set: source, target, ``nll_change`` (below zero it helped), and measures after it.
+
+    ``sources``, ``targets``: one judge on the sets that maps are fitted on, and on those they are measured on. A set
+    that is both is cross-fitted over its prompts. Sets that share prompts are not independent: one parameter hardly
+    learns them.
+    """
+    rows = []
+    for target, cases in targets.items():
+        for source, fitted_on in sources.items():
+            own = source == target
+            mapped = cross_fitted(cases, name, seed=seed) if own else restated(name, fitted_on, cases)
+            after = measures(mapped, n_bins)
+            row = {"source": source, "target": target, "nll_change": paired(cases, mapped)}
+            rows.append(row | {quantity: after[quantity] for quantity in FEW})
+    return rows

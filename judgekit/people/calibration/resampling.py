@@ -4,44 +4,47 @@ Questions are drawn with replacement, labelled ones and others alike: drawn with
 every sample, and intervals would hold the set's own value more often than their level says.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from judgekit.data.progress import progress_bar
 from judgekit.people.calibration import bradley_terry, ppi
+from judgekit.stats import Array, Floats
 
 DRAWS = 1000
 
 
-def positions_of(n_questions, n_labelled, draws=DRAWS, seed=0):
+def _positions_of(n_questions: int, n_labelled: int, draws: int, seed: int) -> tuple[Array, Array]:
     """Positions of labelled and of other questions, as many as the set has: shapes (n, draws)."""
     drawn = np.random.default_rng(seed).integers(n_questions, size=(n_questions, draws))
     return drawn[:n_labelled], drawn[n_labelled:]
 
 
-def held(estimate, truth):
+def _coverage(interval: Sequence[Floats], truth: Array) -> Any:
     """Share of draws whose interval holds the truth, over axis 0."""
-    low, high = estimate
+    low, high = interval
     return ((low <= truth) & (truth <= high)).mean(0)
 
 
-def rates_from_few(people, judges, models, sizes, draws=DRAWS, seed=0):
+def rates_from_few(
+    people: Floats,
+    judges: Mapping[str, Floats],
+    models: Sequence[str],
+    sizes: Sequence[int],
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> pd.DataFrame:
     """Win rates from few labelled questions, by people alone, with each judge, and by the judge alone.
 
-    Parameters
-    ----------
-    people : array, shape (n_questions, n_models)
-        `judgekit.people.calibration.comparisons.win_rates`; NaN where a model took part in nothing.
-    judges : dict of str to array of that shape
-    models : sequence of str
-    sizes : sequence of int
-        Labelled questions, 10 or more; a size above a model's questions is all of them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge (``"people"`` for people alone), model, n (labelled), n_all, coverage, half_width, power (mean
-        lambda), coverage_alone (of the judge's own rate on all questions as if it were people's; NaN for people).
+    ``people``, ``judges``, shape (n_questions, n_models): `win_rates`. ``sizes``: labelled questions, 10 or more; a
+    size above a model's questions is all of them. Columns judge (``"people"`` for people alone), model, n (labelled),
+    n_all, coverage, half_width, power (mean lambda), coverage_alone (of the judge's own rate on all questions as if it
+    were people's; NaN for people), effective (labelled questions that people alone would need for the interval's
+    width) and saved (the share of them that the judge saves, below 0 where it costs), both by the squared ratio of the
+    mean widths, which holds the price of tuning.
     """
     rows = []
     with progress_bar(len(models) * len(sizes), "few labels", "size") as bar:
@@ -49,92 +52,60 @@ def rates_from_few(people, judges, models, sizes, draws=DRAWS, seed=0):
             there = np.isfinite(people[:, k])
             own, n_all = people[there, k], int(there.sum())
             for size in dict.fromkeys(min(size, n_all) for size in sizes):
-                labelled, others = positions_of(n_all, size, draws, seed)
+                labelled, others = _positions_of(n_all, size, draws, seed)
                 estimates = {"people": (ppi.mean_of(own[labelled]), np.nan)}
                 for judge, rates in judges.items():
                     said = rates[there, k]
-                    alone = ppi.mean_of(said[np.concatenate([labelled, others])])
-                    estimates[judge] = (
-                        ppi.prediction_powered(own[labelled], said[labelled], said[others]),
-                        held(alone[1:3], own.mean()),
-                    )
-                for judge, (one, alone) in estimates.items():
-                    width = float((one.high - one.low).mean() / 2)
-                    power = float(np.mean(one.power))
-                    rows.append((judge, model, size, n_all, held(one[1:3], own.mean()), width, power, alone))
+                    judge_only = ppi.mean_of(said[np.concatenate([labelled, others])])
+                    both = ppi.prediction_powered(own[labelled], said[labelled], said[others])
+                    estimates[judge] = both, _coverage(judge_only[1:3], own.mean())
+                for judge, (one, covered) in estimates.items():
+                    width, power = float((one.high - one.low).mean() / 2), float(np.mean(one.power))
+                    rows.append((judge, model, size, n_all, _coverage(one[1:3], own.mean()), width, power, covered))
                 bar.update(1)
     columns = ["judge", "model", "n", "n_all", "coverage", "half_width", "power", "coverage_alone"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def with_savings(table):
-    """`rates_from_few` with what the judge saves.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With ``effective``: labelled questions that people alone would need for the interval's width, and ``saved``,
-        the share of them that the judge saves; both by the squared ratio of the mean widths, which holds the price of
-        tuning. ``saved`` is below 0 where the judge costs.
-    """
+    table = pd.DataFrame(rows, columns=columns)
     alone = table[table["judge"] == "people"].set_index(["model", "n"])["half_width"]
     base = alone.reindex(pd.MultiIndex.from_frame(table[["model", "n"]])).to_numpy()
     effective = table["n"] * (base / table["half_width"]) ** 2
     return table.assign(effective=effective, saved=1 - table["n"] / effective)
 
 
-def strata_from_few(people, judge, strata, n_labelled, draws=DRAWS, seed=0):
-    """Win rates from a fixed number of labelled questions of each stratum, and what strata save.
+def strata_from_few(
+    people: Floats, judge: Floats, strata: Array, n_labelled: int, draws: int = DRAWS, seed: int = 0
+) -> tuple[float, float]:
+    """Win rates of one model from so many labelled questions of each stratum: their coverage, and the share of labels
+    that a power for each stratum saves beside one power for all of as many questions.
 
-    Parameters
-    ----------
-    people, judge : array, shape (n_questions,)
-        Scores of one model.
-    strata : sequence, length n_questions
-    n_labelled : int
-        Of each stratum, 10 or more.
-    draws, seed : int
-
-    Returns
-    -------
-    coverage, saved : float
-        ``saved`` is the share of labels that a power for each stratum saves, set beside one power for all of as many
-        questions.
+    ``people``, ``judge``, ``strata``: shape (n_questions,); ``n_labelled``: 10 or more.
     """
     strata, parts = np.asarray(strata), []
     for k, name in enumerate(np.unique(strata)):
         own, said = people[strata == name], judge[strata == name]
-        labelled, others = positions_of(len(own), n_labelled, draws, seed + k)
+        labelled, others = _positions_of(len(own), n_labelled, draws, seed + k)
         parts.append((own[labelled], said[labelled], said[others], len(own) / len(people)))
     found = ppi.stratified(parts)
-    labelled, others = positions_of(len(people), n_labelled * len(parts), draws, seed)
+    labelled, others = _positions_of(len(people), n_labelled * len(parts), draws, seed)
     plain = ppi.prediction_powered(people[labelled], judge[labelled], judge[others])
     widths = [float((one.high - one.low).mean()) for one in (found, plain)]
-    return float(held(found[1:3], people.mean())), 1 - (widths[0] / widths[1]) ** 2
+    return float(_coverage(found[1:3], people.mean())), 1 - (widths[0] / widths[1]) ** 2
 
 
-def signs_from_few(people, judge, errors, n_labelled, draws=DRAWS, seed=0):
+def signs_from_few(
+    people: Floats, judge: Floats, errors: Floats, n_labelled: int, draws: int = DRAWS, seed: int = 0
+) -> dict[str, tuple[float, float]]:
     """How often two models are put into the wrong order, and how often shares of wins are held, by each method.
 
-    Parameters
-    ----------
-    people, judge : array, shape (n_questions, n_models)
-        Win rates; questions on which a model took part in nothing are left out.
-    errors : array, shape (n_questions, n_models, 4)
-        `judgekit.people.calibration.comparisons.Comparisons.errors`.
-    n_labelled, draws, seed : int
-
-    Returns
-    -------
-    dict of str to tuple of float
-        Method (``people``, ``judge``, ``ppi``, ``pooled``, ``own``: Rogan and Gladen's correction with errors of all
-        models or of each) to the share of wrong orders among pairs of models and draws, and to the smallest share of
-        draws, over models, in which the interval holds people's value of the whole set.
+    ``people``, ``judge``, shape (n_questions, n_models): win rates; questions on which a model took part in nothing are
+    left out. ``errors``: `Comparisons.errors`. Methods are ``people``, ``judge``, ``ppi``, ``pooled`` and ``own``
+    (Rogan and Gladen's correction with errors of all models or of each). Each has the share of wrong orders among pairs
+    of models and draws, and the smallest share of draws, over models, in which the interval holds people's value of the
+    whole set.
     """
     there = np.isfinite(people).all(1)
     people, judge, errors = people[there], judge[there], errors[there]
     judged = np.stack([errors[..., 0] + errors[..., 2], errors[..., 1] + errors[..., 3]], -1)
-    labelled, others = positions_of(len(people), n_labelled, draws, seed)
+    labelled, others = _positions_of(len(people), n_labelled, draws, seed)
     everywhere = np.concatenate([labelled, others])
     pooled = np.broadcast_to(errors.sum(1, keepdims=True), errors.shape)
     shares = errors[..., 1].sum(0) / judged[..., 1].sum(0)
@@ -146,17 +117,15 @@ def signs_from_few(people, judge, errors, n_labelled, draws=DRAWS, seed=0):
         "own": (ppi.rogan_gladen(errors[labelled], judged[others]), shares),
     }
     return {
-        name: (float(wrong_orders(one.value, truth).mean()), float(held(one[1:3], truth).min()))
+        name: (float(_wrong_orders(one.value, truth).mean()), float(_coverage(one[1:3], truth).min()))
         for name, (one, truth) in found.items()
     }
 
 
-def wrong_orders(values, truth):
+def _wrong_orders(values: Floats, truth: Array) -> Array:
     """Whether each pair of models stands in the wrong order: shape (..., n_models) to (..., n_pairs).
 
-    Examples
-    --------
-    >>> wrong_orders(np.array([0.5, 0.6, 0.1]), np.array([3, 2, 1])).tolist()
+    >>> _wrong_orders(np.array([0.5, 0.6, 0.1]), np.array([3, 2, 1])).tolist()
     [True, False, False]
     """
     first, second = np.triu_indices(len(truth), 1)
@@ -164,25 +133,17 @@ def wrong_orders(values, truth):
     return said != np.sign(truth[first] - truth[second])
 
 
-def strengths_from_few(people, judges, n_labelled, draws=DRAWS, seed=0):
+def strengths_from_few(
+    people: Floats, judges: Mapping[str, Floats], n_labelled: int, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
     """Strengths from few labelled questions, by people alone and with each judge.
 
-    Parameters
-    ----------
-    people : array, shape (n_questions, n_pairs, 3)
-        `judgekit.people.calibration.comparisons.Comparisons.counts`.
-    judges : dict of str to array of that shape
-    n_labelled, draws, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge (``"people"`` for people alone), n, coverage (the smallest over models), half_width (the median),
-        tau (mean Kendall correlation with people's order of the whole set), best (share of draws that put people's
-        strongest model first), power.
+    ``people``, ``judges``, shape (n_questions, n_pairs, 3): `Comparisons.counts`. Columns judge (``"people"`` for
+    people alone), n, coverage (the smallest over models), half_width (the median), tau (mean Kendall correlation with
+    people's order of the whole set), best (share of draws that put people's strongest model first), power.
     """
     truth = bradley_terry.fit(people.mean(0))[:-1]
-    labelled, others = (positions.T for positions in positions_of(len(people), n_labelled, draws, seed))
+    labelled, others = (positions.T for positions in _positions_of(len(people), n_labelled, draws, seed))
     found = {"people": bradley_terry.strengths(people[labelled])}
     for judge, counts in judges.items():
         found[judge] = bradley_terry.prediction_powered_strengths(people[labelled], counts[labelled], counts[others])
@@ -191,7 +152,7 @@ def strengths_from_few(people, judges, n_labelled, draws=DRAWS, seed=0):
         low, high = one.ends
         tau = bradley_terry.rank_correlation(one.value, np.broadcast_to(truth, one.value.shape)).mean()
         best = (one.value.argmax(-1) == truth.argmax()).mean()
-        covered = held((low, high), truth).min()
+        covered = _coverage((low, high), truth).min()
         width = float(np.median(high - low) / 2)  # in a few draws a model has lost everything
         rows.append((judge, n_labelled, covered, width, tau, best, float(one.power.mean())))
     return pd.DataFrame(rows, columns=["judge", "n", "coverage", "half_width", "tau", "best", "power"])

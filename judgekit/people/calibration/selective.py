@@ -8,24 +8,24 @@ those it was certified on: with probability :math:`1 - \delta` over these the ri
 their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
+from judgekit.people.calibration.cases import Cases
 from judgekit.people.calibration.measures import mean_interval, number
+from judgekit.stats import Array, Floats, Number
 
 TESTS = ("betting", "binomial")
-SHARES = tuple(np.linspace(0.1, 1, 37).round(3).tolist())
+SHARES = np.linspace(0.1, 1, 37).round(3)
 
 
-def losses_of(cases):
+def losses_of(cases: Cases) -> Floats:
     """Share of people who do not say what the judge says, per item."""
     return 1 - cases.hits
 
 
-def ordered(cases, losses, ranking):
+def _ordered(cases: Cases, losses: Floats, ranking: Floats) -> tuple[Array, Floats, Array]:
     """Groups of equal ranking, the highest first: their weight shares and mean losses, and the group of every item."""
     values, group = np.unique(-np.asarray(ranking).round(12), return_inverse=True)
     share = cases.weights / cases.weights.sum()
@@ -33,33 +33,27 @@ def ordered(cases, losses, ranking):
     return mass, np.bincount(group, share * losses, len(values)) / mass, group
 
 
-def risk_coverage(cases, shares=SHARES):
+def risk_coverage(cases: Cases, shares: Array = SHARES) -> pd.DataFrame:
     """Risk of the verdicts that are kept at every coverage, the most confident first.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns share, risk, oracle (kept by the losses themselves). Items of equal confidence are kept in part, at
-        the mean over their sequences.
+    Columns share, risk, oracle (kept by the losses themselves). Items of equal confidence are kept in part, at the mean
+    over their sequences.
     """
-    losses, table = losses_of(cases), {"share": shares}
+    losses, table = losses_of(cases), {"share": np.asarray(shares)}
     for name, ranking in (("risk", cases.confidence), ("oracle", -losses)):
-        mass, mean, _ = ordered(cases, losses, ranking)
+        mass, mean, _ = _ordered(cases, losses, ranking)
         kept = np.concatenate([[0], mass.cumsum()])
         lost = np.concatenate([[0], (mass * mean).cumsum()])
-        table[name] = np.interp(shares, kept / kept[-1], lost) / np.asarray(shares)
+        table[name] = np.interp(table["share"], kept / kept[-1], lost) / table["share"]
     return pd.DataFrame(table)
 
 
-def area_influence(cases, losses, ranking):
+def _area_influence(cases: Cases, losses: Floats, ranking: Floats) -> tuple[float, Floats]:
     """Area under the risk-coverage curve, and the influence of every item on it.
 
-    Notes
-    -----
-    The area is the mean of an item's loss times -log of the share of items that are ranked as high, so that no
-    resampling is needed: the influence has a part for the loss and one for the share.
+    The area is the mean of an item's loss times -log of the share of items that are ranked as high.
     """
-    mass, mean, group = ordered(cases, losses, ranking)
+    mass, mean, group = _ordered(cases, losses, ranking)
     above = np.minimum(mass.cumsum(), 1.0)
     before = above - mass
     held = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
@@ -73,19 +67,12 @@ def area_influence(cases, losses, ranking):
     return area, influence * cases.weights / cases.weights.sum()
 
 
-def areas(cases):
-    """Area under the risk-coverage curve, and what it is above that of an oracle.
-
-    Returns
-    -------
-    dict of str to Number
-        ``risk_coverage_auc``, in [0, 1], lower is better; ``risk_coverage_excess``, less the area of the ranking by
-        the losses themselves; ``risk_coverage_gain``, the risk without abstaining less the area: 0 for a confidence
-        that says nothing.
-    """
+def areas(cases: Cases) -> dict[str, Number]:
+    """``risk_coverage_auc``, area under the risk-coverage curve, in [0, 1], lower is better; its ``excess`` over the
+    ranking by the losses themselves; and its ``gain`` on the risk without abstaining: 0 if confidence says nothing."""
     losses = losses_of(cases)
-    area, influence = area_influence(cases, losses, cases.confidence)
-    oracle, at_oracle = area_influence(cases, losses, -losses)
+    area, influence = _area_influence(cases, losses, cases.confidence)
+    oracle, at_oracle = _area_influence(cases, losses, -losses)
     share = cases.weights / cases.weights.sum()
     risk = float(share @ losses)
     found = {
@@ -99,113 +86,62 @@ def areas(cases):
     }
 
 
-def risk_at(cases, share=0.5, window=0.1):
-    """Risk of the most confident verdicts, so many of them, as a `Number`.
-
-    Parameters
-    ----------
-    cases : Cases
-    share : float
-        In (0, 1].
-    window : float
-        Share of the items on either side of the last one kept, whose mean loss says what moving that place costs.
-
-    Raises
-    ------
-    ValueError
-        If the share is none.
-    """
+def risk_at(cases: Cases, share: float = 0.5) -> Number:
+    """Risk of the most confident verdicts, a share in (0, 1] of all; ValueError for another."""
     if not 0 < share <= 1:
         raise ValueError(f"a share of {share} cannot be kept")
     losses = losses_of(cases)
-    mass, _, group = ordered(cases, losses, cases.confidence)
+    mass, _, group = _ordered(cases, losses, cases.confidence)
     before = np.concatenate([[0], mass.cumsum()[:-1]])
     kept = np.clip((share - before) / mass, 0, 1)[group]  # items of equal confidence are kept in part
     weight = cases.weights / cases.weights.sum()
     risk = float(weight @ (kept * losses)) / share
-    near = np.abs((before + mass / 2)[group] - share) <= max(window, float(mass.max()))
+    # What moving the place of the last one kept costs: the mean loss of a tenth of the items on either side of it.
+    near = np.abs((before + mass / 2)[group] - share) <= max(0.1, float(mass.max()))
     edge = float(weight[near] @ losses[near] / weight[near].sum())
     influence = weight * (kept * losses - edge * (kept - share) - risk * share) / share
     return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """What `certify` promises.
-
-    Attributes
-    ----------
-    threshold : float
-        Least confidence of a verdict that is kept; infinite where nothing could be certified.
-    risk, delta : float
-        At most this risk, but with this probability.
-    prompts : int
-        It was certified on.
-    test : str
-    """
-
-    threshold: float
-    risk: float
-    delta: float
-    prompts: int
-    test: str
-
-    def keeps(self, cases):
-        """Which verdicts are kept: array of bool, shape (n_items,)."""
-        return cases.confidence >= self.threshold
-
-
-def thresholds_at(cases, coverages):
+def thresholds_at(cases: Cases, coverages: Array) -> Floats:
     """Confidences at which so many of these items are kept, highest first; prompts count once each, and 0 keeps all.
 
     They must come from other prompts than those that `certify` tests on; labels play no part.
     """
-    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
-    order = np.argsort(-cases.confidence, kind="stable")
+    size, order = cases.prompt_weights, np.argsort(-cases.confidence, kind="stable")
     kept = size[order].cumsum() / size.sum()
     places = np.minimum(np.searchsorted(kept, np.asarray(coverages) - 1e-12), len(order) - 1)
     return np.where(np.asarray(coverages) < 1, cases.confidence[order][places], 0.0)
 
 
-def certify(cases, thresholds, risk=0.2, delta=0.1, test="betting", starts=3, seed=0):
-    """The lowest threshold whose risk is shown to be at most the wanted one.
+def certify(
+    cases: Cases,
+    thresholds: Array,
+    risk: float = 0.2,
+    delta: float = 0.1,
+    test: str = "betting",
+    starts: int = 3,
+    seed: int = 0,
+) -> float:
+    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one.
 
-    Parameters
-    ----------
-    cases : Cases
-        The prompts it is shown on, which must be drawn like those it will be used on.
-    thresholds : sequence of float
-        Tried in this order until one fails: fixed beforehand, or made by `thresholds_at` from other prompts.
-    risk, delta : float
-        In (0, 1).
-    test : {"betting", "binomial"}
-    starts : int
-        Sequences of tests, evenly begun along the thresholds, each at its part of delta: the strictest thresholds keep
-        the fewest items, so that a single sequence may end before it has begun.
-    seed : int
-        Order of the prompts, and the item of each for the binomial test.
+    But with probability delta; infinite where nothing could be certified. ValueError for a rate outside (0, 1).
 
-    Returns
-    -------
-    Certificate
-
-    Raises
-    ------
-    ValueError
-        If the test is unknown or a rate leaves (0, 1).
+    ``thresholds``: tried in this order until one fails; fixed beforehand, or made by `thresholds_at` from other prompts
+    than those of the cases. ``starts``: sequences of tests, evenly begun along the thresholds, each at its part of
+    delta: the strictest thresholds keep the fewest items, so that one sequence may end before it has begun.
     """
     if test not in TESTS or not (0 < risk < 1 and 0 < delta < 1) or starts < 1:
         raise ValueError(
             f"test {test!r} at risk {risk}, delta {delta}, {starts} starts: {' or '.join(TESTS)}, rates in (0, 1)"
         )
     rng, losses = np.random.default_rng(seed), losses_of(cases)
-    n_prompts, best = int(cases.cluster_index.max()) + 1, np.inf
-    dealt = rng.permutation(n_prompts)
-    one = drawn_items(cases, rng)
-    voted = rng.random(n_prompts) < losses[one]  # people disagree: one of them, drawn
+    best, dealt = np.inf, rng.permutation(cases.n_prompts)
+    one = _drawn_items(cases, rng)
+    voted = rng.random(cases.n_prompts) < losses[one]  # people disagree: one of them, drawn
     sizes = np.bincount(cases.cluster_index)
 
-    def shown(threshold):
+    def shown(threshold: float) -> bool:
         kept = cases.confidence >= threshold
         if test == "binomial":
             counted = kept[one]
@@ -222,16 +158,14 @@ def certify(cases, thresholds, risk=0.2, delta=0.1, test="betting", starts=3, se
             best, place = float(thresholds[place]), place + 1
         if place > first:  # the sequences begun at stricter thresholds can show no more than this one
             break
-    return Certificate(best, risk, delta, n_prompts, test)
+    return best
 
 
-def betting_p(excess, risk, delta):
+def betting_p(excess: Floats, risk: float, delta: float) -> float:
     """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero, against one below.
 
-    Notes
-    -----
-    Capital that bets on losses below the wanted risk is a supermartingale under the claim; by Ville's inequality the
-    inverse of its highest value is a p-value. Bets are those of Waudby-Smith and Ramdas, made before each draw.
+    Capital that bets on losses below the wanted risk is a supermartingale under the claim (Ville's inequality); bets
+    are those of Waudby-Smith and Ramdas, made before each draw.
     """
     n = np.arange(1, len(excess) + 1)
     mean = (excess.cumsum() - risk / 2) / (n + 1)
@@ -241,43 +175,32 @@ def betting_p(excess, risk, delta):
     return float(np.exp(-max(0.0, np.log1p(-bet * excess).cumsum().max())))
 
 
-def drawn_items(cases, rng):
+def _drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
     """One item of every prompt, drawn at random: their places."""
     order = rng.permutation(len(cases.items))
-    places = np.empty(int(cases.cluster_index.max()) + 1, int)
+    places = np.empty(cases.n_prompts, int)
     places[cases.cluster_index[order]] = order
     return places
 
 
-def coverages_for(n_prompts, risk=0.2, delta=0.1, step=0.05):
-    """Coverages worth trying: from the first at which a judge of half the risk would probably be shown to keep it.
+def coverages_for(n_prompts: int, risk: float = 0.2, delta: float = 0.1) -> tuple[float, ...]:
+    """Coverages worth trying, rising to 1: from the first at which a judge of half the risk would probably keep it.
 
-    Returns
-    -------
-    tuple of float
-        Rising to 1, which is always tried; from numbers of prompts alone, so that no label chooses where to start.
+    From numbers of prompts alone, so that no label chooses where to start.
     """
     least = next(m for m in range(1, 10**6) if bdtr(np.floor(risk / 2 * m), m, risk) <= delta)
+    step = 0.05
     start = min(1.0, step * np.ceil(least / n_prompts / step))
     return tuple(np.arange(start, 1 + step / 2, step).round(6).tolist())
 
 
-def kept_numbers(cases, kept):
-    """What abstaining leaves, each prompt counting once: share kept, its risk, and the risk of everything.
+def kept_numbers(cases: Cases, kept: Array) -> dict[str, Number]:
+    """What abstaining leaves, each prompt counting once: ``coverage``, ``all_risk``, and ``risk`` if anything is kept.
 
-    Parameters
-    ----------
-    cases : Cases
-    kept : array of bool or float, shape (n_items,)
-        Whether, or how often, each verdict is kept.
-
-    Returns
-    -------
-    dict of str to Number
-        ``coverage``, ``all_risk``, and ``risk`` where anything is kept.
+    ``kept``, shape (n_items,): whether, or how often, each verdict is kept.
     """
-    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
-    losses, share = losses_of(cases), size / size.sum()
+    size, losses = cases.prompt_weights, losses_of(cases)
+    share = size / size.sum()
     found = {
         "coverage": mean_interval(kept.astype(float), size, cases.cluster_index),
         "all_risk": mean_interval(losses, size, cases.cluster_index),
@@ -289,66 +212,42 @@ def kept_numbers(cases, kept):
     return {name: number(ends, cases, ".1%") for name, ends in found.items()}
 
 
-def halves(cases, seed=0):
+def halves(cases: Cases, seed: int = 0) -> tuple[Array, Array]:
     """Two parts of the rows, prompts kept whole."""
-    n_prompts = int(cases.cluster_index.max()) + 1
-    first = (np.random.default_rng(seed).permutation(n_prompts) < n_prompts / 2)[cases.cluster_index]
+    order = np.random.default_rng(seed).permutation(cases.n_prompts)
+    first = (order < cases.n_prompts / 2)[cases.cluster_index]
     return first, ~first
 
 
-def certified(cases, risk=0.2, delta=0.1, test=None, seed=0, splits=20):
-    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves.
+def certified(
+    cases: Cases, risk: float = 0.2, delta: float = 0.1, test: str | None = None, seed: int = 0, splits: int = 20
+) -> tuple[list[float], dict[str, Number]]:
+    """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves, and
+    `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
 
-    Parameters
-    ----------
-    cases : Cases
-    risk, delta : float
-        In (0, 1).
-    test : {"betting", "binomial"}, optional
-        By default the bet where prompts have two items or more on average, and otherwise the binomial tail.
-    seed : int
-    splits : int
-        Random halvings: how much can be shown on so few prompts depends on which they are, so one would be luck.
-
-    Returns
-    -------
-    certificates : list of Certificate
-        Two of every split.
-    numbers : dict of str to Number
-        `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
-
-    Notes
-    -----
-    Thresholds to be tried are set by the confidences of the half they are used on, whose labels play no part.
+    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail. Thresholds to
+    be tried are set by the confidences of the half they are used on, whose labels play no part.
     """
-    n_prompts = int(cases.cluster_index.max()) + 1
-    test = test or ("betting" if len(cases.items) >= 2 * n_prompts else "binomial")
+    test = test or ("betting" if len(cases.items) >= 2 * cases.n_prompts else "binomial")
     kept, found = np.zeros(len(cases.items)), []
     for split in range(splits):
         parts = halves(cases, seed + split)
         for here, there in (parts, parts[::-1]):
             shown, used = cases.at(here), cases.at(there)
-            coverages = coverages_for(int(shown.cluster_index.max()) + 1, risk, delta)
+            coverages = coverages_for(shown.n_prompts, risk, delta)
             found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))
-            kept[there] += found[-1].keeps(used) / splits
+            kept[there] += (used.confidence >= found[-1]) / splits
     return found, kept_numbers(cases, np.minimum(kept, 1))
 
 
-def sets_cutoff(cases, miss=0.1, seed=0):
-    """Least probability of a label that belongs into a prediction set: split conformal, one item per prompt.
+def sets_cutoff(cases: Cases, miss: float = 0.1, seed: int = 0) -> float:
+    """Least probability of a label that belongs into a prediction set; 0 where there are too few prompts.
 
-    Returns
-    -------
-    float
-        In [0, 1]; 0 (everything belongs into it) where there are too few prompts.
-
-    Notes
-    -----
-    Vovk, Gammerman and Shafer (2005). The label of a new prompt's item is in its set with probability at least
-    1 - miss, over prompts and calibration together; not for every prompt, nor for every label.
+    Split conformal, one item per prompt; Vovk, Gammerman and Shafer (2005): the label of a new prompt's item is in its
+    set with probability at least 1 - miss, over prompts and calibration together, not for every prompt or label.
     """
     rng = np.random.default_rng(seed)
-    one = drawn_items(cases, rng)
+    one = _drawn_items(cases, rng)
     heights = cases.shares[one].cumsum(1)[:, :-1]
     label = (rng.random((len(one), 1)) > heights).sum(1)
     conformity = np.sort(cases.probabilities[one, label])
@@ -356,26 +255,21 @@ def sets_cutoff(cases, miss=0.1, seed=0):
     return float(conformity[place]) if place >= 0 else 0.0
 
 
-def set_numbers(cases, miss=0.1, seed=0):
-    """Prediction sets over the labels, each half with the cut-off of the other.
+def set_numbers(cases: Cases, miss: float = 0.1, seed: int = 0) -> dict[str, Number]:
+    """Prediction sets over the labels, each half with the cut-off of the other; each prompt counts once.
 
-    Returns
-    -------
-    dict of str to Number
-        ``set_coverage``, share of people whose label is in it; ``set_size``; ``single_rate``, sets of one label. Each
-        prompt counts once.
+    ``set_coverage``, share of people whose label is in it; ``set_size``; ``single_rate``, sets of one label.
     """
     inside = np.zeros(cases.probabilities.shape, bool)
     parts = halves(cases, seed)
     for here, there in (parts, parts[::-1]):
         inside[there] = cases.probabilities[there] >= sets_cutoff(cases.at(here), miss, seed)
-    size = 1 / np.bincount(cases.cluster_index)[cases.cluster_index]
     columns = {
         "set_coverage": ((inside * cases.shares).sum(1), ".1%"),
         "set_size": (inside.sum(1), ".2f"),
         "single_rate": ((inside.sum(1) == 1).astype(float), ".1%"),
     }
     return {
-        name: number(mean_interval(values, size, cases.cluster_index), cases, spec)
+        name: number(mean_interval(values, cases.prompt_weights, cases.cluster_index), cases, spec)
         for name, (values, spec) in columns.items()
     }

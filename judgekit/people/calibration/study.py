@@ -1,38 +1,32 @@
 """Everything that is asked of one judge on one set, by name of the quantity: what notebooks save and show."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
-from judgekit.people.calibration.cases import cases_of
-from judgekit.people.calibration.fitting import N_FOLDS, cross_fitted, nested
-from judgekit.people.calibration.maps import confidence_slope, maps_for
-from judgekit.people.calibration.measures import measures, number, paired
+from judgekit.judges.base import Judge
+from judgekit.people.calibration.cases import Cases, cases_of
+from judgekit.people.calibration.maps import confidence_slope, cross_fitted, maps_for, nested
+from judgekit.people.calibration.measures import measures, paired
 from judgekit.people.calibration.selective import areas, certified, risk_at, set_numbers
-from judgekit.records import ORDERS
+from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import pairs_judged_by, run_judge
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
 
 KEPT = ("ece_debiased", "nll")
 
 
-def judged(name, target, judges, slugs, store, pairs=None):
-    """Our judges on a set.
-
-    Parameters
-    ----------
-    name : str
-    target : str
-        One of `judgekit.people.calibration.cases.TARGETS`.
-    judges : iterable of Judge
-    slugs : dict of str to str
-        Judge's name to slug.
-    store : judgekit.scoring.store.VerdictStore
-    pairs : list of PreferencePair, optional
-        Some of the set; all by default.
-
-    Returns
-    -------
-    dict of str to Cases
-        By slug.
-    """
+def judged(
+    name: str,
+    target: str,
+    judges: Iterable[Judge],
+    slugs: Mapping[str, str],
+    store: VerdictStore,
+    pairs: Sequence[PreferencePair] | None = None,
+) -> dict[str, Cases]:
+    """Our judges on a set (or some ``pairs`` of it) beside a target of `cases_of`, by slug."""
     pairs = load_set(name) if pairs is None else pairs
     return {
         slugs[judge.name]: cases_of(
@@ -42,57 +36,42 @@ def judged(name, target, judges, slugs, store, pairs=None):
     }
 
 
-def published_cases(name, target, names, slugs):
-    """Published judges on the items of a set that all of them judged: dict of slug to `Cases`."""
-    stored = {judge: list(load_judge(judge).stored.values()) for judge in names}
+def published_cases(name: str, target: str, names: Sequence[str], slugs: Mapping[str, str]) -> dict[str, Cases]:
+    """Published judges on the items of a set that all of them judged, by slug."""
+    replayed: dict[str, Any] = {judge: load_judge(judge) for judge in names}
+    stored = {judge: list(replay.stored.values()) for judge, replay in replayed.items()}
     pairs = pairs_judged_by(load_set(name), *stored.values())
     return {slugs[judge]: cases_of(name, pairs, verdicts, target) for judge, verdicts in stored.items()}
 
 
-def stated_numbers(cases, n_bins=10):
+def stated_numbers(cases: Cases, n_bins: int = 10) -> dict[str, Number]:
     """The judge as it is: `measures`, `areas`, ``risk_at_half`` and ``slope``, the temperature's inverse."""
-    slope = number(confidence_slope(cases), cases, ".2f")
-    return measures(cases, n_bins) | areas(cases) | {"risk_at_half": risk_at(cases), "slope": slope}
+    at_half = {"risk_at_half": risk_at(cases), "slope": confidence_slope(cases)}
+    return measures(cases, n_bins) | areas(cases) | at_half
 
 
-def mapped_numbers(cases, n_bins=10, n_folds=N_FOLDS, seed=0):
-    """Every map, cross-fitted by prompt, and the one that other prompts would have chosen.
-
-    Returns
-    -------
-    numbers : dict of (str, str) to Number
-        By map (``nested`` for the chosen one) and quantity: `KEPT` after mapping, and ``nll_change`` by it.
-    chosen : list of str
-        The map of every fold.
-    """
-    chosen_cases, chosen = nested(cases, n_folds, seed)
-    tables = {name: cross_fitted(cases, name, n_folds, seed) for name in maps_for(cases)} | {"nested": chosen_cases}
-    found = {}
+def mapped_numbers(cases: Cases, n_bins: int = 10, seed: int = 0) -> tuple[dict[tuple[str, str], Number], list[str]]:
+    """Every map, cross-fitted by prompt, and the one that other prompts would have chosen (``nested``), by map and
+    quantity: `KEPT` after mapping, and ``nll_change`` by it; and the map chosen in every fold."""
+    chosen_cases, chosen = nested(cases, seed=seed)
+    tables = {name: cross_fitted(cases, name, seed=seed) for name in maps_for(cases)} | {"nested": chosen_cases}
+    numbers: dict[tuple[str, str], Number] = {}
     for name, mapped in tables.items():
         after = measures(mapped, n_bins)
-        found |= {(name, quantity): after[quantity] for quantity in KEPT}
-        found[name, "nll_change"] = paired(cases, mapped)
-    return found, chosen
+        numbers |= {(name, quantity): after[quantity] for quantity in KEPT}
+        numbers[name, "nll_change"] = paired(cases, mapped)
+    return numbers, chosen
 
 
-def abstaining_numbers(cases, risks, delta=0.1, seed=0):
-    """What is kept under a promise, and prediction sets.
+def abstaining_numbers(cases: Cases, risks: Sequence[float], delta: float = 0.1, seed: int = 0) -> dict[str, Number]:
+    """What is kept under promises of these risks, each with probability 1 - delta, and prediction sets.
 
-    Parameters
-    ----------
-    cases : Cases
-    risks : sequence of float
-        Promised, each with probability 1 - delta.
-
-    Returns
-    -------
-    dict of str to Number
-        ``at_20_coverage``, ``at_20_risk`` (where something is kept) for a promise of 0.2; ``all_risk``; the numbers of
-        `judgekit.people.calibration.selective.set_numbers`, which miss at a rate of delta.
+    ``at_20_coverage``, ``at_20_risk`` (where something is kept) for a promise of 0.2; ``all_risk``; `set_numbers`,
+    which miss at a rate of delta.
     """
-    found = {}
+    numbers: dict[str, Number] = {}
     for risk in risks:
         kept = certified(cases, risk, delta, seed=seed)[1]
-        found["all_risk"] = kept.pop("all_risk")
-        found |= {f"at_{round(100 * risk)}_{name}": value for name, value in kept.items()}
-    return found | set_numbers(cases, delta, seed)
+        numbers["all_risk"] = kept.pop("all_risk")
+        numbers |= {f"at_{round(100 * risk)}_{name}": value for name, value in kept.items()}
+    return numbers | set_numbers(cases, delta, seed)

@@ -1,116 +1,152 @@
-"""How often two voters of the same item agree: people with people, and a judge with people."""
+"""How often two voters of one item agree: people, a judge with people, and single preferences with each other."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, TIE_FREE, matchup_of
-from judgekit.records import SWAPPED
+from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_of, matchup_votes, votes_of_pairs
+from judgekit.records import SWAPPED, PreferencePair, Verdict
+from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, share_of
+from judgekit.stats import Array, Number, cluster_bootstrap, cluster_sums, share_of
 
 
-def people_with_people(votes, classes=TIE_FREE, n_boot=N_BOOT, seed=0):
-    """Share of meetings of two votes on one item that agree.
+def people_with_people(votes: Votes, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Share of pairs of votes on one item that agree; ``n`` counts the pairs, prompts are resampled.
 
-    Parameters
-    ----------
-    votes : Votes
-    classes : sequence of str
-        Votes for others are left out: the published tie-free variant by default.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-        ``n`` is the number of meetings; prompts are resampled.
-
-    Raises
-    ------
-    ValueError
-        If no two votes meet.
+    Votes for other classes are left out: the published tie-free variant by default. ValueError where no item has two.
     """
     counts = votes.only(classes).counts
     total = counts.sum(1)
     return share_number((counts * (counts - 1)).sum(1) / 2, total * (total - 1) / 2, votes.clusters, n_boot, seed)
 
 
-def judge_with_people(votes, said, classes=TIE_FREE, n_boot=N_BOOT, seed=0):
-    """Share of people's votes that a judge's verdict agrees with.
+def judge_with_people(
+    votes: Votes, codes: Array, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT, seed: int = 0
+) -> Number:
+    """Share of people's votes that a judge's verdict on the item agrees with; ``n`` counts the votes.
 
-    Parameters
-    ----------
-    votes : Votes
-        Of people only.
-    said : array of int, shape (n_items,)
-        The judge's verdicts as `Votes.classes` has them, -1 where there is none (`verdicts_on`).
-    classes : sequence of str
-        Votes and verdicts for others are left out.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-        ``n`` is the number of votes that a verdict meets.
-
-    Raises
-    ------
-    ValueError
-        If a verdict meets no vote.
+    ``codes``: the judge's verdicts (`verdicts_on`), shape (n_items,). Votes and verdicts for other classes are left
+    out; ValueError where nothing is left.
     """
-    said = np.asarray(said)
-    chosen = np.isin(said, [votes.classes.index(name) for name in classes])
+    codes = np.asarray(codes)
+    chosen = np.isin(codes, [votes.classes.index(name) for name in classes])
     counts = np.stack([votes.counts[:, votes.classes.index(name)] for name in classes], 1)
-    met = counts.sum(1) * chosen
-    agree = np.where(chosen, votes.counts[np.arange(len(said)), np.maximum(said, 0)], 0)
-    return share_number(agree, met, votes.clusters, n_boot, seed)
+    agree = np.where(chosen, votes.counts[np.arange(len(codes)), np.maximum(codes, 0)], 0)
+    return share_number(agree, counts.sum(1) * chosen, votes.clusters, n_boot, seed)
 
 
-def verdicts_on(votes, verdicts, pairs, matchups=True):
-    """A judge's verdicts on the items of votes, as class codes.
-
-    Parameters
-    ----------
-    votes : Votes
-    verdicts : list of Verdict
-        Of one judge. Where it judged an item more than once (both orders, or a match that was shown both ways) and
-        contradicts itself, that is a tie.
-    pairs : list of PreferencePair
-        That the verdicts are on; pairs without a verdict are left alone.
-    matchups : bool
-        Items are those of `judgekit.data.votes.matchup_votes`.
-
-    Returns
-    -------
-    array of int, shape (n_items,)
-        -1 where the judge has no verdict, or one that is no class of the votes.
-    """
-    said = {}
-    by_id = {pair.item_id: pair for pair in pairs}
-    for verdict in verdicts:
-        if verdict.verdict is not None and verdict.item_id in by_id:
-            pair = by_id[verdict.item_id]
-            key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
-            said.setdefault(key, set()).add(SWAPPED[verdict.verdict] if turned else verdict.verdict)
-    final = {key: labels.pop() if len(labels) == 1 else "tie" for key, labels in said.items()}
-    codes = {label: code for code, label in enumerate(votes.classes)}
-    return np.array([codes.get(final.get(item), NO_VOTE) for item in votes.items], int)
-
-
-def share_number(hits, total, clusters, n_boot=N_BOOT, seed=0):
-    """Sum of hits over sum of totals as a `Number`, with prompts resampled.
-
-    Parameters
-    ----------
-    hits, total : array of float, shape (n_items,)
-    clusters : sequence, length n_items
-
-    Raises
-    ------
-    ValueError
-        If the totals sum to nothing.
-    """
+def share_number(hits: Array, total: Array, clusters: Sequence, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Sum of hits over sum of totals, each of shape (n_items,), prompts resampled; ValueError where the total is 0."""
     rows, kept = np.column_stack([hits, total]).astype(float), np.asarray(total) > 0
     if not kept.any():
         raise ValueError("nothing to compare: no item has two votes that meet")
     sums = cluster_sums(rows[kept], np.asarray(clusters)[kept])
     value, low, high = cluster_bootstrap(sums, share_of, n_boot, seed)
     return Number(value, low, high, n=round(float(rows[:, 1].sum())), spec=".1%")
+
+
+# ---------------------------------------------------------------- a judge's verdicts by item
+
+
+def verdicts_on(
+    votes: Votes, verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = True
+) -> Array:
+    """A judge's verdicts as class codes, shape (n_items,); -1 where it has none, or one that is no class of the votes.
+
+    Where it judged an item more than once (both orders, or a match that was shown both ways) and contradicts itself,
+    that is a tie; replies without a verdict are left out. ``matchups``: items are those of `data.votes.matchup_votes`.
+    """
+    by_id = {pair.item_id: pair for pair in pairs}
+    labels: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        if verdict.verdict is not None and verdict.item_id in by_id:
+            key, turned = _key_of(by_id[verdict.item_id], matchups)
+            labels.setdefault(key, set()).add(SWAPPED[verdict.verdict] if turned else verdict.verdict)
+    final = {key: both.pop() if len(both) == 1 else "tie" for key, both in labels.items()}
+    codes = {label: code for code, label in enumerate(votes.classes)}
+    return np.array([codes.get(final.get(item, ""), NO_VOTE) for item in votes.items], int)
+
+
+def labels_by_item(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
+) -> dict[str, str]:
+    """One label of a judge per item that it judged, as a person who stood in would have to give.
+
+    A tie where the judge contradicts itself, in the two orders or on two showings of one match, and where its reply
+    holds no verdict. One order is enough where there is no other. ValueError where a verdict is an error.
+    """
+    orders_of: dict[str, dict[str, str | None]] = {}
+    for verdict in verdicts:
+        if verdict.status == "error":
+            raise ValueError(f"{verdict.item_id}: {verdict.judge} failed on it, and has no label")
+        orders_of.setdefault(verdict.item_id, {})[verdict.order] = verdict.verdict
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        if orders := [*orders_of.get(pair.item_id, {}).values()]:
+            label = joined_verdict(orders[0], orders[-1], "any") or "tie"
+            key, turned = _key_of(pair, matchups)
+            label = SWAPPED[label] if turned else label
+            labels[key] = label if labels.get(key, label) == label else "tie"
+    return labels
+
+
+def _key_of(pair: PreferencePair, matchups: bool) -> tuple[str, bool]:
+    """The item of a pair, and whether its sides are turned in it."""
+    return matchup_of(pair) if matchups else (pair.item_id, False)
+
+
+def beside_people(
+    pairs: Sequence[PreferencePair],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    voters: str = "",
+    matchups: bool = False,
+) -> tuple[Votes, dict[str, dict[str, str]]]:
+    """People's votes on the items that every judge labelled, and the labels by judge and item (`labels_by_item`).
+
+    ``voters``: only annotators whose name starts so. ``matchups``: one match is shown as two pairs (MT-bench).
+    ValueError where no item was labelled by all, or nobody's name starts so.
+    """
+    votes = matchup_votes(pairs)[0] if matchups else votes_of_pairs(pairs)
+    labels = {judge: labels_by_item(own, pairs, matchups) for judge, own in verdicts.items()}
+    common = [all(item in by_item for by_item in labels.values()) for item in votes.items]
+    people = [name for name in votes.annotators if name.startswith(voters)]
+    if not any(common) or not people:
+        raise ValueError(f"{sum(common)} items that all judges labelled, {len(people)} annotators called {voters!r}...")
+    return votes.of(people).at(common).voted(), labels
+
+
+def most_frequent(votes: Votes) -> dict[str, str]:
+    """Labels of a judge that never reads: the class with most votes, which it is told, for every item."""
+    label = votes.classes[int(votes.counts.sum(0).argmax())]
+    return dict.fromkeys(votes.items, label)
+
+
+# ---------------------------------------------------------------- sets in which nobody voted twice on a pair
+
+
+def consistent_triples(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Share of three responses to one question whose three preferences come from one order, ties allowed.
+
+    Responses are told apart by their text; questions are resampled. Preferences at random would fit in 13 of 27 cases.
+    ValueError where no three responses were all compared.
+    """
+    signs: dict[tuple[str, str, str], int] = {}
+    responses: dict[str, dict[str, None]] = {}
+    for pair in pairs:
+        if pair.label is not None and pair.response_a != pair.response_b:
+            sign = {"A": 1, "B": -1, "tie": 0}[pair.label]
+            signs[pair.cluster, pair.response_a, pair.response_b] = sign
+            signs[pair.cluster, pair.response_b, pair.response_a] = -sign
+            responses.setdefault(pair.cluster, {}).update(dict.fromkeys(pair.responses))
+    fits, clusters = [], []
+    for cluster, texts in responses.items():
+        for x, y, z in combinations(texts, 3):
+            edges = [signs.get((cluster, *edge)) for edge in ((x, y), (y, z), (z, x))]
+            known = [edge for edge in edges if edge is not None]
+            if len(known) == 3:
+                # Round a circle the differences of any order sum to nothing: all are ties, or some go up and some down.
+                fits.append(not any(known) or (max(known) > 0 and min(known) < 0))
+                clusters.append(cluster)
+    return share_number(fits, [1] * len(fits), clusters, n_boot, seed)

@@ -1,35 +1,31 @@
-"""How good each annotator is, held against the others only."""
+"""How good each annotator is, held against the others only; and the votes of one's own."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, betaln
 
+from judgekit.data.votes import NO_VOTE, Votes
+from judgekit.judges.names import unique_slugs
+from judgekit.people.consensus.agreement import people_with_people
+from judgekit.people.consensus.methods import majority
 from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import LEVEL, Number, cluster_bootstrap, cluster_sums, share_of
+from judgekit.stats import LEVEL, Floats, Number, Statistic, cluster_bootstrap, cluster_sums, share_of
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
 WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
 
 
-def credits_of(votes):
-    """What each vote earns against the majority of the other votes on its item.
+def credits_of(votes: Votes) -> Floats:
+    """What each vote earns against the majority of the other votes on its item, shape (n_items, n_annotators).
 
-    Parameters
-    ----------
-    votes : Votes
+    1 where the vote is what most others say, ``1 / m`` where it is one of m classes in front among them, else 0; NaN
+    without a vote, or without another one.
 
-    Returns
-    -------
-    array of float, shape (n_items, n_annotators)
-        1 where the vote is what most others say, ``1 / m`` where m classes are in front among the others and it is
-        one of them, 0 where it is none; NaN without a vote, or without another one. An annotator is no part of what
-        it is held against.
-
-    Examples
-    --------
     >>> from judgekit.data.votes import Votes
     >>> credits_of(Votes(("i", "j"), ("ann", "bob", "cat"), [[0, 0, 1], [2, -1, -1]]))
     array([[0.5, 0.5, 0. ],
@@ -44,93 +40,60 @@ def credits_of(votes):
 
 @dataclass(frozen=True, eq=False)
 class Skills:
-    """Rates of annotators with intervals, in the order of `names`.
+    """Rates of agreement with the others' majority and their intervals, (n_annotators,); ``n`` votes meet another one.
 
-    Attributes
-    ----------
-    names : tuple of str
-    n : array of int
-        Votes that others' votes could be held against.
-    rate, low, high : array of float
-        Agreement with the others' majority and its interval.
-    shrunk, shrunk_low, shrunk_high : array of float
-        The same, drawn towards the mean of all annotators, the more the fewer votes there are.
-    design : array of float
-        Variance of a rate over what independent votes would give.
+    ``shrunk``: the rates drawn towards the mean of all annotators, the more the fewer votes there are.
     """
 
-    names: tuple
-    n: np.ndarray
-    rate: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    shrunk: np.ndarray
-    shrunk_low: np.ndarray
-    shrunk_high: np.ndarray
-    design: np.ndarray
+    names: tuple[str, ...]
+    n: Any
+    rate: Floats
+    low: Floats
+    high: Floats
+    shrunk: Floats
+    shrunk_low: Floats
+    shrunk_high: Floats
 
-    def numbers(self, shrunk=True):
-        """Annotator to `Number`, best first."""
-        parts = (self.shrunk, self.shrunk_low, self.shrunk_high) if shrunk else (self.rate, self.low, self.high)
+    def numbers(self) -> dict[str, Number]:
+        """Annotator to the shrunken rate, best first."""
+        parts = (self.shrunk, self.shrunk_low, self.shrunk_high)
         rows = sorted(zip(self.names, self.n, *parts, strict=True), key=lambda row: (-row[2], row[0]))
         return {name: Number(value, low, high, n=int(n), spec=".1%") for name, n, value, low, high in rows}
 
 
-def annotator_quality(votes, clustered=True, shrink=True):
-    r"""Agreement of every annotator with the majority of the others.
+def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
+    r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
-    Parameters
-    ----------
-    votes : Votes
-    clustered : bool
-        Whether votes on one prompt go together; False is wrong where they do, and kept to show it.
-    shrink : bool
-        Whether to estimate the shrunken rates too; otherwise they are the plain ones.
-
-    Returns
-    -------
-    Skills
-        Annotators whose votes meet no other vote are left out.
-
-    Raises
-    ------
-    ValueError
-        If no vote meets another.
-
-    Notes
-    -----
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes then counts as
     one of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
     :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24): conservative. The shrunken rate is the posterior mean
-    under a Beta prior for the population of annotators, its mean and its spread integrated over a grid; the interval
-    is that of a Beta distribution with the posterior's mean and variance, to which `shared_variance` is added: prompts
-    on which everybody agrees move all annotators together, and no shrinking takes that away. A shrunken interval holds
-    the truth in 95 % of annotators, not for each of them: whoever is far off the others is drawn towards them.
+    under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
+    that of a Beta distribution with the posterior's mean and variance plus `_shared_variance`: prompts on which
+    everybody agrees move all annotators together. It holds the truth in 95 % of annotators, not for each of them:
+    whoever is far off the others is drawn towards them. Without ``clustered`` votes on one prompt count as independent:
+    wrong where they are not, and kept to show it.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)
     if not met.any():
         raise ValueError("no vote meets another: annotators cannot be held against each other")
-    kept = met.any(0)
+    kept = np.asarray(met.any(0))
     credits, met = credits[:, kept], met[:, kept]
     n = met.sum(0)
     rate = np.nansum(credits, 0) / n
     squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
-    rho = prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
-    design = 1 + rho * (squares / n - 1)
-    effective = n / design
+    rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
+    effective = n / (1 + rho * (squares / n - 1))
     low, high = exact_interval(rate * effective, effective)
-    shared = shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
-    shrunk = shrunken(rate * effective, effective, shared) if shrink else (rate, low, high)
+    shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
     names = tuple(name for name, keep in zip(votes.annotators, kept, strict=True) if keep)
-    return Skills(names, n, rate, low, high, *shrunk, design)
+    return Skills(names, n, rate, low, high, *shrunken(rate * effective, effective, shared))
 
 
-def prompt_correlation(credits, met, rate, clusters, squares):
+def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
     """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0.
 
-    Residuals are about an annotator's own mean, which takes part of their correlation away: given back with the
-    correlation of a first pass.
+    Residuals are about an annotator's own mean, which takes part of it away: given back in further passes.
     """
     residual = np.where(met, credits - rate, 0.0)
     n = met.sum(0)
@@ -146,7 +109,7 @@ def prompt_correlation(credits, met, rate, clusters, squares):
     return min(rho, 1.0)
 
 
-def shared_variance(credits, met, rate, clusters):
+def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence) -> Floats:
     """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,).
 
     The mean covariance of an annotator's rate with those of the others, from products of residuals within prompts.
@@ -165,15 +128,15 @@ def shared_variance(credits, met, rate, clusters):
     return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
 
 
-def exact_interval(hits, n, level=LEVEL):
+def exact_interval(hits: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Clopper and Pearson's interval for hits of n, which need not be whole: low, high."""
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1, tail), 0.0)
     high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 1e-9), 1 - tail), 1.0)
     return low, high
 
 
-def shrunken(hits, n, shared=0.0, level=LEVEL):
+def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
     """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,).
 
     ``shared`` is variance that the rates have in common, which the mean of the population does not know of.
@@ -187,29 +150,16 @@ def shrunken(hits, n, shared=0.0, level=LEVEL):
     value = (share * means).sum(0)
     variance = (share * (means * (1 - means) / (weight + n + 1) + (means - value) ** 2)).sum(0)
     size = np.maximum(value * (1 - value) / (variance + shared) - 1, 0.5)
-    ends = (betaincinv(value * size, (1 - value) * size, end) for end in ((1 - level) / 2, (1 + level) / 2))
-    return value, *ends
+    low, high = (betaincinv(value * size, (1 - value) * size, end) for end in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return value, low, high
 
 
-def group_quality(votes, groups, n_boot=N_BOOT, seed=0):
-    """Agreement of groups of annotators with the majority of everybody else, and the groups' difference.
-
-    Parameters
-    ----------
-    votes : Votes
-    groups : dict of str to list of str
-        Group to annotators; the difference is the first group's less the second's.
-
-    Returns
-    -------
-    dict of str to Number
-        By group; and ``difference`` where there are two. ``n`` counts votes; prompts are resampled.
-
-    Raises
-    ------
-    ValueError
-        If a group has no vote that meets another.
-    """
+def group_quality(
+    votes: Votes, groups: Mapping[str, Sequence[str]], n_boot: int = N_BOOT, seed: int = 0
+) -> dict[str, Number]:
+    """Agreement of each group of annotators with the majority of everybody else; of two also the ``difference``,
+    the first less the second. ``n`` counts votes; prompts are resampled. ValueError where no vote of a group meets
+    another."""
     credits = credits_of(votes)
     parts = []
     for name, members in groups.items():
@@ -218,32 +168,46 @@ def group_quality(votes, groups, n_boot=N_BOOT, seed=0):
             raise ValueError(f"{name}: no vote meets another")
         parts.append(np.stack([np.nansum(own, 1), (~np.isnan(own)).sum(1)], 1))
     sums = cluster_sums(np.stack(parts, 1), votes.clusters)
-    found = {}
-    for place, name in enumerate(groups):
-        value, low, high = cluster_bootstrap(sums[:, place], share_of, n_boot, seed)
-        found[name] = Number(value, low, high, n=int(sums[:, place, 1].sum()), spec=".1%")
+
+    def number(part: Floats, statistic: Statistic = share_of) -> Number:
+        return Number(*cluster_bootstrap(part, statistic, n_boot, seed), n=int(part[..., 1].sum()), spec=".1%")
+
+    numbers = {name: number(sums[:, place]) for place, name in enumerate(groups)}
     if len(groups) == 2:
-        value, low, high = cluster_bootstrap(
-            sums, lambda s: share_of(s[..., 0, :]) - share_of(s[..., 1, :]), n_boot, seed
-        )
-        found["difference"] = Number(value, low, high, n=int(sums[..., 1].sum()), spec=".1%")
-    return found
+        numbers["difference"] = number(sums, lambda s: share_of(s[..., 0, :]) - share_of(s[..., 1, :]))
+    return numbers
 
 
-def quality_table(skills):
-    """Annotators as a tidy table, best first.
+def quality_table(skills: Skills) -> pd.DataFrame:
+    """Annotators, best first: columns annotator, group, n, rate, low, high, shrunk, shrunk_low, shrunk_high.
 
-    Parameters
-    ----------
-    skills : Skills
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``annotator``, ``group`` (the name before its number: ``expert`` and ``author`` on MT-bench), ``n``,
-        ``rate``, ``low``, ``high``, ``shrunk``, ``shrunk_low``, ``shrunk_high``.
+    The group is the name before its number: ``expert`` and ``author`` on MT-bench.
     """
     parts = ("n", "rate", "low", "high", "shrunk", "shrunk_low", "shrunk_high")
     table = pd.DataFrame({"annotator": skills.names} | {part: getattr(skills, part) for part in parts})
     table.insert(1, "group", [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in skills.names])
     return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable").reset_index(drop=True)
+
+
+def own_numbers(votes: Votes) -> tuple[dict[str, Number], pd.DataFrame | None]:
+    """What can be said of votes from the labelling page (ValueError where there are none), and `quality_table`.
+
+    ``votes.items`` (``n`` votes), ``votes.undecided`` (evenly split), ``majority.quality`` (mean); where people met
+    also ``human_human_agreement_with_ties`` and ``annotators.<name>``, without whom the table is None.
+    """
+    votes = votes.voted()
+    if not votes.items:
+        raise ValueError("the file of votes holds none that stands")
+    counted = majority(votes, "none")
+    numbers = {
+        "votes.items": Number(len(votes.items), n=int(votes.given.sum())),
+        "votes.undecided": Number(int((counted.labels == NO_VOTE).sum()), n=len(votes.items)),
+        "majority.quality": Number(float(counted.quality.mean()), n=len(votes.items), spec=".1%"),
+    }
+    if not (credits_of(votes) >= 0).any():
+        return numbers, None
+    skills = annotator_quality(votes)
+    names = unique_slugs(skills.names)
+    numbers["human_human_agreement_with_ties"] = people_with_people(votes, votes.classes)
+    numbers |= {f"annotators.{names[name]}": number for name, number in skills.numbers().items()}
+    return numbers, quality_table(skills)
