@@ -62,7 +62,7 @@ def test_some_attacks_and_a_judge_that_prefers_nothing(pairs, tmp_path, capsys):
         (("--queries", "1"), "two queries a pair at least"),
         (("--judge", "encoder/nobody"), "no judge is called 'encoder/nobody'"),
         (("--judge", "replay/pandalm-7b"), "cannot judge other pairs"),
-        (("--judge", "baseline/majority_class"), "looks items up"),
+        (("--judge", "baseline/majority_class"), "always gives one label"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_writes_nothing(pairs, tmp_path, capsys, more, message):
@@ -105,7 +105,7 @@ class Stubborn:
 @pytest.mark.parametrize(("failure", "expected"), [(RuntimeError("broken"), 3), (KeyboardInterrupt(), 130)])
 def test_a_failed_or_interrupted_run_is_continued(pairs, tmp_path, capsys, monkeypatch, own_store, failure, expected):
     judge = Stubborn(failure)
-    monkeypatch.setattr("judgekit.cli.attacking.judge_for", lambda *_: judge)
+    monkeypatch.setattr("judgekit.cli.running.load_judge", lambda *_, **__: judge)
     more = ("--attack", "emoji", "--attack", "markdown", "--queries", "0")
     code, rows = run(pairs, tmp_path, *more)
     said = capsys.readouterr().err

@@ -60,7 +60,7 @@ def test_without_ray_there_is_one_clear_sentence(tmp_path, capsys):
     path = write(tmp_path, json.dumps(PAIR))
     assert main(["judge", str(path), "--out", str(tmp_path / "o.jsonl"), *LONGER, "--engine", "ray"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("error: --engine ray needs the package ray") and err.count("\n") == 1
+    assert err.startswith("error: this command needs the package ray") and err.count("\n") == 1
     assert os.listdir(tmp_path) == [path.name]
 
 

@@ -3,7 +3,6 @@
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
 
-import os
 import sys
 from typing import Annotated
 
@@ -14,19 +13,7 @@ from judgekit.cli.attacking import attack
 from judgekit.cli.collecting import collect
 from judgekit.cli.fetching import fetch
 from judgekit.cli.labelling import label
-from judgekit.cli.messages import (
-    BAD_INPUT,
-    BROKEN_PIPE,
-    DONE,
-    INTERRUPTED,
-    UNEXPECTED,
-    Stop,
-    is_ours,
-    needs,
-    reason,
-    silence_stdout,
-    tell,
-)
+from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
 from judgekit.cli.rating import rate
 from judgekit.cli.running import judge
 
@@ -59,10 +46,7 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, the console script ``judgekit``; returns the exit code.
-
-    0 done, 2 bad usage or input, 3 finished with failed items, 130 interrupted, 1 anything else.
-    """
+    """Run the command line, the console script ``judgekit``; returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # Not its `main`, which would answer Ctrl-C and a reader that went away itself.
@@ -72,21 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         return done.exit_code
     except BrokenPipeError:
         silence_stdout()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        stop = Stop(INTERRUPTED, "interrupted; nothing was written")
-    except typer.TyperException as usage:
-        stop = Stop(BAD_INPUT, usage.format_message())
-    except ModuleNotFoundError as missing:
-        stop = Stop(BAD_INPUT, f"this command {needs(missing)}")
-    except Stop as told:
-        stop = told
-    except Exception as failed:
-        if is_ours(failed):
-            stop = Stop(BAD_INPUT if isinstance(failed, ValueError) else UNEXPECTED, str(failed))
-        elif os.environ.get("JUDGEKIT_DEBUG") == "1":
-            raise
-        else:
-            stop = Stop(UNEXPECTED, f"{reason(failed)} (JUDGEKIT_DEBUG=1 shows where)")
-    tell(f"{'' if stop.code == INTERRUPTED else 'error: '}{' '.join(str(stop).split())}")
-    return stop.code
+        return 141  # as a shell says that SIGPIPE ended it
+    except (Exception, KeyboardInterrupt) as error:
+        code, said = ending(error)
+    tell(f"{'' if code == INTERRUPTED else 'error: '}{' '.join(said.split())}")
+    return code

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from judgekit.cli.keeping import Keeping
-from judgekit.cli.messages import BAD_INPUT, SOME_FAILED, Stop, is_ours, shortened, tell, tell_done
+from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
 from judgekit.cli.options import Fresh, JudgeName, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
-from judgekit.cli.running import judge_for
+from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import read_pair_rows
 
 
@@ -16,12 +16,8 @@ def attack(
     pairs: Pairs,
     out: Out,
     judge: JudgeName = "encoder/minilm",
-    attacks: Annotated[
-        list[str] | None, typer.Option("--attack", metavar="NAME", help="Only this attack; repeatable.")
-    ] = None,
-    queries: Annotated[
-        int, typer.Option(min=0, help="Verdicts that a search may ask for on each pair; 0 is no search.")
-    ] = 12,
+    attacks: Annotated[list[str] | None, typer.Option("--attack", help="Only this attack; repeatable.")] = None,
+    queries: Annotated[int, typer.Option(min=0, help="Verdicts a search may ask for per pair; 0: no search.")] = 12,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -56,7 +52,7 @@ def attack(
         suite = Suite(tuple(attacks or Suite.edits), search=SearchBudget(queries) if queries else None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
-    asked = judge_for(judge, rows, settings, quiet)
+    asked = loaded_judge(judge, settings, quiet)
     keeping = Keeping(out, store, fresh, resume, quiet)
     with keeping.opened(asked) as verdicts:
         try:
@@ -83,12 +79,12 @@ def attack(
         keeping.sentence(),
     )
     if not quiet:
-        tell(f"clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
+        tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
         tell(f"mean success of attacks {_shown(report.mean_success)}")
         successes = [(numbers["success"], name) for name, numbers in by_attack]
         for number, name in sorted(successes, key=lambda pair: -(pair[0].value if pair[0] else 0)):
             tell(f"  {name:<20} {_shown(number)}")
-    return tell_done(f"attacks on {report.judge}", out, quiet)
+    return DONE
 
 
 def _as_fields(numbers: dict[str, Any]) -> dict[str, Any]:

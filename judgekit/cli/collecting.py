@@ -1,14 +1,14 @@
 """``judgekit collect``: a model's responses to the questions of a file."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from judgekit.cli.keeping import Keeping
-from judgekit.cli.messages import BAD_INPUT, Stop, tell_done, tell_failed
+from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.options import Fresh, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
-from judgekit.cli.running import given_settings, loading, prepare
+from judgekit.cli.running import loaded
 
 
 def collect(
@@ -40,11 +40,11 @@ def collect(
     Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
     --set price_out=4 stops before the cost is exceeded (prices per million tokens).
     """
-    from judgekit.studies.teacher import collect_responses, read_questions
+    from judgekit.studies.teacher import collect_responses, load_engine, read_questions
 
     check_out(out, questions)
     asked = read_questions(questions)
-    engine = loaded_engine(model, settings, quiet)
+    engine = loaded(load_engine, model, settings, quiet)
     if samples > 1 and not engine.settings.temperature:
         raise Stop(BAD_INPUT, "--samples: several responses need --set temperature=... above 0, or all are the same")
     keeping = Keeping(out, store, fresh, resume, quiet, "responses")
@@ -58,23 +58,5 @@ def collect(
         for row, place in zip(rows, places, strict=True)
         if row["status"] != "ok"
     ]
-    return finish(rows, len(rows), failed, engine.name, keeping)
-
-
-def loaded_engine(name: str, settings: list[str] | None, quiet: bool) -> Any:
-    """The model of a name with its weights, with ``NAME=VALUE`` settings."""
-    from judgekit.studies.teacher import load_engine
-
-    given = given_settings(settings)
-    with loading(f"the model {name}"):
-        engine = load_engine(name, given)
-    prepare(engine, quiet)
-    return engine
-
-
-def finish(rows: list[dict[str, Any]], count: int, failed: list[str], name: str, keeping: Keeping) -> int:
-    """Write rows and say what of ``count`` came of a model; ``failed``: a line for each that did not; the exit code."""
-    write_rows(keeping.out, rows, keeping.sentence())
-    if failed:
-        return tell_failed(f"{len(failed)} of {count} {keeping.noun} failed{keeping.sentence()}:", failed, len(failed))
-    return tell_done(f"{count} {keeping.noun} by {name}", keeping.out, keeping.quiet)
+    write_rows(out, rows, keeping.sentence())
+    return keeping.report(len(rows), "responses", engine.name, failed, len(failed))

@@ -5,7 +5,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgekit.cli.messages import LISTED
+from judgekit.cli.keeping import LISTED
 from judgekit.data.pairfile import PairRow
 from judgekit.records import Verdict
 

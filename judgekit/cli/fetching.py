@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell, tell_failed
+from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
 from judgekit.cli.options import Quiet
 
 
@@ -14,7 +14,7 @@ def fetch(
         typer.Argument(metavar="NAME", help="Sources such as pandalm, or files such as pandalm/testset-v1.json."),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the sources (with NAME, their files) instead of fetching them.")
+        bool, typer.Option("--list", help="List the sources (with NAME, their files) and fetch nothing.")
     ] = False,
     quiet: Quiet = False,
 ) -> int:
@@ -55,8 +55,9 @@ def fetch(
     try:
         fetched = fetch_all(names or None, progress=not quiet)
     except DataError as failed:
-        lines = str(failed).splitlines()
-        return tell_failed(f"{len(lines)} files could not be had:", lines, len(lines))
+        for line in str(failed).splitlines():
+            tell(f"error: {line}")
+        return SOME_FAILED
     if not quiet:
         tell(f"{len(fetched)} files are here and are what they should be")
     return DONE

@@ -1,15 +1,18 @@
 """Where the replies of a command are kept, and what is said of it."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgekit.cli.messages import BAD_INPUT, INTERRUPTED, Stop, reason, tell
-from judgekit.cli.output import only_writer
+from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, shortened, tell
 
 if TYPE_CHECKING:
     from judgekit.scoring.store import VerdictStore
+
+LISTED = 20  # failed items that are named one by one
 
 
 @dataclass
@@ -41,22 +44,46 @@ class Keeping:
         number = "the" if count is None else count
         return f"; {number} {self.noun} are kept in {self.path}, and {same} goes on from there"
 
+    def report(self, count: int, what: str, name: str, failed: list[str], n_failed: int) -> int:
+        """Say what came of ``count`` pieces of work, or that some failed (``failed``: why the first); the exit code."""
+        if not n_failed:
+            if not self.quiet:
+                tell(
+                    f"{count} {what if count != 1 else what[:-1]} by {name}"
+                    + ("" if self.out == "-" else f": {self.out}")
+                )
+            return DONE
+        tell(f"{n_failed} of {count} {what} failed{self.sentence()}:")
+        for line in failed[:LISTED]:
+            tell(f"  {shortened(line)}")
+        if n_failed > LISTED:
+            tell(f"  and {n_failed - LISTED} more")
+        return SOME_FAILED
+
     @contextmanager
     def opened(self, asked: Any) -> "Iterator[VerdictStore]":
         """The store, for replies of one judge or model, while no other process writes the same output."""
+        from filelock import FileLock, Timeout
+
         from judgekit.scoring.store import VerdictStore
 
-        with only_writer(self.out):
-            try:
-                store = VerdictStore(self.path, self.fresh)
-            except (ValueError, OSError) as broken:
-                said = str(broken) if isinstance(broken, ValueError) else f"{self.path}: {reason(broken)}"
-                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {said}") from None
-            with store:
-                if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
-                    tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
+        with ExitStack() as stack:
+            if self.out != "-":
+                lock = FileLock(f"{os.path.realpath(self.out)}.lock", timeout=0)  # it goes with its process
                 try:
-                    yield store
-                except KeyboardInterrupt:
-                    kept = self.sentence(store.count(asked.fingerprint))
-                    raise Stop(INTERRUPTED, f"interrupted; nothing was written{kept}") from None
+                    stack.enter_context(lock)
+                except Timeout:
+                    raise Stop(BAD_INPUT, f"--out {self.out}: another process is writing it") from None
+                if os.name != "nt":  # which removes no open file; an old lock file locks nothing
+                    stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
+            try:
+                store = stack.enter_context(VerdictStore(self.path, self.fresh))
+            except (ValueError, OSError) as broken:
+                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken}") from None
+            if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
+                tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
+            try:
+                yield store
+            except KeyboardInterrupt:
+                kept = self.sentence(store.count(asked.fingerprint))
+                raise Stop(INTERRUPTED, f"interrupted; nothing was written{kept}") from None

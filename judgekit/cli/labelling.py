@@ -11,23 +11,17 @@ import typer
 from judgekit.cli.keeping import Keeping
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.options import Pairs, Quiet, Settings, Store
-from judgekit.cli.running import judge_for
+from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import PairRow, read_pair_rows
 
 
 def label(
     pairs: Pairs,
     votes: Annotated[str, typer.Option(metavar="FILE", help="File of votes, JSON lines; it is gone on from.")],
-    annotators: Annotated[
-        list[str], typer.Option("--annotator", metavar="NAME", help="Who votes; repeatable, each gets a link.")
-    ],
+    annotators: Annotated[list[str], typer.Option("--annotator", help="Who votes; repeatable, each gets a link.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
-    order: Annotated[
-        Literal["random", "active", "file"], typer.Option(help="Which pair comes next; random is by annotator.")
-    ] = "random",
-    judge: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With --order active: what it is least sure of first.")
-    ] = None,
+    order: Annotated[Literal["random", "active", "file"], typer.Option(help="Which pair comes next.")] = "random",
+    judge: Annotated[str | None, typer.Option(help="With --order active: what it is least sure of first.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order and of the sides.")] = 0,
     store: Store = None,
     quiet: Quiet = False,
@@ -45,10 +39,8 @@ def label(
     With --order active and --judge, the pairs that the judge is least sure of come first; without a judge, those with
     the fewest votes. Exit code 3: the judge failed on some pairs, which came last; their votes are there.
     """
-    from judgekit.people.labelling.app import create_app
     from judgekit.people.labelling.ordering import fewest_votes_first
-    from judgekit.people.labelling.server import Labelling
-    from judgekit.people.labelling.votefile import VoteFileBusy
+    from judgekit.people.labelling.server import start
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
@@ -61,15 +53,13 @@ def label(
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            app = create_app([row.pair for row in rows], votes, annotators, order=chosen, seed=seed)
-    except (ValueError, VoteFileBusy) as bad:
+            page = start([row.pair for row in rows], votes, annotators, port=port, order=chosen, seed=seed)
+    except ValueError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
+    except OSError as taken:
+        raise Stop(BAD_INPUT, f"--votes {votes}, --port {port}: {reason(taken)}") from None
     for warning in caught:
         tell(f"note: {warning.message}")
-    try:
-        page = Labelling(app, port)
-    except OSError as taken:
-        raise Stop(BAD_INPUT, f"--port {port}: {reason(taken)}") from None
     with page:
         for name in annotators:
             tell(f"{name}: {page.link(name)}")
@@ -92,15 +82,13 @@ def _doubtful_first(
     from judgekit.scoring import run_judge
     from judgekit.scoring.items import stated_probabilities
 
-    judge, pairs = judge_for(name, rows, settings, keeping.quiet), [row.pair for row in rows]
+    judge, pairs = loaded_judge(name, settings, keeping.quiet), [row.pair for row in rows]
     with keeping.opened(judge) as store:
         verdicts = run_judge(judge, pairs, store, progress=not keeping.quiet)
-    failed = [verdict for verdict in verdicts if verdict.status == "error"]
-    if len(failed) == len(verdicts):
-        raise Stop(BAD_INPUT, f"{name} failed on every pair: {shortened(failed[0].raw or 'no reason given')}")
     stating = {verdict.item_id for verdict in verdicts if verdict.p_a is not None}
     if not stating:
-        raise Stop(BAD_INPUT, f"{name} states no probabilities: name another judge, or leave --judge out")
+        why = next((shortened(verdict.raw or "") for verdict in verdicts if verdict.status == "error"), "it has none")
+        raise Stop(BAD_INPUT, f"{name} states no probabilities ({why}): name another judge, or leave --judge out")
     if n_failed := len(rows) - len(stating):
         tell(f"{n_failed} of {len(rows)} pairs have no probabilities of {name}: they come last")
     probabilities = stated_probabilities(

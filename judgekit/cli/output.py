@@ -1,4 +1,4 @@
-"""The file that a command writes: by one process at a time, and whole or not at all."""
+"""The file that a command writes, whole or not at all."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,27 +14,6 @@ from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_s
 from judgekit.data.files import replaced
 
 _Write: TypeAlias = Callable[[list[dict[str, Any]]], object]
-
-
-@contextmanager
-def only_writer(out: str) -> Iterator[None]:
-    """Let no other process write the same output meanwhile, or stop; the lock goes with its process."""
-    if out == "-":
-        yield
-        return
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(f"{os.path.realpath(out)}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise Stop(BAD_INPUT, f"--out {out}: another process is writing it") from None
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # Windows removes no open file: an old lock file locks nothing
-            os.unlink(lock.lock_file)
-        lock.release()
 
 
 def is_table(out: str) -> bool:

@@ -3,21 +3,17 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.collecting import finish, loaded_engine
 from judgekit.cli.keeping import Keeping
 from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.options import Fresh, Out, Quiet, Resume, Settings, Store
-from judgekit.cli.output import check_out
-from judgekit.cli.running import loading
+from judgekit.cli.output import check_out, write_rows
+from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
 from judgekit.records import Reply
-
-if TYPE_CHECKING:
-    from judgekit.scoring.store import VerdictStore
 
 
 def rate(
@@ -25,21 +21,11 @@ def rate(
         str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
     ],
     out: Out,
-    probe: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Probe that comes with the package (gsm8k-binary), or a folder.")
-    ] = None,
-    judge: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of a probe: openai/MODEL or hf/MODEL.")
-    ] = None,
-    aspects: Annotated[
-        str, typer.Option(help="What a model is asked for: reasoning, sft, or a YAML file of aspects.")
-    ] = "reasoning",
-    top_percent: Annotated[
-        float, typer.Option(metavar="SHARE", help="Keep this share, best first; 1 keeps all in the order given.")
-    ] = 1.0,
-    batch_size: Annotated[
-        int, typer.Option(min=1, help="Answers per step of a probe; an interruption loses one step at most.")
-    ] = 64,
+    probe: Annotated[str | None, typer.Option(help="Shipped probe such as gsm8k-binary, or a folder of one.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
+    aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
+    top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step, which an interruption loses.")] = 64,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -69,9 +55,11 @@ def rate(
     keeping = Keeping(out, store, fresh, resume, quiet, "ratings")
     if judge is None:
         rated, name = _rated_by_probe(answers, probe or "gsm8k-binary", batch_size, keeping)
-        return finish(rated if top_percent == 1 else best(rated, top_percent), len(rated), [], name, keeping)
-    rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
-    return finish(rated if top_percent == 1 else best(rated, top_percent), count, failed, name, keeping)
+        count, failed = len(rated), list[str]()
+    else:
+        rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
+    write_rows(out, rated if top_percent == 1 else best(rated, top_percent), keeping.sentence())
+    return keeping.report(count, "ratings", name, failed, len(failed))
 
 
 def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
@@ -81,7 +69,7 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
 
     rater = load_rater(probe)
     rows = read_response_rows(answers, reserved=added_fields(rater))
-    with loading(f"the model {rater.inputs.model}"):
+    with loading(rater.inputs.model):
         reader = rater.reader()
         for each in rater.probes.values():
             each.check_model(reader.fingerprint, reader.limit, reader.bf16)
@@ -94,7 +82,7 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
 class _Kept:
     """The ratings of a rater in a store, by the text that was rated."""
 
-    store: "VerdictStore"
+    store: Any
     rater: str
 
     def get(self, text: str) -> Any:
@@ -118,11 +106,11 @@ def _rated_by_model(
 ) -> tuple[list[dict[str, Any]], str, int, list[str]]:
     """Rated rows, the name of the model, how many ratings were asked for, and a line for each that is missing."""
     from judgekit.inside.aspects import load_aspects
-    from judgekit.studies.teacher import rate_responses
+    from judgekit.studies.teacher import load_engine, rate_responses
 
     asked = load_aspects(aspects)
     rows = read_response_rows(answers, reserved=(*asked, "total_score", "teacher", "ratings"))
-    engine = loaded_engine(model, settings, keeping.quiet)
+    engine = loaded(load_engine, model, settings, keeping.quiet)
     given = [row.fields | {"response": row.response} for row in rows]
     with keeping.opened(engine) as replies:
         rated = rate_responses(given, asked, engine, replies, progress=not keeping.quiet)

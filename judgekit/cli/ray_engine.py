@@ -46,7 +46,6 @@ class RayJudge:
         self.sees_item = judge.sees_item
         self._arguments, self._workers = arguments, workers
         self._pool: Any = None
-        self._n_started = 0
 
     def judge_stream(self, requests: list[Request]) -> Iterator[dict[int, Reply]]:
         """Replies by the number of their request, as workers finish pieces; Stop if Ray gives up."""
@@ -54,17 +53,16 @@ class RayJudge:
         if not starts:
             return
         try:
-            self._start_workers(len(starts))
+            self._pool = self._pool or self._started()
             yield from self._pool.map_unordered(
                 lambda worker, start: worker.replies.remote(start, requests[start : start + PIECE]), starts
             )
         except RuntimeError as gave_up:  # Ray's own errors are of this class
             raise Stop(UNEXPECTED, f"Ray gave up ({reason(gave_up)}); what was judged is kept") from None
 
-    def _start_workers(self, most: int) -> None:
-        """Start workers, as many as were asked for or fit, but no more than there are pieces."""
+    def _started(self) -> Any:
+        """The workers, on the cluster that RAY_ADDRESS names, or else on this machine alone."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         import ray
         from ray.util import ActorPool
 
@@ -72,9 +70,8 @@ class RayJudge:
             cpus = max(os.cpu_count() or 1, self._workers or 1)
             # A cluster of this machine alone asks nothing of the network.
             here = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False, "num_cpus": cpus}
-            named = bool(os.environ.get("RAY_ADDRESS"))
             try:
-                ray.init(logging_level="ERROR", log_to_driver=False, **({} if named else here))
+                ray.init(logging_level="ERROR", log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else here))
             except Exception as failed:  # of any class where its processes were too slow to start
                 raise RuntimeError(f"it could not be started: {failed}") from failed
         resources = ray.cluster_resources()
@@ -82,7 +79,4 @@ class RayJudge:
         workers = self._workers or int(gpus or resources.get("CPU", 1))
         each = {"num_cpus": 1, "num_gpus": gpus // workers or gpus / workers}
         remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RETRIES, **each)(Worker)
-        self._pool = self._pool or ActorPool([])
-        while self._n_started < min(workers, most):
-            self._pool.push(remote.remote(self._arguments))
-            self._n_started += 1
+        return ActorPool([remote.remote(self._arguments) for _ in range(workers)])

@@ -1,10 +1,9 @@
 """``judgekit judge``: one run of a judge over a user's file, from the name of the judge to the report."""
 
 import warnings
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,11 +11,10 @@ import typer
 
 from judgekit.cli.combining import Tally, combined
 from judgekit.cli.keeping import Keeping
-from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, needs, reason, tell, tell_done, tell_failed
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
 from judgekit.cli.options import Fresh, JudgeName, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, is_table, written
 from judgekit.cli.source import DELAY, ROWS, PairSource, check_source
-from judgekit.data.pairfile import PairRow
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
 from judgekit.models.batching import few_kernels
@@ -30,30 +28,20 @@ def judge(
     pairs: Pairs,
     out: Out,
     judge: JudgeName = "encoder/minilm",
-    order: Annotated[
-        Literal["both", "ab", "ba"], typer.Option(help="Order in which the responses are shown.")
-    ] = "both",
+    order: Annotated[Literal["both", "ab", "ba"], typer.Option(help="Which response is shown first.")] = "both",
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
     quiet: Quiet = False,
     settings: Settings = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what a language model would be asked and cost; ask nothing.")
-    ] = False,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Judge in this process, or on the workers of Ray (docs/scaling.md).")
-    ] = "local",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers of Ray; one per GPU or processor by default.")
-    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")] = False,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Judge here, or on the workers of Ray.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one per GPU or processor.")] = None,
 ) -> int:
     """Judge every pair of a file.
 
     PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
-
-    The file is checked to its end, then judged a chunk at a time: memory does not grow with the number of rows.
 
     --out (.parquet, too) gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none),
     p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
@@ -73,12 +61,18 @@ def judge(
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
     check_out(out, pairs, tables=True)
-    if engine == "ray" and ((found := find_spec("ray")) is None or found.origin is None):  # a folder is no package
-        raise Stop(BAD_INPUT, f"--engine ray {needs(ModuleNotFoundError(name='ray'))}: docs/scaling.md")
-    if engine != "ray" and workers is not None:
+    if engine == "ray":
+        import ray.util  # noqa: F401 - where it is missing, that is told before any work
+    elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
     source = check_source(pairs, not quiet)
-    asked: Any = loaded_judge(judge, source.labels, source.first, settings)
+    label = None
+    if judge == "baseline/majority_class":
+        if not source.labels:
+            raise Stop(BAD_INPUT, f"{pairs}: field 'label' is missing everywhere, and {judge} needs labels")
+        label = max(LABELS, key=lambda each: source.labels[each])
+    here = engine == "local" and not dry_run
+    asked: Any = loaded_judge(judge, settings, quiet and not dry_run, label, weights=here)
     available = getattr(asked, "orders", ORDERS)
     orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
     if not orders:
@@ -86,14 +80,12 @@ def judge(
     if orders == ("ab",) and source.first.form == "chosen" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     keeping = Keeping(out, store, fresh, resume, quiet)
-    prepare(asked, quiet and not dry_run, load=engine == "local" and not dry_run)
     if dry_run:
         return _foretell(source, asked, orders, keeping)
     if engine == "ray":
         from judgekit.cli.ray_engine import RayJudge
 
-        arguments = {"name": asked.name, "label": getattr(asked, "label", None), "settings": given_settings(settings)}
-        asked = RayJudge(asked, arguments, workers)
+        asked = RayJudge(asked, {"name": judge, "label": label, "settings": given_settings(settings)}, workers)
     return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS)
 
 
@@ -105,7 +97,7 @@ def given_settings(texts: list[str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def loading(what: str) -> Iterator[None]:
+def loading(name: str) -> Iterator[None]:
     """Whatever is wrong with a judge or a model is bad usage."""
     try:
         with warnings.catch_warnings():
@@ -114,38 +106,30 @@ def loading(what: str) -> Iterator[None]:
     except ModuleNotFoundError:
         raise
     except Exception as bad:  # damaged weights fail in many ways
-        raise Stop(BAD_INPUT, str(bad) if is_ours(bad) else f"{what} cannot be loaded: {reason(bad)}") from None
+        raise Stop(BAD_INPUT, str(bad) if is_ours(bad) else f"{name} cannot be loaded: {reason(bad)}") from None
 
 
-def loaded_judge(name: str, labels: Counter[str], first: PairRow, settings: list[str] | None) -> Judge:
-    """The judge of a name, for rows with these labels, with ``NAME=VALUE`` settings."""
-    label, given = None, given_settings(settings)
+def loaded(load: Callable[..., Any], name: str, settings: list[str] | None, quiet: bool, weights: bool = True) -> Any:
+    """What ``load`` makes of a name and ``NAME=VALUE`` settings, its weights read; says what memory it takes."""
+    given = given_settings(settings)
+    with loading(name):
+        few_kernels()
+        asked = load(name, settings=given)
+        for line in asked.notes() if hasattr(asked, "notes") and not quiet else ():
+            tell(line)
+        if weights and hasattr(asked, "load"):
+            asked.load()
+    return asked
+
+
+def loaded_judge(
+    name: str, settings: list[str] | None, quiet: bool, label: str | None = None, weights: bool = True
+) -> Judge:
+    """The judge of a name; ``label`` is for the one that always gives the same."""
     if name.startswith("replay/"):
         said = "repeats the verdicts published on its own benchmark; it cannot judge other pairs"
         raise Stop(BAD_INPUT, f"{name} {said}")
-    if name == "baseline/majority_class":
-        if not labels:
-            raise Stop(BAD_INPUT, f"{first.place}: field 'label' is missing everywhere, and {name} needs labels")
-        label = max(LABELS, key=lambda each: labels[each])
-    with loading(f"the judge {name}"):
-        few_kernels()
-        return load_judge(name, label=label, settings=given)
-
-
-def judge_for(name: str, rows: list[PairRow], settings: list[str] | None, quiet: bool) -> Judge:
-    """The judge of a name with its weights, for these rows."""
-    judge = loaded_judge(name, Counter(row.pair.label for row in rows if row.pair.label), rows[0], settings)
-    prepare(judge, quiet)
-    return judge
-
-
-def prepare(asked: Any, quiet: bool, load: bool = True) -> None:
-    """Say what memory a judge or a model takes, and let it read its weights."""
-    for line in asked.notes() if hasattr(asked, "notes") and not quiet else ():
-        tell(line)
-    if load and hasattr(asked, "load"):
-        with loading(f"the judge {asked.name}"):
-            asked.load()
+    return loaded(partial(load_judge, label=label), name, settings, quiet, weights)
 
 
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
@@ -185,8 +169,4 @@ def _judge_file(source: PairSource, judge: Any, orders: tuple[str, ...], keeping
         tell(f"{tally.n_unread} of {tally.n_rows} pairs have no verdict because the reply could not be read")
     if tally.marked:
         tell(tally.accuracy_line(orders))
-    if tally.n_failed:
-        headline = f"{tally.n_failed} of {tally.n_rows} pairs failed{keeping.sentence()}:"
-        return tell_failed(headline, tally.failed, tally.n_failed)
-    counted = "1 pair" if tally.n_rows == 1 else f"{tally.n_rows} pairs"
-    return tell_done(f"{counted} judged by {judge.name}", out, keeping.quiet)
+    return keeping.report(tally.n_rows, "pairs", judge.name, tally.failed, tally.n_failed)
