@@ -63,38 +63,26 @@ def attack(
             code, kept = (SOME_FAILED, keeping.sentence()) if " failed on " in str(failed) else (BAD_INPUT, "")
             raise Stop(code, f"{shortened(str(failed))}{kept}") from None
     measures = ("success", "success_one_order", "tied")
-    by_attack = [
-        (name, {measure: found.get(measure) for measure in measures}) for name, found in report.success.items()
-    ]
-    write_rows(
-        out,
-        [
-            {"attack": name, "judge": report.judge} | _as_fields(numbers)
-            for name, numbers in [
-                *by_attack,
-                ("mean", {"success": report.mean_success}),
-                (None, {"clean_accuracy": report.clean_accuracy}),
-            ]
-        ],
-        keeping.sentence(),
-    )
+    measured = {name: {measure: found.get(measure) for measure in measures} for name, found in report.success.items()}
+    totals = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
+    lines = [_as_row(report.judge, name, numbers) for name, numbers in [*measured.items(), *totals]]
+    write_rows(out, lines, keeping.sentence())
     if not quiet:
         tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
         tell(f"mean success of attacks {_shown(report.mean_success)}")
-        successes = [(numbers["success"], name) for name, numbers in by_attack]
+        successes = [(numbers["success"], name) for name, numbers in measured.items()]
         for number, name in sorted(successes, key=lambda pair: -(pair[0].value if pair[0] else 0)):
             tell(f"  {name:<20} {_shown(number)}")
     return DONE
 
 
-def _as_fields(numbers: dict[str, Any]) -> dict[str, Any]:
-    """A `Number` by name as fields of a row; null where there was nothing to turn."""
-    parts = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
-    return {
-        f"{name}{end}": getattr(number, part) if number else None
-        for name, number in numbers.items()
-        for end, part in parts.items()
-    }
+def _as_row(judge: str, attack: str | None, numbers: dict[str, Any]) -> dict[str, Any]:
+    """A row with each `Number` in four fields; null where there was nothing to turn."""
+    row: dict[str, Any] = {"attack": attack, "judge": judge}
+    for name, number in numbers.items():
+        for end, part in {"": "value", "_low": "low", "_high": "high", "_n": "n"}.items():
+            row[name + end] = getattr(number, part) if number else None
+    return row
 
 
 def _shown(number: Any) -> str:

@@ -48,10 +48,8 @@ class Keeping:
         """Say what came of ``count`` pieces of work, or that some failed (``failed``: why the first); the exit code."""
         if not n_failed:
             if not self.quiet:
-                tell(
-                    f"{count} {what if count != 1 else what[:-1]} by {name}"
-                    + ("" if self.out == "-" else f": {self.out}")
-                )
+                counted = f"1 {what[:-1]}" if count == 1 else f"{count} {what}"
+                tell(f"{counted} by {name}" + ("" if self.out == "-" else f": {self.out}"))
             return DONE
         tell(f"{n_failed} of {count} {what} failed{self.sentence()}:")
         for line in failed[:LISTED]:
