@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import CountingJudge, interrupt, read_lines, store_beside, use_judge  # noqa: F401 - a fixture
+from test_cli import CountingJudge, interrupt, read_lines, use_judge  # noqa: F401 - a fixture
 from test_pairfile import PAIR, pair_line, write
 
 from judgekit.cli import main
-from judgekit.cli.bulk import source as sources
-from judgekit.cli.bulk.source import ROWS, PairSource, check_source
+from judgekit.cli import source as sources
 from judgekit.cli.combining import Tally
 from judgekit.cli.running import REMEMBERED
+from judgekit.cli.source import ROWS, check_source
 from judgekit.data.pairfile import PairFileError, read_pair_rows
 from judgekit.models.batching import few_kernels
 from judgekit.scoring.store import VerdictStore
@@ -49,9 +49,9 @@ def judged(path, out, *arguments):
     return main(["judge", str(path), "--out", str(out), *(arguments or LONGER)])
 
 
-def stored(out):
-    """Verdicts in the store beside an output."""
-    with VerdictStore(store_beside(out)) as store:
+def stored(path):
+    """Verdicts in a store."""
+    with VerdictStore(path) as store:
         return store.count()
 
 
@@ -64,8 +64,6 @@ def test_chunks_are_the_rows_in_order(long_file):
     assert (found.n_rows, found.labels["A"], found.whole_ids) == (N, N, True)
     assert [len(chunk) for chunk in chunks] == [ROWS, ROWS, ROWS, 7]
     assert list(chain.from_iterable(chunks)) == read_pair_rows(long_file)
-    assert sum(map(len, found.chunks(characters=100))) == N
-    assert all(len(chunk) == 1 for chunk in found.chunks(characters=1))
 
 
 def test_an_id_that_comes_twice_is_found_chunks_apart(tmp_path):
@@ -79,13 +77,6 @@ def test_an_id_that_comes_twice_is_found_chunks_apart(tmp_path):
         check_source(write(tmp_path, "\n".join(lines)))
 
 
-def test_equal_hashes_of_different_ids_are_no_fault(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "id_hash", lambda row: 7)
-    assert check_source(write(tmp_path, "\n".join(lines_of(9)))).n_rows == 9
-    with pytest.raises(PairFileError, match="line 10: field 'id'"):
-        check_source(write(tmp_path, "\n".join([*lines_of(9), pair_line(id=3)])))
-
-
 def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sources, "ROWS", 4)  # a file of one chunk is read once
     path = write(tmp_path, "\n".join(lines_of(9)))
@@ -94,7 +85,7 @@ def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
         write(tmp_path, "\n".join(lines_of(count)))
         with pytest.raises(PairFileError, match="has changed since it was checked"):
             list(found.chunks())
-    monkeypatch.setattr("judgekit.cli.check_source", lambda *_: found)
+    monkeypatch.setattr("judgekit.cli.running.check_source", lambda *_: found)
     assert judged(path, tmp_path / "o.jsonl") == 2
     assert "has changed" in capsys.readouterr().err and not (tmp_path / "o.jsonl").exists()
 
@@ -158,13 +149,13 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("stop", ["os.kill(os.getpid(), signal.SIGKILL)", "raise KeyboardInterrupt"])
-def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, monkeypatch, stop):
+def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, monkeypatch, own_store, stop):
     out = tmp_path / "o.jsonl"
     command = [sys.executable, "-c", KILLED.format(stop=stop, rows=4 * ROWS), "judge", long_file, "--out", out, *LONGER]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == (-signal.SIGKILL if "kill" in stop else 130)
-    assert not out.exists() and stored(out) == 4 * ROWS
-    kept = f"{4 * ROWS} verdicts are kept in {store_beside(out)}, and the same command goes on from there"
+    assert not out.exists() and stored(own_store) == 4 * ROWS
+    kept = f"{4 * ROWS} verdicts are kept in {own_store}, and the same command goes on from there"
     assert "kill" in stop or kept in done.stderr
     asked = []
     monkeypatch.setattr("judgekit.judges.baseline.RuleJudge.judge", counted_judge(asked))
@@ -234,7 +225,7 @@ def test_an_interrupted_run_of_many_chunks_asks_nothing_twice(tmp_path, use_judg
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(PairSource.chunks, "__defaults__", (64, 2_000_000))
+    monkeypatch.setattr("judgekit.cli.running.ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
 
     def peak(count):
@@ -343,4 +334,3 @@ def test_accuracy_is_that_of_the_bootstrap_over_clusters():
     expected = cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1])
     assert value == pytest.approx(expected[0]) and (n_rows, n_clusters) == (400, len(sums))
     assert (low, high) == pytest.approx(expected[1:], abs=0.006)
-    assert Tally().accuracy() is None

@@ -34,11 +34,6 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def store_beside(out):
-    """Where the verdicts of a rule are until all are there."""
-    return out.with_name(out.name + ".store.sqlite")
-
-
 @pytest.fixture
 def judge_file(tmp_path, capsys):
     """Judge a content in-process: (exit code, rows written or None, standard error)."""
@@ -135,18 +130,18 @@ def test_broken_stores(tmp_path, capsys, content):
     assert store.read_bytes() == content and not out.exists()
 
 
-def test_a_store_that_is_a_folder(tmp_path, capsys):
+def test_a_store_that_is_a_folder(tmp_path, capsys, own_store):
     path, out = write(tmp_path, GOOD), tmp_path / "o.jsonl"
-    store_beside(out).mkdir()
+    own_store.mkdir()
     assert main(["judge", str(path), "--out", str(out), *LONGER]) == 2
-    assert "verdict store" in capsys.readouterr().err
+    assert "the store of verdicts cannot be used" in capsys.readouterr().err
 
 
 def test_unexpected_errors_are_one_line(tmp_path, monkeypatch, capsys):
     def broken(*_):
         raise ZeroDivisionError("first\nsecond")
 
-    monkeypatch.setattr("judgekit.cli.check_source", broken)
+    monkeypatch.setattr("judgekit.cli.running.check_source", broken)
     arguments = ["judge", str(write(tmp_path, GOOD)), "--out", str(tmp_path / "o")]
     monkeypatch.delenv("JUDGEKIT_DEBUG", raising=False)
     assert main(arguments) == 1
@@ -285,7 +280,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, capsys):
     assert main(["judge", str(path), "--out", str(out), *LONGER]) == 1
     assert "No space left" in capsys.readouterr().err
     assert out.read_text() == "older"
-    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name, store_beside(out).name])
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name])
 
 
 # ---------------------------------------------------------------- resuming
@@ -642,7 +637,7 @@ def test_damaged_encoders(encoder_folder, judge_file, tmp_path, file):
     (broken / file).write_bytes(content[: len(content) // 2])
     code, rows, err = judge_file(GOOD, "--judge", f"encoder/{broken}")
     assert (code, rows) == (2, None)
-    assert err.splitlines()[-1].startswith("error: the judge encoder/") and "Traceback" not in err
+    assert err.splitlines()[-1].startswith("error: encoder/") and "Traceback" not in err
 
 
 def test_published_verdicts_are_not_for_other_pairs(tmp_path, capsys):

@@ -80,7 +80,7 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
     server.plan = lambda text, attempt: "500" if "Second" in text else None
     code, rows, said = collected()
     assert code == 3 and [row["status"] for row in rows] == ["ok", "error", "ok"] and rows[1]["response"] is None
-    assert "1 of 3 responses are missing; the same command tries them again" in said
+    assert "1 of 3 responses failed; the responses are kept in" in said
     assert f"id 7 ({collected.path}, line 2): ChatError: 2 attempts failed" in said and "500" in said
     server.plan = lambda text, attempt: None
     before = sum(server.asked.values())

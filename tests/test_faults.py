@@ -66,7 +66,8 @@ def asked(n=3):
 
 def judge_command(folder, *more):
     """``judgekit judge`` on the pairs of a folder, in a process of its own."""
-    return [*JUDGEKIT, "judge", folder / "pairs.jsonl", "--out", folder / "out.jsonl", *more]
+    files = [folder / "pairs.jsonl", "--out", folder / "out.jsonl", "--store", folder / "s.sqlite"]
+    return [*JUDGEKIT, "judge", *files, *more]
 
 
 def run(command, **options):
@@ -123,7 +124,7 @@ def test_a_full_disk_costs_no_verdict(small_disk):
     assert done.returncode == 0, done.stderr
     verdicts = [json.loads(line) for line in (small_disk / "out.jsonl").read_text().splitlines()]
     assert [row["id"] for row in verdicts] == list(range(400)) and {row["status"] for row in verdicts} == {"ok"}
-    assert sorted(os.listdir(small_disk)) == ["out.jsonl", "pairs.jsonl"]
+    assert sorted(os.listdir(small_disk)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 def test_a_disk_that_is_full_from_the_start_is_one_sentence(small_disk):
@@ -143,7 +144,7 @@ def test_a_limit_on_files_costs_no_verdict(tmp_path):
     assert not (tmp_path / "out.jsonl").exists()
     assert run(command).returncode == 0
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 400
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
@@ -210,7 +211,7 @@ def test_of_two_judges_started_at_once_each_verdict_is_from_one(tmp_path):
     if 2 in codes:
         assert "another process is writing it" in said[codes.index(2)]
         assert rows[0]["judge"] == judges[codes.index(0)]
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
@@ -278,8 +279,8 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
 
 
 INTERRUPTED = {
-    "judge": ["judge", "{pairs}", "--out", "{out}", "--judge", "baseline/features"],
-    "attack": ["attack", "{pairs}", "--out", "{out}", "--judge", "baseline/features", "--queries", "0"],
+    "judge": ["judge", "{folder}/pairs.jsonl", "--out", "{folder}/out.jsonl", "--store", "{folder}/s.sqlite"],
+    "attack": ["attack", "{folder}/pairs.jsonl", "--out", "{folder}/out.jsonl", "--store", "{folder}/s.sqlite"],
 }
 
 
@@ -287,7 +288,8 @@ INTERRUPTED = {
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
     pairs.write_text(pair_lines(n))
-    command = [*JUDGEKIT, *(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name])]
+    words = [word.format(folder=tmp_path) for word in INTERRUPTED[name]] + ["--judge", "baseline/features"]
+    command = [*JUDGEKIT, *words]
     command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     while process.poll() is None and not stored(tmp_path):
@@ -296,8 +298,8 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     err = process.communicate(timeout=600)[1]
     assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
     assert stored(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
-    assert main([*(word.format(pairs=pairs, out=out) for word in INTERRUPTED[name]), "--quiet"]) == 0
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+    assert main([*words, "--quiet"]) == 0
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 # ---------------------------------------------------------------- clocks and schemas

@@ -167,4 +167,4 @@ def test_a_judge_that_always_fails_is_named_with_its_reason(folder, capsys, monk
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         quick = [word for value in ("backoff=0.005", "attempts=1", "timeout=5") for word in ("--set", value)]
         said = refused(capsys, "--order", "active", "--judge", "openai/tiny", *quick)
-    assert "openai/tiny failed on every pair" in said and "500" in said
+    assert "openai/tiny states no probabilities" in said and "500" in said

@@ -21,11 +21,11 @@ from judgekit.inside.rating import Rater, evaluate_samples, load_rater, rater_na
 from judgekit.inside.rating.asked import is_causal, model_scores, prompt_results
 from judgekit.inside.rating.comparison import mean_difference, metric_table
 from judgekit.inside.rating.fitting import fit_rater
-from judgekit.inside.rating.kept import KeptRatings
 from judgekit.inside.rating.material import cells_of, labels_of, read_states
 from judgekit.inside.rating.rater import RaterError
 from judgekit.inside.representations import inputs_of
 from judgekit.models.states import StateReader
+from judgekit.scoring.store import VerdictStore
 
 ASPECTS = ("fluency", "logicality")
 SAMPLES = [
@@ -259,7 +259,7 @@ def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, capsys, 
     [
         (["--probe", "nothing"], "no probe is called 'nothing'"),
         (["--top-percent", "0"], "--top-percent 0"),
-        (["--batch-size", "0"], "--batch-size 0"),
+        (["--batch-size", "0"], "--batch-size"),
     ],
 )
 def test_bad_usage_is_named(folder, tmp_path, capsys, arguments, words):
@@ -310,35 +310,24 @@ def test_an_interrupted_run_goes_on_and_gives_the_same(folder, tmp_path, capsys,
     path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
     path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")
     command = ["rate", str(path), "--probe", str(folder), "--out", str(out), "--batch-size", "1"]
-    read, put = [], KeptRatings.put
+    read, put = [], VerdictStore.put
 
-    def interrupted(self, rated):
-        put(self, rated)
-        read.append(len(rated))
+    def interrupted(self, judge, decoding, replies):
+        put(self, judge, decoding, replies)
+        read.append(len(replies))
         if len(read) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(KeptRatings, "put", interrupted)
+    monkeypatch.setattr(VerdictStore, "put", interrupted)
     assert main(command) == 130
     assert not out.exists()
-    assert "kept in" in capsys.readouterr().err
-    kept = tmp_path / "rated.jsonl.ratings.jsonl"
-    with kept.open("a") as stream:
-        stream.write('{"key": "cut o')  # as a power failure leaves it
+    assert "2 ratings are kept in" in capsys.readouterr().err
     assert main(command) == 0
     assert sum(read) == len(SAMPLES)  # nothing was read twice
-    assert not kept.exists()
     found = out.read_text()
     monkeypatch.undo()
     assert main([*command, "--no-resume"]) == 0
     assert out.read_text() == found
-
-
-def test_ratings_of_another_rater_are_not_used(tmp_path):
-    first = KeptRatings(tmp_path / "kept.jsonl", "one")
-    first.put({"text": ({"fluency": 1}, {"fluency": 0.7})})
-    assert KeptRatings(tmp_path / "kept.jsonl", "one").get("text") == ({"fluency": 1}, {"fluency": 0.7})
-    assert KeptRatings(tmp_path / "kept.jsonl", "two").get("text") is None
 
 
 # ---------------------------------------------------------------- the material of a study

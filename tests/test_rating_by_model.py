@@ -59,7 +59,7 @@ def test_what_cannot_be_read_is_listed_and_nothing_is_guessed(rate):
     code, rows, said, _ = rate(respond=lambda body, text: good_reply(body, "I would say 4."))
     assert code == 3
     assert all(row[aspect] is None for row in rows for aspect in ASPECTS)
-    assert "line 1: semantic_consistency: unparsed" in said and "10 of 10 ratings are missing" in said
+    assert "line 1: semantic_consistency: unparsed" in said and "10 of 10 ratings failed" in said
 
 
 @pytest.mark.parametrize(

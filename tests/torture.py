@@ -173,9 +173,9 @@ def numbers_of(folder):
     return found
 
 
-def stored(folder, name="out.jsonl.store.sqlite"):
-    """Verdicts in the store beside ``out.jsonl``."""
-    path = folder / name
+def stored(folder):
+    """Replies in the store."""
+    path = folder / "s.sqlite"
     if not path.is_file():
         return 0
     try:
@@ -200,24 +200,18 @@ def votes_of(folder):
     return found
 
 
-def rated(folder):
-    """Whole lines of the ratings beside ``out.jsonl``."""
-    path = folder / "out.jsonl.ratings.jsonl"
-    return path.read_bytes().count(b"\n") if path.is_file() else 0
-
-
 def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     """The kinds of faults, chain excepted."""
-    judge = [*CLI, "judge", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge"]
-    encoder = [*judge, "encoder/minilm", "--store", "{}/s.sqlite"]
-    rate = [*CLI, "rate", "{}/responses.jsonl", "--out", "{}/out.jsonl", "--probe", "gsm8k-binary"]
-    attack = [*CLI, "attack", "{}/in.jsonl", "--out", "{}/out.jsonl", "--judge", "baseline/features", "--queries", "0"]
+    files = ["--out", "{}/out.jsonl", "--store", "{}/s.sqlite"]
+    judge = [*CLI, "judge", "{}/in.jsonl", *files, "--judge"]
+    rate = [*CLI, "rate", "{}/responses.jsonl", *files, "--probe", "gsm8k-binary"]
+    attack = [*CLI, "attack", "{}/in.jsonl", *files, "--judge", "baseline/features", "--queries", "0"]
     workflow = [sys.executable, "-m", "judgekit.report.workflow", "run", notebook, "sample"]
     return [
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
-        Case("judge_encoder", 3, encoder, write_pairs(9 * n_slow), rows_of, lambda folder: stored(folder, "s.sqlite")),
-        Case("rate", 3, rate, write_pairs(n_slow), rows_of, rated),
+        Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, stored),
+        Case("rate", 3, rate, write_pairs(n_slow), rows_of, stored),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),
         Case("training", 3, [sys.executable, "-c", TRAIN, "{}/judge"], lambda folder: None, weights_of),

@@ -1,83 +1,89 @@
 """``judgekit attack``: edits of the worse responses of one's own pairs, and how often a judge falls for them."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from judgekit.cli.keeping import Keeping
-from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, shortened, tell
+from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
+from judgekit.cli.options import Fresh, JudgeName, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
-from judgekit.cli.running import judge_for, prepare, read_rows
-from judgekit.scoring.store import DamagedStore
-
-_MEASURES = ("success", "success_one_order", "tied")
+from judgekit.cli.running import loaded_judge
+from judgekit.data.pairfile import read_pair_rows
 
 
-def attack_file(
-    pairs: str,
-    judge_name: str,
-    out: str,
-    edits: list[str] | None,
-    queries: int,
-    settings: list[str] | None,
-    keeping: Keeping,
+def attack(
+    pairs: Pairs,
+    out: Out,
+    judge: JudgeName = "encoder/minilm",
+    attacks: Annotated[list[str] | None, typer.Option("--attack", help="Only this attack; repeatable.")] = None,
+    queries: Annotated[int, typer.Option(min=0, help="Verdicts a search may ask for per pair; 0: no search.")] = 12,
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
+    quiet: Quiet = False,
+    settings: Settings = None,
 ) -> int:
-    """Attack a judge on the pairs of a file, by all edits or some, with a search of ``queries`` verdicts a pair or
-    none; returns the exit code."""
-    from judgekit.bias.attacks import SearchBudget, Suite, attack, attackable
+    """Edit the worse response of every labelled pair and see whether a judge falls for it.
+
+    PAIRS is as for judge; rows need a label, or chosen and rejected. An attack succeeds on a pair that the worse
+    response had lost in both orders and wins in both once it is edited.
+
+    --out gets one row per attack: attack, judge, success with success_low, success_high (95 %) and success_n, and the
+    same for success_one_order and tied; then the mean over attacks, and clean_accuracy on the pairs as they were.
+
+    Attacks: null_response, structured_null, refusal, empty, correct_assertion, authority, confident_tone, emoji,
+    markdown, repeated_list, very_long, question_stuffing, verdict_injection, ignore_above, forged_end,
+    other_languages, zero_width, combined; placebo is a polite sentence that claims nothing.
+
+    An interrupted run is continued by the same command and repeats no finished verdict. Exit code 3: the judge failed
+    on a pair; the same command tries it again.
+    """
+    from judgekit.bias.attacks import SearchBudget, Suite, attackable
+    from judgekit.bias.attacks import attack as run_attacks
 
     check_out(out, pairs)
-    rows = read_rows(pairs)
-    if not attackable([row.pair for row in rows]):
+    rows = read_pair_rows(pairs)
+    items = [row.pair for row in rows]
+    if not attackable(items):
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
     try:
-        suite = Suite(tuple(edits or Suite.edits), search=SearchBudget(queries) if queries else None)
+        suite = Suite(tuple(attacks or Suite.edits), search=SearchBudget(queries) if queries else None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
-    judge = judge_for(judge_name, rows, settings)
-    prepare(judge)
-    with keeping.opened(judge.fingerprint, judge.name) as store:
+    asked = loaded_judge(judge, settings, quiet)
+    keeping = Keeping(out, store, fresh, resume, quiet)
+    with keeping.opened(asked) as verdicts:
         try:
-            report = attack(judge, [row.pair for row in rows], suite, store, progress=not keeping.quiet)
-        except DamagedStore:
-            raise
+            report = run_attacks(asked, items, suite, verdicts, progress=not quiet)
         except ValueError as failed:
-            code = SOME_FAILED if " failed on " in str(failed) else BAD_INPUT
-            rest = keeping.sentence() if code == SOME_FAILED else ""
-            raise Stop(code, f"{shortened(str(failed))}{rest}") from None
-    write_rows(out, _rows_of(report), keeping.sentence())
-    keeping.done()
-    if not keeping.quiet:
-        _tell_report(report)
+            if is_ours(failed):
+                raise
+            code, kept = (SOME_FAILED, keeping.sentence()) if " failed on " in str(failed) else (BAD_INPUT, "")
+            raise Stop(code, f"{shortened(str(failed))}{kept}") from None
+    measures = ("success", "success_one_order", "tied")
+    measured = {name: {measure: found.get(measure) for measure in measures} for name, found in report.success.items()}
+    totals = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
+    lines = [_as_row(report.judge, name, numbers) for name, numbers in [*measured.items(), *totals]]
+    write_rows(out, lines, keeping.sentence())
+    if not quiet:
+        tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
+        tell(f"mean success of attacks {_shown(report.mean_success)}")
+        successes = [(numbers["success"], name) for name, numbers in measured.items()]
+        for number, name in sorted(successes, key=lambda pair: -(pair[0].value if pair[0] else 0)):
+            tell(f"  {name:<20} {_shown(number)}")
     return DONE
 
 
-def _rows_of(report: Any) -> list[dict[str, Any]]:
-    """Rows of the file: one per attack, the mean, and the accuracy on pairs as they were."""
-    rows = []
-    for name, measured in report.success.items():
-        row = {"attack": name, "judge": report.judge}
-        for measure in _MEASURES:
-            row |= _as_fields(measure, measured.get(measure))
-        rows.append(row)
-    rows.append({"attack": "mean", "judge": report.judge, **_as_fields("success", report.mean_success)})
-    rows.append({"attack": None, "judge": report.judge, **_as_fields("clean_accuracy", report.clean_accuracy)})
-    return rows
+def _as_row(judge: str, attack: str | None, numbers: dict[str, Any]) -> dict[str, Any]:
+    """A row with each `Number` in four fields; null where there was nothing to turn."""
+    row: dict[str, Any] = {"attack": attack, "judge": judge}
+    for name, number in numbers.items():
+        for end, part in {"": "value", "_low": "low", "_high": "high", "_n": "n"}.items():
+            row[name + end] = getattr(number, part) if number else None
+    return row
 
 
-def _as_fields(name: str, number: Any) -> dict[str, Any]:
-    """A `Number` as fields of a row; null where there was nothing to turn."""
-    parts = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
-    return {f"{name}{end}": getattr(number, part) if number else None for end, part in parts.items()}
-
-
-def _tell_report(report: Any) -> None:
-    """The report on standard error, the worst attack first."""
-
-    def shown(number: Any) -> str:
-        return "nothing to turn" if number is None else f"{number} % ({number.interval})"
-
-    tell(f"{report.judge}: clean accuracy {shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
-    tell(f"mean success of attacks {shown(report.mean_success)}")
-    successes = [(name, measured.get("success")) for name, measured in report.success.items()]
-    for name, number in sorted(successes, key=lambda pair: -(pair[1].value if pair[1] else 0)):
-        tell(f"  {name:<20} {shown(number)}")
+def _shown(number: Any) -> str:
+    return "nothing to turn" if number is None else f"{number} % ({number.interval})"

@@ -2,17 +2,14 @@
 
 import math
 from array import array
-from collections import Counter
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
-from judgekit.cli.messages import LISTED, shortened
+from judgekit.cli.keeping import LISTED
 from judgekit.data.pairfile import PairRow
 from judgekit.records import Verdict
 
 _N_BOOT = 10_000  # resamples
-_BLOCK = 1 << 16  # labelled rows looked at together
 _PROBABILITIES = ("p_a", "p_b", "p_tie")
 
 
@@ -59,64 +56,40 @@ class Tally:
     def add(self, row: PairRow, verdicts: list[Verdict], result: dict[str, Any]) -> None:
         """Count a row with its verdicts and what is written for it."""
         self.n_rows += 1
+        self.n_unread += result["status"] in ("unparsed", "ambiguous")
         if result["status"] == "error":
             self.n_failed += 1
             if self.n_failed <= LISTED:
                 why = next(verdict.raw for verdict in verdicts if verdict.status == "error")
-                self.failed.append(f"id {row.id!r:.80} ({row.place}): {shortened(why or 'no reason given')}")
-        elif result["status"] != "ok":
-            self.n_unread += 1
+                self.failed.append(f"id {row.id!r:.80} ({row.place}): {why or 'no reason given'}")
         if row.pair.label is not None:
             # 63 bits of the hash of the prompt name the cluster.
             self.marked.append(int(row.pair.cluster_id, 16) & ~1 | (row.pair.label == result["verdict"]))
 
-    def accuracy(self, n_boot: int = _N_BOOT, seed: int = 0) -> tuple[float, float, float, int, int] | None:
-        """Share of labelled rows whose verdict is the label, its 95 % interval, rows and clusters; None without labels.
+    def accuracy(self) -> tuple[float, float, float, int, int]:
+        """Share of labelled rows whose verdict is the label, its 95 % interval, rows and clusters.
 
         Clusters with the same counts are exchangeable, so a resample of clusters is one multinomial draw of how often
-        each pair of counts occurs: the bootstrap of `judgekit.stats.cluster_bootstrap` at a cost that does not grow
-        with the number of rows.
+        each pair of counts occurs: `judgekit.stats.cluster_bootstrap` at a cost that does not grow with the rows.
         """
-        if not self.marked:
-            return None
         import numpy as np
 
-        from judgekit.stats import percentile_interval
+        from judgekit.stats import percentile_interval, share_of
 
-        kinds = cluster_kinds(self.marked)
-        counts, sums = np.array(list(kinds.values())), np.array(list(kinds), float)
-        right, rows = counts @ sums
-        drawn = np.random.default_rng(seed).multinomial(counts.sum(), counts / counts.sum(), size=n_boot) @ sums
-        low, high = percentile_interval(drawn[:, 0] / drawn[:, 1])
-        return float(right / rows), float(low), float(high), int(rows), int(counts.sum())
+        marked = np.sort(np.frombuffer(self.marked, np.uint64))
+        starts = np.flatnonzero(np.diff(marked >> 1, prepend=marked[0] + 2))
+        sums = np.column_stack([np.add.reduceat(marked & 1, starts), np.diff(starts, append=len(marked))])
+        kinds, counts = np.unique(sums.astype(float), axis=0, return_counts=True)
+        drawn = np.random.default_rng(0).multinomial(len(sums), counts / len(sums), size=_N_BOOT) @ kinds
+        low, high = percentile_interval(share_of(drawn))
+        return float(share_of(counts @ kinds)), low, high, len(marked), len(sums)
 
-    def accuracy_line(self, orders: tuple[str, ...]) -> str | None:
+    def accuracy_line(self, orders: tuple[str, ...]) -> str:
         """`accuracy` with its protocol, in words."""
-        measured = self.accuracy()
-        if measured is None:
-            return None
-        value, low, high, n_rows, n_clusters = measured
+        value, low, high, n_rows, n_clusters = self.accuracy()
         interval = f"{low:.1%} to {high:.1%}" if n_clusters > 1 else "not defined for one question"
         shown = "both orders combined" if len(orders) == 2 else f"order {orders[0]}"
         return (
             f"accuracy {value:.1%} (95% interval {interval}; n = {n_rows} labelled pairs, {n_clusters} questions; "
             f"A, B or tie must match the label, {shown}, no verdict counts as wrong; bootstrap over questions)"
         )
-
-
-def cluster_kinds(marked: array) -> Counter[tuple[int, int]]:
-    """How many clusters have which (right, rows); sorts ``marked`` in place.
-
-    >>> dict(cluster_kinds(array("Q", [8, 9, 4, 3])))  # clusters 4, 2 and 1; the last bit says right
-    {(1, 1): 1, (0, 1): 1, (1, 2): 1}
-    """
-    import numpy as np
-
-    ordered = np.frombuffer(marked, np.uint64)
-    ordered.sort()
-    values = (value for start in range(0, len(ordered), _BLOCK) for value in ordered[start : start + _BLOCK].tolist())
-    kinds: Counter[tuple[int, int]] = Counter()
-    for _, cluster in groupby(values, key=lambda value: value >> 1):
-        rights = [value & 1 for value in cluster]
-        kinds[sum(rights), len(rights)] += 1
-    return kinds

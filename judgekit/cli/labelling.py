@@ -4,101 +4,100 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from judgekit.cli.keeping import Keeping
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
-from judgekit.cli.running import judge_for, prepare, read_rows
-from judgekit.data.pairfile import PairRow
+from judgekit.cli.options import Pairs, Quiet, Settings, Store
+from judgekit.cli.running import loaded_judge
+from judgekit.data.pairfile import PairRow, read_pair_rows
 
 
-def label_file(
-    pairs: str,
-    votes: str,
-    annotators: list[str],
-    port: int,
-    judge_name: str | None,
-    order: str,
-    seed: int,
-    settings: list[str] | None,
-    keeping: Keeping,
+def label(
+    pairs: Pairs,
+    votes: Annotated[str, typer.Option(metavar="FILE", help="File of votes, JSON lines; it is gone on from.")],
+    annotators: Annotated[list[str], typer.Option("--annotator", help="Who votes; repeatable, each gets a link.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
+    order: Annotated[Literal["random", "active", "file"], typer.Option(help="Which pair comes next.")] = "random",
+    judge: Annotated[str | None, typer.Option(help="With --order active: what it is least sure of first.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order and of the sides.")] = 0,
+    store: Store = None,
+    quiet: Quiet = False,
+    settings: Settings = None,
 ) -> int:
-    """Serve the labelling page until it is interrupted; returns the exit code."""
-    from judgekit.people.labelling.app import create_app
-    from judgekit.people.labelling.server import Labelling
-    from judgekit.people.labelling.votefile import VoteFileBusy
+    """Let people say which response is better, in a browser on this machine.
 
-    if judge_name is not None and order != "active":
+    Prints a link for each annotator; the page says which keys vote. It shows neither labels nor who wrote what, and the
+    sides are drawn anew for each annotator and pair. Ctrl-C ends it, and the same command goes on from there.
+
+    --votes gets one line per vote, on disk before the page confirms it: item_id, annotator, label (A, B or tie in the
+    file's own order; null takes the vote back), shown (ab or ba), seconds, at, pair (a hash of the texts). Later lines
+    supersede earlier ones.
+
+    With --order active and --judge, the pairs that the judge is least sure of come first; without a judge, those with
+    the fewest votes. Exit code 3: the judge failed on some pairs, which came last; their votes are there.
+    """
+    from judgekit.people.labelling.ordering import fewest_votes_first
+    from judgekit.people.labelling.server import start
+
+    if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
-    rows = read_rows(pairs)
+    rows = read_pair_rows(pairs)
     if Path(votes).exists() and Path(votes).samefile(pairs):
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
-    n_failed, chosen = _active_order(rows, judge_name, settings, keeping, seed) if order == "active" else (0, order)
+    n_failed, chosen = 0, fewest_votes_first if order == "active" else order
+    if judge is not None:
+        n_failed, chosen = _doubtful_first(rows, judge, settings, Keeping(votes, store, False, True, quiet), seed)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            app = create_app([row.pair for row in rows], votes, annotators, order=chosen, seed=seed)
-    except (ValueError, VoteFileBusy) as bad:
+            page = start([row.pair for row in rows], votes, annotators, port=port, order=chosen, seed=seed)
+    except ValueError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
+    except OSError as taken:
+        raise Stop(BAD_INPUT, f"--votes {votes}, --port {port}: {reason(taken)}") from None
     for warning in caught:
         tell(f"note: {warning.message}")
-    try:
-        page = Labelling(app, port)
-    except OSError as taken:
-        raise Stop(BAD_INPUT, f"--port {port}: {reason(taken)}") from None
     with page:
         for name in annotators:
             tell(f"{name}: {page.link(name)}")
-        if not keeping.quiet:
+        if not quiet:
             tell("Every vote is on disk when the page says so. Ctrl-C ends this; the same command goes on from there.")
         with suppress(KeyboardInterrupt):  # the usual end
             while page.thread.is_alive():
                 page.thread.join(0.5)
-    if not keeping.quiet:
-        count = int(page.votes().given.sum())
-        tell(f"{count} votes are in {votes}")
+    if not quiet:
+        tell(f"{int(page.votes().given.sum())} votes are in {votes}")
     return SOME_FAILED if n_failed else DONE
 
 
-def _active_order(
-    rows: list[PairRow], judge_name: str | None, settings: list[str] | None, keeping: Keeping, seed: int
+def _doubtful_first(
+    rows: list[PairRow], name: str, settings: list[str] | None, keeping: Keeping, seed: int
 ) -> tuple[int, Callable]:
-    """How many pairs the judge said nothing of (they come last), and what to label next, best first, given the votes
-    so far; equals stand in an order of chance."""
-    from judgekit.people.labelling.ordering import fewest_votes_first
-
-    if judge_name is None:
-        return 0, fewest_votes_first
+    """How many pairs the judge states no probabilities of (they come last), and what to label next, best first, given
+    the votes so far; equals stand in an order of chance."""
     from judgekit.people.consensus.active import label_next
+    from judgekit.scoring import run_judge
+    from judgekit.scoring.items import stated_probabilities
 
-    probabilities = _judged(rows, judge_name, settings, keeping)
-    if n_failed := len(rows) - len(probabilities.items):
-        tell(f"{n_failed} of {len(rows)} pairs have no probabilities of {judge_name}: they come last")
-    stating = set(probabilities.items)
+    judge, pairs = loaded_judge(name, settings, keeping.quiet), [row.pair for row in rows]
+    with keeping.opened(judge) as store:
+        verdicts = run_judge(judge, pairs, store, progress=not keeping.quiet)
+    stating = {verdict.item_id for verdict in verdicts if verdict.p_a is not None}
+    if not stating:
+        why = next((shortened(verdict.raw or "") for verdict in verdicts if verdict.status == "error"), "it has none")
+        raise Stop(BAD_INPUT, f"{name} states no probabilities ({why}): name another judge, or leave --judge out")
+    if n_failed := len(rows) - len(stating):
+        tell(f"{n_failed} of {len(rows)} pairs have no probabilities of {name}: they come last")
+    probabilities = stated_probabilities(
+        [verdict for verdict in verdicts if verdict.item_id in stating],
+        [pair for pair in pairs if pair.item_id in stating],
+    )
 
     def order(votes: Any) -> Any:
         known = votes.at([item in stating for item in votes.items])
         return label_next(known, probabilities.at(known.items), seed=seed)
 
     return n_failed, order
-
-
-def _judged(rows: list[PairRow], judge_name: str, settings: list[str] | None, keeping: Keeping) -> Any:
-    """A judge's probabilities on the pairs, as far as it states them."""
-    from judgekit.scoring import run_judge
-    from judgekit.scoring.items import stated_probabilities
-
-    judge = judge_for(judge_name, rows, settings)
-    prepare(judge)
-    pairs = [row.pair for row in rows]
-    with keeping.opened(judge.fingerprint, judge.name) as store:
-        verdicts = run_judge(judge, pairs, store, progress=not keeping.quiet)
-    keeping.done()
-    stating = {verdict.item_id for verdict in verdicts if verdict.p_a is not None}
-    failed = [verdict for verdict in verdicts if verdict.status == "error"]
-    if len(failed) == len(verdicts):
-        raise Stop(BAD_INPUT, f"{judge_name} failed on every pair: {shortened(failed[0].raw or 'no reason given')}")
-    if not stating:
-        raise Stop(BAD_INPUT, f"{judge_name} states no probabilities: name another judge, or leave --judge out")
-    chosen = [pair for pair in pairs if pair.item_id in stating]
-    return stated_probabilities([verdict for verdict in verdicts if verdict.item_id in stating], chosen)

@@ -4,14 +4,15 @@ import os
 import sys
 from contextlib import suppress
 
-DONE, UNEXPECTED, BAD_INPUT, SOME_FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
-EXTRAS = {  # optional dependencies by what brings them
+import typer
+
+DONE, UNEXPECTED, BAD_INPUT, SOME_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+_EXTRAS = {  # optional dependencies by what brings them
     "label": ("starlette", "uvicorn", "markdown_it"),
     "openai": ("openai", "httpx2"),
     "studies": ("sklearn", "statsmodels", "crowdkit", "cleanlab", "ppi_py", "datasets", "datasketch", "matplotlib"),
-    "train": ("trl",),
+    "ray": ("ray",),
 }
-LISTED = 20  # failed items that are named one by one
 _LONGEST_REASON = 300  # characters of a foreign error message
 
 
@@ -30,22 +31,6 @@ def tell(text: str) -> None:
         print(safe.encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
 
 
-def complain(code: int, message: str) -> int:
-    """One line of error on standard error; returns the exit code."""
-    tell(f"{'' if code == INTERRUPTED else 'error: '}{' '.join(message.split())}")
-    return code
-
-
-def tell_failed(headline: str, lines: list[str], count: int) -> int:
-    """A headline and the first of ``count`` failures; returns the exit code."""
-    tell(headline)
-    for line in lines[:LISTED]:
-        tell(f"  {line}")
-    if count > LISTED:
-        tell(f"  and {count - LISTED} more")
-    return SOME_FAILED
-
-
 def shortened(text: str) -> str:
     """A foreign message on one line of bounded length."""
     text = " ".join(text.split())
@@ -57,15 +42,33 @@ def reason(error: BaseException) -> str:
     return shortened(f"{type(error).__name__}: {error}")
 
 
+def is_ours(error: BaseException) -> bool:
+    """Whether the message of an exception is a sentence of this package's own, which says all there is to say."""
+    return type(error).__module__.startswith("judgekit.")
+
+
 def silence_stdout() -> None:
     """Let what is still buffered for a closed standard output go nowhere, instead of into a second error."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def needs(missing: ModuleNotFoundError) -> str:
-    """The package that is missing and what brings it, as the end of a sentence."""
-    package = (missing.name or "").partition(".")[0]
-    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
-    remedy = f" (pip install 'judgekit-notebooks[{extra}]')" if extra else ""
-    return f"needs the package {package}, which is not installed{remedy}"
+def ending(error: BaseException) -> tuple[int, str]:
+    """Exit code and sentence for what ended a command; what nobody foresaw is raised where JUDGEKIT_DEBUG is 1."""
+    match error:
+        case Stop():
+            return error.code, str(error)
+        case KeyboardInterrupt():
+            return INTERRUPTED, "interrupted; nothing was written"
+        case typer.TyperException():
+            return BAD_INPUT, error.format_message()
+        case ModuleNotFoundError():
+            package = (error.name or "").partition(".")[0]
+            extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+            remedy = f" (pip install 'judgekit-notebooks[{extra}]')" if extra else ""
+            return BAD_INPUT, f"this command needs the package {package}, which is not installed{remedy}"
+        case _ if is_ours(error):
+            return BAD_INPUT if isinstance(error, ValueError) else UNEXPECTED, str(error)
+    if os.environ.get("JUDGEKIT_DEBUG") == "1":
+        raise error
+    return UNEXPECTED, f"{reason(error)} (JUDGEKIT_DEBUG=1 shows where)"

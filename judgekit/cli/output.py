@@ -1,4 +1,4 @@
-"""The file that a command writes: by one process at a time, and whole or not at all."""
+"""The file that a command writes, whole or not at all."""
 
 import json
 import os
@@ -6,73 +6,52 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
 from judgekit.data.files import replaced
 
-_GROUP = 1 << 16  # rows of a row group of Parquet
-_COLUMNS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
+_Write: TypeAlias = Callable[[list[dict[str, Any]]], object]
 
 
-@contextmanager
-def only_writer(out: str | None) -> Iterator[None]:
-    """Let no other process write the same output meanwhile, or stop; the lock goes with its process."""
-    lock = None
-    if out is not None and out != "-":
-        from filelock import FileLock, Timeout
-
-        with suppress(OSError, ValueError):  # `check_out` says what is wrong
-            target = os.path.realpath(out)
-            if os.path.isdir(os.path.dirname(target)):  # which a lock would make
-                try:
-                    lock = FileLock(f"{target}.lock", timeout=0).acquire().lock
-                except Timeout:
-                    raise Stop(BAD_INPUT, f"--out {out}: another process is writing it") from None
-    try:
-        yield
-    finally:
-        if lock is not None:
-            with suppress(OSError):  # Windows removes no open file: an old lock file locks nothing
-                Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
+def is_table(out: str) -> bool:
+    """Whether the name of an output says Parquet."""
+    return out.lower().endswith(".parquet")
 
 
-def check_out(out: str, source: str) -> None:
-    """Refuse, before any work, an output file that could not or should not be written."""
+def check_out(out: str, source: str, tables: bool = False) -> None:
+    """Refuse, before any work, an output file that could not or should not be written; ``tables``: Parquet could."""
     if out == "-":
         return
+    path, complaint = Path(out), ""
     try:
-        if complaint := _complaint_about(Path(out), Path(source)):
-            raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
+        folder = Path(os.path.realpath(path)).parent
+        if path.is_dir():
+            complaint = "is a folder; name a file in it"
+        elif not folder.is_dir():
+            complaint = f"the folder {folder} does not exist"
+        elif path.exists() and not path.is_file():
+            complaint = "is not a regular file (use - for standard output)"
+        elif path.exists() and Path(source).exists() and path.samefile(source):
+            complaint = "is the input file itself"
+        elif not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            complaint = "may not be written to (permission denied)"
+        elif is_table(out) and not tables:
+            complaint = "this command writes JSON lines, not Parquet"
     except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
-        raise Stop(BAD_INPUT, f"--out {out}: {reason(bad)}") from None
-
-
-def _complaint_about(path: Path, source: Path) -> str | None:
-    folder = Path(os.path.realpath(path)).parent
-    if path.is_dir():
-        return "is a folder; name a file in it"
-    if not folder.is_dir():
-        return f"the folder {folder} does not exist"
-    if path.exists():
-        if not path.is_file():
-            return "is not a regular file (use - for standard output)"
-        if source.exists() and path.samefile(source):
-            return "is the input file itself"
-    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        return "may not be written to (permission denied)"
-    return None
+        complaint = reason(bad)
+    if complaint:
+        raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
 
 
 @contextmanager
-def written(out: str, whole_ids: bool = True, keeping: str = "") -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+def written(out: str, kept: str, whole_ids: bool = True) -> Iterator[_Write]:
     """A function that takes rows; when the block ends well they are in ``out`` or on standard output.
 
-    JSON lines, or a table of verdicts where the name ends in ``.parquet``: ids are texts there without ``whole_ids``.
-    Stop if they could not be written, with ``keeping`` on what is not lost; an older file is then as it was.
+    JSON lines, or a table of verdicts where the name says so: its ids are 64-bit numbers if they are whole, else texts.
+    Stop if they could not be written, with ``kept`` on what is not lost; an older file is then as it was.
     """
     try:
         if out == "-":
@@ -84,7 +63,7 @@ def written(out: str, whole_ids: bool = True, keeping: str = "") -> Iterator[Cal
             return
         target = Path(os.path.realpath(out))
         with replaced(target) as part:
-            if target.suffix.lower() == ".parquet":
+            if is_table(out):
                 with _table(part, whole_ids) as write:
                     yield write
             else:
@@ -100,38 +79,23 @@ def written(out: str, whole_ids: bool = True, keeping: str = "") -> Iterator[Cal
         if out == "-":
             silence_stdout()
         name = "standard output" if out == "-" else out
-        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){keeping}") from None
+        raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){kept}") from None
 
 
 @contextmanager
-def _table(path: Path, whole_ids: bool) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
-    """A function that adds rows to a Parquet file; at most a row group is in memory."""
+def _table(path: Path, whole_ids: bool) -> Iterator[_Write]:
+    """A function that adds rows of verdicts to a Parquet file, each time as a row group."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    types = {"id": pa.int64() if whole_ids else pa.string()} | dict.fromkeys(("p_a", "p_b", "p_tie"), pa.float64())
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
-    group: list[Any] = []
-
-    def write(rows: list[dict[str, Any]]) -> None:
-        # Without whole ids they are texts that UTF-8 can hold, as `PairRow.pair` has them.
-        texts = rows if whole_ids else [row | {"id": _text(row["id"])} for row in rows]
-        group.append(pa.Table.from_pylist(texts, schema))
-        if sum(map(len, group)) >= _GROUP:
-            writer.write_table(pa.concat_tables(group))
-            group.clear()
-
+    kinds = {"id": pa.int64() if whole_ids else pa.string(), **dict.fromkeys(("p_a", "p_b", "p_tie"), pa.float64())}
+    names = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
     with ParquetWriter(path, schema) as writer:
-        yield write
-        if group:
-            writer.write_table(pa.concat_tables(group))
+        yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-def _text(given: object) -> str:
-    return str(given).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def write_rows(out: str, rows: list[dict[str, Any]], keeping: str = "") -> None:
+def write_rows(out: str, rows: list[dict[str, Any]], kept: str) -> None:
     """Write rows in one step, as `written` does."""
-    with written(out, keeping=keeping) as write:
+    with written(out, kept) as write:
         write(rows)

@@ -1,69 +1,123 @@
-"""``judgekit rate`` by saved probes: one run of a rater over a user's file of responses."""
+"""``judgekit rate``: single answers rated on several aspects, by saved probes or by a model that is asked."""
 
-import warnings
-from typing import Any
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, UNEXPECTED, Stop, reason, tell
-from judgekit.cli.output import write_rows
-from judgekit.data.pairfile import PairFileError, read_response_rows
+import typer
 
-
-def rate_file(source: str, probe: str, out: str, share: float, batch_size: int, resume: bool, quiet: bool) -> int:
-    """Rate a file with saved probes; returns the exit code."""
-    if batch_size < 1:
-        raise Stop(BAD_INPUT, f"--batch-size {batch_size}: at least 1")
-    rater = _loaded_rater(probe)
-    from judgekit.inside.rating.kept import KeptRatings
-    from judgekit.inside.rating.samples import added_fields, best, rated_rows
-
-    try:
-        rows = read_response_rows(source, reserved=added_fields(rater))
-    except PairFileError as bad:
-        raise Stop(BAD_INPUT, str(bad)) from None
-    reader = _loaded_reader(rater)
-    ratings, keeping = None, ""
-    if resume and out != "-":
-        ratings = KeptRatings(f"{out}.ratings.jsonl", rater.fingerprint)
-        keeping = f"; the ratings so far are kept in {ratings.path}, and the same command goes on from there"
-        if ratings.rows and not quiet:
-            tell(f"going on from {len(ratings.rows)} ratings in {ratings.path}")
-    try:
-        rated = rated_rows(rows, rater, batch_size, reader, not quiet, ratings)
-    except KeyboardInterrupt:
-        raise Stop(INTERRUPTED, f"interrupted; nothing was written{keeping}") from None
-    except OSError as full:
-        raise Stop(UNEXPECTED, f"{out}.ratings.jsonl could not be written ({full.strerror or full})") from None
-    chosen = rated if share == 1 else best(rated, share)
-    write_rows(out, chosen, keeping)
-    if ratings is not None:
-        ratings.remove()
-    if not quiet:
-        tell(
-            f"{len(rated)} responses rated by {rater.name}, {len(chosen)} written" + ("" if out == "-" else f": {out}")
-        )
-    return DONE
+from judgekit.cli.keeping import Keeping
+from judgekit.cli.messages import BAD_INPUT, Stop
+from judgekit.cli.options import Fresh, Out, Quiet, Resume, Settings, Store
+from judgekit.cli.output import check_out, write_rows
+from judgekit.cli.running import loaded, loading
+from judgekit.data.pairfile import read_response_rows
+from judgekit.records import Reply
 
 
-def _loaded_rater(probe: str) -> Any:
-    """The rater of a name; whatever is wrong with it is bad usage."""
+def rate(
+    answers: Annotated[
+        str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
+    ],
+    out: Out,
+    probe: Annotated[str | None, typer.Option(help="Shipped probe such as gsm8k-binary, or a folder of one.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
+    aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
+    top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step, which an interruption loses.")] = 64,
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
+    quiet: Quiet = False,
+    settings: Settings = None,
+) -> int:
+    """Rate every single answer of a file on several aspects.
+
+    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. --out gets
+    the same rows with a whole number per aspect, total_score (their sum) and total_expected (the sum of expected
+    scores, which ranks: whole totals tie).
+
+    --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
+    from one pass over each answer.
+
+    --judge asks a model for each aspect by itself, with its definition and rubric, as a teacher of probes is asked; an
+    aspect without a readable score is null, and total_expected is left out. Failed answers are listed, give exit code
+    3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
+    """
+    from judgekit.inside.rating.samples import best
+
+    if judge is not None and probe is not None:
+        raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
+    check_out(out, answers)
+    if not 0 < top_percent <= 1:
+        raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
+    keeping = Keeping(out, store, fresh, resume, quiet, "ratings")
+    if judge is None:
+        rated, name = _rated_by_probe(answers, probe or "gsm8k-binary", batch_size, keeping)
+        count, failed = len(rated), list[str]()
+    else:
+        rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
+    write_rows(out, rated if top_percent == 1 else best(rated, top_percent), keeping.sentence())
+    return keeping.report(count, "ratings", name, failed, len(failed))
+
+
+def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
+    """Rated rows, and the name of the rater."""
     from judgekit.inside.rating.rater import load_rater
+    from judgekit.inside.rating.samples import added_fields, rated_rows
 
-    try:
-        return load_rater(probe)
-    except ValueError as bad:
-        raise Stop(BAD_INPUT, f"--probe {probe}: {bad}") from None
+    rater = load_rater(probe)
+    rows = read_response_rows(answers, reserved=added_fields(rater))
+    with loading(rater.inputs.model):
+        reader = rater.reader()
+        for each in rater.probes.values():
+            each.check_model(reader.fingerprint, reader.limit, reader.bf16)
+    with keeping.opened(rater) as replies:
+        kept = _Kept(replies, rater.fingerprint)
+        return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, kept), rater.name
 
 
-def _loaded_reader(rater: Any) -> Any:
-    """The frozen model behind the probes, checked to be the one they were fitted on."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
-            reader = rater.reader()
-        for probe in rater.probes.values():
-            probe.check_model(reader.fingerprint, reader.limit, reader.bf16)
-    except ValueError as bad:
-        raise Stop(BAD_INPUT, f"the probe {rater.name} cannot be used: {bad}") from None
-    except Exception as bad:  # damaged weights fail in many ways
-        raise Stop(BAD_INPUT, f"the model {rater.inputs.model} cannot be loaded: {reason(bad)}") from None
-    return reader
+@dataclass
+class _Kept:
+    """The ratings of a rater in a store, by the text that was rated."""
+
+    store: Any
+    rater: str
+
+    def get(self, text: str) -> Any:
+        """Classes and expected classes by aspect, or None."""
+        key = _key(text)
+        reply = self.store.get(self.rater, "{}", [key]).get(key)
+        return json.loads(reply.raw or "") if reply else None
+
+    def put(self, rated: dict[str, Any]) -> None:
+        """Keep ratings by text."""
+        replies = {_key(text): Reply(None, raw=json.dumps(rating)) for text, rating in rated.items()}
+        self.store.put(self.rater, "{}", replies)
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _rated_by_model(
+    answers: str, model: str, aspects: str, settings: list[str] | None, keeping: Keeping
+) -> tuple[list[dict[str, Any]], str, int, list[str]]:
+    """Rated rows, the name of the model, how many ratings were asked for, and a line for each that is missing."""
+    from judgekit.inside.aspects import load_aspects
+    from judgekit.studies.teacher import load_engine, rate_responses
+
+    asked = load_aspects(aspects)
+    rows = read_response_rows(answers, reserved=(*asked, "total_score", "teacher", "ratings"))
+    engine = loaded(load_engine, model, settings, keeping.quiet)
+    given = [row.fields | {"response": row.response} for row in rows]
+    with keeping.opened(engine) as replies:
+        rated = rate_responses(given, asked, engine, replies, progress=not keeping.quiet)
+    failed = [
+        f"{row.place}: {aspect}: {rating['status']}: {rating.get('error') or rating.get('reply') or 'not asked'}"
+        for row, result in zip(rows, rated, strict=True)
+        for aspect, rating in result["ratings"].items()
+        if rating["status"] != "ok"
+    ]
+    return rated, engine.name, len(rated) * len(asked), failed

@@ -1,68 +1,92 @@
-"""One run of a judge over a user's file, from the name of the judge to the report."""
+"""``judgekit judge``: one run of a judge over a user's file, from the name of the judge to the report."""
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from judgekit.cli.bulk.source import DELAY, ROWS, PairSource
+import typer
+
 from judgekit.cli.combining import Tally, combined
 from judgekit.cli.keeping import Keeping
-from judgekit.cli.messages import BAD_INPUT, DONE, Stop, needs, reason, tell, tell_failed
-from judgekit.cli.output import written
-from judgekit.data.pairfile import PairFileError, PairRow, read_pair_rows
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
+from judgekit.cli.options import Fresh, JudgeName, Out, Pairs, Quiet, Resume, Settings, Store
+from judgekit.cli.output import check_out, is_table, written
+from judgekit.cli.source import DELAY, ROWS, PairSource, check_source
 from judgekit.data.progress import progress_bar
-from judgekit.judges import ASKED, Judge, UnknownJudge, load_judge
+from judgekit.judges import Judge, load_judge
 from judgekit.models.batching import few_kernels
 from judgekit.records import LABELS, ORDERS
 
 REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
+_RAY_ROWS = 32 * ROWS  # of a chunk that is handed out to workers
 
 
-def loaded_judge(name: str, labels: Counter[str], place: object, settings: list[str] | None = None) -> Judge:
-    """The judge of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage.
+def judge(
+    pairs: Pairs,
+    out: Out,
+    judge: JudgeName = "encoder/minilm",
+    order: Annotated[Literal["both", "ab", "ba"], typer.Option(help="Which response is shown first.")] = "both",
+    store: Store = None,
+    fresh: Fresh = False,
+    resume: Resume = True,
+    quiet: Quiet = False,
+    settings: Settings = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")] = False,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Judge here, or on the workers of Ray.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one per GPU or processor.")] = None,
+) -> int:
+    """Judge every pair of a file.
 
-    ``labels`` counts the rows by label and ``place`` is the first row's, for the judge that repeats the commonest.
+    PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
+    tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
+
+    --out (.parquet, too) gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none),
+    p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
+
+    With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
+    verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
+    equal), or a tie if the judge gives no probabilities. A pair has a verdict only if both orders have.
+
+    Every reply is kept in a verdict store (JUDGEKIT_STORE, or one file of this user), found by what was asked: an
+    interrupted run is continued by the same command, and a row that is added to PAIRS is all that is asked. Failed
+    items are listed, give exit code 3 and are tried again by the same command.
+
+    openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
+    model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
+    --set mode=one_pass reads its verdict from token probabilities instead of from generated text. Without #STRATEGY
+    a language model is asked with the pairwise prompt of the assignment. #FILE.txt is a prompt of your
+    own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
-    label, given = None, given_settings(settings)
-    if name.startswith("replay/"):
-        raise Stop(
-            BAD_INPUT, f"{name} repeats the verdicts published on its own benchmark; it cannot judge other pairs"
-        )
-    if name == "baseline/majority_class":
-        if not labels:
-            raise Stop(BAD_INPUT, f"{place}: field 'label' is missing everywhere, and {name} needs labels")
-        label = max(LABELS, key=lambda each: labels[each])
-    with _loading(f"the judge {name}", told=name.partition("/")[0] in ASKED):
-        few_kernels()
-        return load_judge(name, label=label, settings=given)
+    check_out(out, pairs, tables=True)
+    if engine == "ray":
+        import ray.util  # noqa: F401 - where it is missing, that is told before any work
+    elif workers is not None:
+        raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
+    source = check_source(pairs, not quiet)
+    label = None
+    if judge == "baseline/majority_class":
+        if not source.labels:
+            raise Stop(BAD_INPUT, f"{pairs}: field 'label' is missing everywhere, and {judge} needs labels")
+        label = max(LABELS, key=lambda each: source.labels[each])
+    here = engine == "local" and not dry_run
+    asked: Any = loaded_judge(judge, settings, quiet and not dry_run, label, weights=here)
+    available = getattr(asked, "orders", ORDERS)
+    orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
+    if not orders:
+        raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
+    if orders == ("ab",) and source.first.form == "chosen" and not quiet:
+        tell("note: chosen responses are always shown first; a judge that favours the first will look right")
+    keeping = Keeping(out, store, fresh, resume, quiet)
+    if dry_run:
+        return _foretell(source, asked, orders, keeping)
+    if engine == "ray":
+        from judgekit.cli.ray_engine import RayJudge
 
-
-@contextmanager
-def _loading(what: str, told: bool = False) -> Iterator[None]:
-    """Whatever is wrong with a judge or a model is bad usage; ``told``: its ValueErrors are sentences of our own."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
-            yield
-    except UnknownJudge as unknown:
-        raise Stop(BAD_INPUT, str(unknown)) from None
-    except ModuleNotFoundError as missing:
-        raise Stop(BAD_INPUT, f"{what} {needs(missing)}") from None
-    except Exception as bad:  # damaged weights fail in many ways
-        own = told and isinstance(bad, ValueError)
-        raise Stop(BAD_INPUT, str(bad) if own else f"{what} cannot be loaded: {reason(bad)}") from None
-
-
-def loaded_engine(name: str, settings: list[str] | None = None) -> Any:
-    """The model of a name, with ``NAME=VALUE`` settings; whatever is wrong with it is bad usage."""
-    from judgekit.studies.teacher import load_engine
-
-    given = given_settings(settings)
-    with _loading(f"the model {name}", told=True):
-        return load_engine(name, given)
+        asked = RayJudge(asked, {"name": judge, "label": label, "settings": given_settings(settings)}, workers)
+    return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS)
 
 
 def given_settings(texts: list[str] | None) -> dict[str, str]:
@@ -72,105 +96,77 @@ def given_settings(texts: list[str] | None) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
 
 
-def announce(asked: Any) -> None:
-    """What a judge or a model wants known before it begins: what memory it takes."""
-    for line in asked.notes() if hasattr(asked, "notes") else ():
-        tell(line)
-
-
-def prepare(asked: Any) -> None:
-    """Let a judge or a model read its weights; whatever is wrong with them is bad usage."""
-    if hasattr(asked, "load"):
-        with _loading(f"the judge {asked.name}"):
-            asked.load()
-
-
-def read_rows(path: str) -> list[PairRow]:
-    """The rows of a file of pairs, for a command that holds them all; whatever is wrong with it is bad input."""
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Whatever is wrong with a judge or a model is bad usage."""
     try:
-        return read_pair_rows(path)
-    except PairFileError as bad:
-        raise Stop(BAD_INPUT, str(bad)) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # libraries warn each other, not the reader
+            yield
+    except ModuleNotFoundError:
+        raise
+    except Exception as bad:  # damaged weights fail in many ways
+        raise Stop(BAD_INPUT, str(bad) if is_ours(bad) else f"{name} cannot be loaded: {reason(bad)}") from None
 
 
-def judge_for(name: str, rows: list[PairRow], settings: list[str] | None) -> Judge:
-    """The judge of a name, for these rows."""
-    labels = Counter(row.pair.label for row in rows if row.pair.label is not None)
-    return loaded_judge(name, labels, rows[0].place, settings)
+def loaded(load: Callable[..., Any], name: str, settings: list[str] | None, quiet: bool, weights: bool = True) -> Any:
+    """What ``load`` makes of a name and ``NAME=VALUE`` settings, its weights read; says what memory it takes."""
+    given = given_settings(settings)
+    with loading(name):
+        few_kernels()
+        asked = load(name, settings=given)
+        for line in asked.notes() if hasattr(asked, "notes") and not quiet else ():
+            tell(line)
+        if weights and hasattr(asked, "load"):
+            asked.load()
+    return asked
 
 
-def shown_orders(asked: Judge, order: str) -> tuple[str, ...]:
-    """The orders to show; a replayed judge may have one only."""
-    available = getattr(asked, "orders", ORDERS)
-    orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
-    if not orders:
-        raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
-    return orders
+def loaded_judge(
+    name: str, settings: list[str] | None, quiet: bool, label: str | None = None, weights: bool = True
+) -> Judge:
+    """The judge of a name; ``label`` is for the one that always gives the same."""
+    if name.startswith("replay/"):
+        said = "repeats the verdicts published on its own benchmark; it cannot judge other pairs"
+        raise Stop(BAD_INPUT, f"{name} {said}")
+    return loaded(partial(load_judge, label=label), name, settings, quiet, weights)
 
 
-def foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
+def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
     """Say what a judge would be asked; returns the exit code."""
     from judgekit.scoring import waiting_requests
 
     if not hasattr(judge, "forecast"):
         raise Stop(BAD_INPUT, f"--dry-run: {judge.name} asks no language model, there is nothing to foretell")
-    if not Path(keeping.path).is_file():  # a dry run leaves no file behind
-        keeping = Keeping(":memory:", keeping.quiet)
-    with keeping.opened(judge.fingerprint, judge.name) as store:
+    keeping.resume &= Path(keeping.path).is_file()  # a dry run leaves no file behind
+    with keeping.opened(judge) as store:
         waiting = waiting_requests(judge, [row.pair for row in source.rows()], store, orders)
     tell(str(judge.forecast(waiting)))
     return DONE
 
 
-def judge_file(
-    source: PairSource, judge: Any, orders: tuple[str, ...], out: str, keeping: Keeping, ask: Callable | None = None
-) -> int:
-    """Judge a checked file a chunk at a time and write its verdicts; returns the exit code.
+def _judge_file(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping, size: int) -> int:
+    """Judge a checked file in chunks of ``size`` rows and write its verdicts; returns the exit code."""
+    from judgekit.scoring import run_judge
 
-    Every reply is in the store when its batch returns; the rows are put together from there. ``ask`` takes the store,
-    asks all that is missing, and returns replies that failed by key: others judge then, and nothing is asked here.
-    """
-    from judgekit.scoring.running import plan, run_judge
-    from judgekit.scoring.store import VerdictStore
-
-    total, tally = source.n_rows * len(orders), Tally()
+    out, total, tally = keeping.out, source.n_rows * len(orders), Tally()
+    ids_as_text = is_table(out) and not source.whole_ids
     if hasattr(judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
         judge.cache_size = min(judge.cache_size, REMEMBERED)
-    with keeping.opened(judge.fingerprint, judge.name) as store:
-        failed = ask(store) if ask else {}
-        shown = not keeping.quiet and not ask and total > judge.batch_size
-        bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
-        with bar, written(out, source.whole_ids, keeping.sentence()) as write:
-            for rows in source.chunks():
-                pairs = [row.pair for row in rows]
-                # What is not kept is forgotten with its chunk.
-                with nullcontext(store) if keeping.durable or ask else VerdictStore(keeping.path) as chunk_store:
-                    if ask:
-                        planned = plan(judge, pairs, chunk_store, orders)
-                        planned.replies |= {key: failed[key] for key, _ in planned.waiting}
-                        verdicts = planned.verdicts(judge.name)
-                    else:
-                        verdicts = run_judge(judge, pairs, chunk_store, orders, progress=False, bar=bar)
-                results = []
-                for number, row in enumerate(rows):
-                    both = verdicts[number * len(orders) : (number + 1) * len(orders)]
-                    results.append({"id": row.id, **combined(both), "judge": judge.name})
-                    tally.add(row, both, results[-1])
-                write(results)
-    return report(tally, judge.name, orders, out, keeping)
-
-
-def report(tally: Tally, name: str, orders: tuple[str, ...], out: str, keeping: Keeping) -> int:
-    """Say on standard error what came out of a run; returns the exit code."""
+    shown = not keeping.quiet and total > judge.batch_size
+    bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
+    with keeping.opened(judge) as store, bar, written(out, keeping.sentence(), source.whole_ids) as write:
+        for rows in source.chunks(size):
+            verdicts = iter(run_judge(judge, [row.pair for row in rows], store, orders, bar=bar))
+            results = []
+            for row in rows:
+                both = [next(verdicts) for _ in orders]
+                id_ = row.pair.item_id if ids_as_text else row.id
+                results.append({"id": id_, **combined(both), "judge": judge.name})
+                tally.add(row, both, results[-1])
+            write(results)
     if tally.n_unread and not keeping.quiet:
         tell(f"{tally.n_unread} of {tally.n_rows} pairs have no verdict because the reply could not be read")
-    if line := tally.accuracy_line(orders):
-        tell(line)
-    if tally.n_failed:
-        headline = f"{tally.n_failed} of {tally.n_rows} pairs failed{keeping.again()}:"
-        return tell_failed(headline, tally.failed, tally.n_failed)
-    keeping.done()
-    if not keeping.quiet:
-        counted = "1 pair" if tally.n_rows == 1 else f"{tally.n_rows} pairs"
-        tell(f"{counted} judged by {name}" + ("" if out == "-" else f": {out}"))
-    return DONE
+    if tally.marked:
+        tell(tally.accuracy_line(orders))
+    return keeping.report(tally.n_rows, "pairs", judge.name, tally.failed, tally.n_failed)

@@ -191,10 +191,11 @@ def measure_ray(folder, count):
     write_authored(pairs, count)
     command = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))", "judge"]
     command += [str(pairs), "--out", str(out), "--judge", JUDGES["longer"], "--engine", "ray", "--quiet"]
+    command += ["--store", str(folder / "s.sqlite")]
     process, first, killed, peak = subprocess.Popen(command), None, False, 0.0
     while process.poll() is None:
         peak = max(peak, held_mb(process.pid))
-        if first is None and stored(folder / "verdicts.jsonl.store.sqlite"):
+        if first is None and stored(folder / "s.sqlite"):
             first = time.perf_counter()
         if first and not killed and (workers := ray_workers()):
             workers[0].kill()
@@ -222,7 +223,7 @@ def stored(path):
 
 def ray_workers():
     """Processes of this machine that hold a judge for Ray."""
-    return [each for each in psutil.process_iter(["cmdline"]) if "MapBatches" in " ".join(each.info["cmdline"] or ())]
+    return [each for each in psutil.process_iter(["cmdline"]) if "ray::Worker" in " ".join(each.info["cmdline"] or ())]
 
 
 def held_mb(pid):

@@ -96,8 +96,8 @@ class Rater:
             Texts per step: of the bar, and of what is kept at once. The reader makes its own batches, by tokens.
         shown : bool
             Whether a bar shows.
-        kept : judgekit.inside.rating.kept.KeptRatings, optional
-            Ratings that are there already, and where new ones are kept.
+        kept : object, optional
+            Ratings that are there already by their text, ``get(text)``, and where new ones are kept, ``put(ratings)``.
 
         Returns
         -------

@@ -1,0 +1,63 @@
+"""``judgekit fetch``: the pinned data files, and a list of them."""
+
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
+from judgekit.cli.options import Quiet
+
+
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Sources such as pandalm, or files such as pandalm/testset-v1.json."),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the sources (with NAME, their files) and fetch nothing.")
+    ] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Fetch the pinned data files, all of them by default, and check their SHA-256.
+
+    Files are read from the mirror that the environment variable JUDGEKIT_DATA names, or else downloaded. Exit code 3:
+    some could not be had; the others are kept, and the same command tries again.
+    """
+    from judgekit.data import paths
+    from judgekit.data.sources import DataError, fetch_all, find_source, sources
+
+    try:
+        # In the mirror, or without one in the cache; a wrong JUDGEKIT_DATA is told before anything is fetched.
+        folder = paths.data_mirror() or paths.data_cache()
+        chosen = {record.name: record for name in names or () for record in sources(name) or [find_source(name)]}
+    except (DataError, NotADirectoryError) as bad:
+        raise Stop(BAD_INPUT, str(bad)) from None
+    if listed:
+        import pandas as pd
+
+        name = "name" if names else "source"
+        table = pd.DataFrame(
+            {
+                name: getattr(record, name),
+                "files": 1,
+                "MB": record.bytes / 1e6,
+                # Content is not checked here.
+                "here": any(folder.joinpath(f"{record.mirror_path}{end}").is_file() for end in ("", ".gz")),
+                "split": record.split,
+                "licence": record.licence,
+            }
+            for record in (chosen.values() if names else sources())
+        )
+        table = table.groupby([name, "split", "licence"], sort=False, as_index=False).sum()[[*table]]
+        table["here"] = table["here"].astype(object).where(table["here"] < table["files"], "yes")
+        print(table.to_string(index=False, float_format="%.1f"), flush=True)
+        return DONE
+    try:
+        fetched = fetch_all(names or None, progress=not quiet)
+    except DataError as failed:
+        for line in str(failed).splitlines():
+            tell(f"error: {line}")
+        return SOME_FAILED
+    if not quiet:
+        tell(f"{len(fetched)} files are here and are what they should be")
+    return DONE

@@ -1,0 +1,82 @@
+"""A judge whose requests are answered on the workers of a Ray cluster, or of one that is started on this machine.
+
+Every worker holds a judge of its own. Replies come back piece by piece to the one process that was started, and it puts
+them in the verdict store: what is there is finished, whoever was killed.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from judgekit.cli.messages import UNEXPECTED, Stop, reason
+from judgekit.judges import ASKED, Judge, Request, load_judge
+from judgekit.models.batching import few_kernels
+from judgekit.records import Reply
+from judgekit.scoring.running import replies_of
+
+PIECE = 512  # requests: what a killed worker loses at most
+_RESTARTS, _RETRIES = 100, 4  # of a worker that dies, and of a piece whose worker dies
+
+
+class Worker:
+    """One loaded judge, in a process of Ray's; ``arguments`` are those of `load_judge`."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        few_kernels()
+        self.judge = load_judge(**arguments)
+        if hasattr(self.judge, "load"):
+            self.judge.load()
+
+    def replies(self, start: int, requests: list[Request]) -> dict[int, Reply]:
+        """Replies by the number of their request, the first being number ``start``."""
+        stream = replies_of(self.judge, requests)
+        return {start + number: reply for replies in stream for number, reply in replies.items()}
+
+
+class RayJudge:
+    """A judge as it was found here, for what its replies depend on, whose requests are answered by workers.
+
+    One worker per GPU (of a language model, where there are any) or processor without ``workers``.
+    """
+
+    batch_size = PIECE
+
+    def __init__(self, judge: Judge, arguments: dict[str, Any], workers: int | None) -> None:
+        self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding
+        self.sees_item = judge.sees_item
+        self._arguments, self._workers = arguments, workers
+        self._pool: Any = None
+
+    def judge_stream(self, requests: list[Request]) -> Iterator[dict[int, Reply]]:
+        """Replies by the number of their request, as workers finish pieces; Stop if Ray gives up."""
+        starts = range(0, len(requests), PIECE)
+        if not starts:
+            return
+        try:
+            self._pool = self._pool or self._started()
+            yield from self._pool.map_unordered(
+                lambda worker, start: worker.replies.remote(start, requests[start : start + PIECE]), starts
+            )
+        except RuntimeError as gave_up:  # Ray's own errors are of this class
+            raise Stop(UNEXPECTED, f"Ray gave up ({reason(gave_up)}); what was judged is kept") from None
+
+    def _started(self) -> Any:
+        """The workers, on the cluster that RAY_ADDRESS names, or else on this machine alone."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
+        from ray.util import ActorPool
+
+        if not ray.is_initialized():
+            cpus = max(os.cpu_count() or 1, self._workers or 1)
+            # A cluster of this machine alone asks nothing of the network.
+            here = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False, "num_cpus": cpus}
+            try:
+                ray.init(logging_level="ERROR", log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else here))
+            except Exception as failed:  # of any class where its processes were too slow to start
+                raise RuntimeError(f"it could not be started: {failed}") from failed
+        resources = ray.cluster_resources()
+        gpus = resources.get("GPU", 0) if self.name.partition("/")[0] in ASKED else 0
+        workers = self._workers or int(gpus or resources.get("CPU", 1))
+        each = {"num_cpus": 1, "num_gpus": gpus // workers or gpus / workers}
+        remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RETRIES, **each)(Worker)
+        return ActorPool([remote.remote(self._arguments) for _ in range(workers)])
