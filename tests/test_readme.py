@@ -10,8 +10,8 @@ from doc_page import run_python
 
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.report import load_provenance, load_results, readme
-from judgekit.report.latex import MissingResult
 from judgekit.report.readme import BLOCKS, FORMS, STAGES, block, documents, filled
+from judgekit.report.results import MissingResult
 from judgekit.report.workflow import notebook_list
 
 ROOT = project_root()

@@ -8,8 +8,7 @@ from typing import Any
 import jinja2
 
 from judgekit.data.paths import PRETRAINED, project_root
-from judgekit.report.latex.quotes import MissingResult
-from judgekit.report.results import load_provenance, load_results
+from judgekit.report.results import MissingResult, load_provenance, load_results
 from judgekit.report.workflow import notebook_list
 
 RUN = "laptop"

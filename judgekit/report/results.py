@@ -28,6 +28,10 @@ UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[
 CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
 
 
+class MissingResult(ValueError):
+    """Results lack what is to be made of them."""
+
+
 def save_results(
     run: str,
     notebook: str,
