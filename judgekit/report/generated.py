@@ -113,8 +113,11 @@ def write_generated(run: str) -> Path:
     for path in report.glob("*.tex"):  # each document may end with a list of where its numbers come from
         if r"\documentclass" in path.read_text(encoding="utf-8"):
             _write(folder / f"{path.stem}_owners.tex", _owner_lines(run, path.stem))
-    _write(folder / "provenance.tex", _provenance_lines(run))
-    _write(folder / "hashes.tex", _hash_lines(run))
+    provenance = load_provenance(run)
+    commands = {"buildcommit": escape(_short_commit(git_state())), "runcommit": _commits(provenance)}
+    commands |= {"runnotebooks": str(len(provenance))}
+    _write(folder / "provenance.tex", [rf"\newcommand{{\{name}}}{{{text}}}" for name, text in commands.items()])
+    _write(folder / "hashes.tex", _hash_lines(provenance))
     _write(folder / "sample.tex", _sample_lines())
     _write(folder / "team.tex", _team_lines(report / "team.yaml"))
     _write(folder / "chinese_fonts.tex", chinese_declarations())
@@ -151,15 +154,6 @@ def _commits(provenance: Mapping[str, Mapping[str, Any]]) -> str:
     return escape(", ".join(made_at[:3]) + (f" and {len(made_at) - 3} more" if len(made_at) > 3 else ""))
 
 
-def _provenance_lines(run: str) -> list[str]:
-    provenance = load_provenance(run)
-    return [
-        rf"\newcommand{{\buildcommit}}{{{escape(_short_commit(git_state()))}}}",
-        rf"\newcommand{{\runcommit}}{{{_commits(provenance)}}}",
-        rf"\newcommand{{\runnotebooks}}{{{len(provenance)}}}",
-    ]
-
-
 def _owner_lines(run: str, document: str) -> list[str]:
     """Each number that a document quotes, under the results file that owns it and the command that makes that."""
     results = load_results(run)
@@ -173,11 +167,10 @@ def _owner_lines(run: str, document: str) -> list[str]:
     return lines
 
 
-def _hash_lines(run: str) -> list[str]:
+def _hash_lines(provenance: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The commit, the seconds and the machine of each results file, and the size and the hash of the data."""
     lines = []
     letters: dict[str, str] = {}
-    provenance = load_provenance(run)
     for owner, entry in provenance.items():
         machine, letter = entry.get("machine"), "–"
         if machine:
@@ -238,9 +231,9 @@ def _sample_lines() -> list[str]:
         cells = [[_number(scores[one, judge]) if (one, judge) in scores else "–" for one in part] for judge in judges]
         rows = [latex_row([escape(judge), *row]) for judge, row in zip(judges, cells, strict=True)]
         lines += [r"\begin{sampletable}", tabular("l" + "r" * len(part), [head], rows), r"\end{sampletable}"]
-    listed = {key: row for key, row in sorted(results.items()) if key.startswith(LISTED)}
-    counts = {key: f", n = {row['n']:,}" if row["n"] is not None else "" for key, row in listed.items()}
-    items = "; ".join(f"{_breakable(key)}~{_number(row)}{counts[key]}" for key, row in listed.items())
+    listed = [(key, row) for key, row in sorted(results.items()) if key.startswith(LISTED)]
+    counted = [_number(row) + (f", n = {row['n']:,}" if row["n"] is not None else "") for _, row in listed]
+    items = "; ".join(f"{_breakable(key)}~{count}" for (key, _), count in zip(listed, counted, strict=True))
     if items:
         lines.append(rf"\samplelist{{{items}. The others are in \texttt{{outputs/sample/results}}.}}")
     return lines

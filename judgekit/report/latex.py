@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judgekit.data import paths
 from judgekit.report.generated import write_generated
-from judgekit.report.results import MissingResult, check_judges, load_results
+from judgekit.report.results import ResultsError, check_judges, load_results
 
 # The one list of what is compiled, in order: the report points into the supplement.
 DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
@@ -33,7 +33,7 @@ class BuildError(RuntimeError):
 def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     """Compile ``report/<document>.tex`` with the results of ``run``; returns the PDF beside it.
 
-    What LaTeX leaves is in ``report/build/<run>/``; it compiles only if something has changed since. MissingResult
+    What LaTeX leaves is in ``report/build/<run>/``; it compiles only if something has changed since. ResultsError
     where the run has no results. BuildError where a program or the document is missing, LaTeX fails, or it warns of
     what a reader would see: a box that stands out, a reference, character or font that is not there. Of runs other
     than `TEXT_RUN` such warnings are printed.
@@ -42,7 +42,7 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
         raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
     report = paths.project_root() / "report"
     if not load_results(run):
-        raise MissingResult(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
+        raise ResultsError(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
     if not (report / f"{document}.tex").is_file():
         raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
     check_judges(run)
