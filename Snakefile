@@ -34,7 +34,7 @@ for job, before in JOBS.items():
             executed(job),
         threads: NOTEBOOKS[notebook_of(job)]["threads"]
         resources:
-            **(NOTEBOOKS[notebook_of(job)]["resources"] | RESOURCES.get(job, {})),
+            **RESOURCES.get(job, {}),
         params:
             job=job,
         shell:

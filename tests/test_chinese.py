@@ -10,6 +10,7 @@ import pytest
 
 from judgekit.data import paths
 from judgekit.report import latex, load_results
+from judgekit.report.generated import document_files, find_quotes
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
@@ -49,7 +50,7 @@ def source(name):
 
 
 def quoted(documents):
-    return {(q.kind, q.name) for name in documents for q in latex.find_quotes(latex.document_files(name))}
+    return {(q.kind, q.name) for name in documents for q in find_quotes(document_files(name))}
 
 
 def frames(name):

@@ -28,8 +28,8 @@ from judgekit.judges import Request, load_judge
 from judgekit.judges.openai import chosen
 from judgekit.models.errors import Unavailable
 from judgekit.records import Reply
-from judgekit.report import latex, save_data
-from judgekit.report.escaping import escape_markdown
+from judgekit.report import save_data
+from judgekit.report.escaping import escape, escape_markdown, typeset
 from judgekit.report.workflow import WorkflowError, read_parameters
 from judgekit.scoring.store import VerdictStore
 
@@ -215,7 +215,7 @@ def test_markdown_and_html_show_any_text(text):
 def test_commands_are_printed_by_latex(tmp_path):
     """The list for LaTeX itself is compiled in test_latex.py."""
     shutil.copy(ROOT / "report" / "results.sty", tmp_path)
-    body = "\n\n".join(latex.typeset(text) + latex.escape(text) for text in COMMANDS.values())
+    body = "\n\n".join(typeset(text) + escape(text) for text in COMMANDS.values())
     (tmp_path / "x.tex").write_text(
         rf"\documentclass{{article}}\usepackage{{results}}\begin{{document}}{body}\end{{document}}", encoding="utf-8"
     )

@@ -144,9 +144,9 @@ def test_a_run_without_parameters_is_refused(project):
 def test_parameters_are_what_the_tagged_cell_assigns(project):
     path = write_notebook(project / "notebooks", "11_x", "a = 1  # one\nb = [\n    2,\n]\nprint(a)", "d = 3")
     assert known_parameters(path) == {"a", "b"}
-    untagged = write_notebook(project / "notebooks", "12_x", "a = 1", tags=())
-    with pytest.raises(WorkflowError, match=r"12_x\.ipynb: no cell tagged 'parameters'"):
-        known_parameters(untagged)
+    write_notebook(project / "notebooks", "10_count", 'run = "sample"', tags=())
+    with pytest.raises(WorkflowError, match="the notebook has no parameter 'run'"):
+        read_parameters("sample", "10_count")
 
 
 # ---------------------------------------------------------------- the list
@@ -172,8 +172,8 @@ def test_a_faulty_list_is_refused(project, text, words):
 def test_a_list_is_filled_with_defaults(project):
     (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n  threads: 2\n")
     assert notebook_list() == {
-        "10_count": {"after": [], "threads": 1, "resources": {}},
-        "20_more": {"after": ["10_count"], "threads": 2, "resources": {}},
+        "10_count": {"after": [], "threads": 1},
+        "20_more": {"after": ["10_count"], "threads": 2},
     }
 
 
@@ -195,7 +195,6 @@ def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
     [
         ("10_coumt: {gpu: 1}\n", "the run has no job '10_coumt'; it has 10_count"),
         ("10_count: gpu\n", "10_count: expected 'resource: number' lines"),
-        ("10_count: {gpu: [1]}\n", "10_count: expected 'resource: number' lines"),
         ("[10_count]\n", "params/sample/resources.yaml: expected 'name: value' lines"),
     ],
 )
@@ -247,7 +246,7 @@ def test_what_says_nothing_else_changes_no_stamp(package, project):
     written = path.stat().st_mtime_ns
     os.utime(package / "counts.py")
     code = '# counts\nfrom typing import Any\n\n\ndef half(n: int) -> float:\n    """Half of ``n``."""\n\n'
-    code += "    def inner() -> Any:\n        return n\n\n    return inner() / 2\n\n\nBASE: int = 2\n"
+    code += "    def inner() -> Any:\n        return n\n\n    return inner() / 2\n\n\nBASE = 2\n"
     (package / "counts.py").write_text(code)
     (package / "scoring" / "__init__.py").write_text("")
     (package / "other.py").write_text("RATE = 2\n")  # which no notebook imports

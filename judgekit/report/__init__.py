@@ -12,11 +12,10 @@ from judgekit.report.results import (
     save_frame,
     save_results,
 )
-from judgekit.report.tables import Excerpt, Stacked, save_table
+from judgekit.report.tables import Stacked, save_table
 from judgekit.stats import Number
 
 __all__ = [
-    "Excerpt",
     "Number",
     "Stacked",
     "load_data",

@@ -9,6 +9,7 @@ point when none has.
 import re
 import unicodedata
 from collections.abc import Callable
+from itertools import groupby
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -47,7 +48,7 @@ OVERRIDES = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 IN_TEXT_FONT = re.compile("[\x20-\x7e\u00a1-\u00ac\u00ae-\u017f–—‘’“”„…•†‡€]")
 # Hebrew, Arabic, Syriac, Thaana, NKo and the presentation forms: written from right to left.
 RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"
-RTL_RUN = re.compile(f"[{RIGHT_TO_LEFT}](?:[\\s0-9.,;:!?()-]*[{RIGHT_TO_LEFT}])*")
+RTL_RUN = re.compile(f"([{RIGHT_TO_LEFT}](?:[\\s0-9.,;:!?()-]*[{RIGHT_TO_LEFT}])*)")
 # The text font would join these into a dash or a quotation mark; what was written is shown instead.
 LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
@@ -76,32 +77,26 @@ def escape(text: object) -> str:
 
 def _by_direction(text: str, inner: Callable[[str], str]) -> str:
     """``inner`` of each part of ``text``, with runs of right-to-left letters marked as such."""
-    pieces, end = [], 0
-    for run in RTL_RUN.finditer(text):
-        pieces += [inner(text[end : run.start()]), rf"\rtltext{{{inner(run.group())}}}"]
-        end = run.end()
-    return "".join([*pieces, inner(text[end:])])
+    parts = RTL_RUN.split(text)
+    return "".join(rf"\rtltext{{{inner(part)}}}" if i % 2 else inner(part) for i, part in enumerate(parts))
+
+
+def _kind(character: str) -> str:
+    if not _printable(character):
+        return "hidden"
+    return "plain" if character in SPECIAL or IN_TEXT_FONT.match(character) else "foreign"
 
 
 def _escape(text: str) -> str:
-    pieces: list[str] = []
-    foreign = ""
-    for character in text:
-        # Joiners and modifiers belong to the cluster that they follow: alone they would change font in its midst.
-        plain = character in SPECIAL or IN_TEXT_FONT.match(character)
-        if _printable(character) and (not plain or (foreign and character in JOINERS)):
-            foreign += character
-            continue
-        if foreign:
-            pieces.append(rf"\unitext{{{foreign}}}")
-            foreign = ""
-        if _printable(character):
-            pieces.append(SPECIAL.get(character, character))
+    latex = ""
+    for kind, run in groupby(text, _kind):
+        if kind == "foreign":
+            latex += rf"\unitext{{{''.join(run)}}}"
+        elif kind == "plain":
+            latex += "".join(SPECIAL.get(character, character) for character in run)
         else:
-            pieces.append(rf"\codepoint{{{ord(character):04X}}}")
-    if foreign:
-        pieces.append(rf"\unitext{{{foreign}}}")
-    return LIGATURES.sub(r"\\kern0pt{}", "".join(pieces))
+            latex += "".join(rf"\codepoint{{{ord(character):04X}}}" for character in run)
+    return LIGATURES.sub(r"\\kern0pt{}", latex)
 
 
 def escape_markdown(text: object) -> str:
@@ -153,8 +148,6 @@ def typeset(text: str | None, limit: int = 600) -> str:
     >>> print(typeset("Say \\input{x}"))
     \excerpt{Say \textbackslash{}input\{x\}}
     """
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
     text, dropped = shorten(unicodedata.normalize("NFC", "" if text is None else str(text).strip()), limit)
     if not text:
         return r"\excerpt{\emptytext}"

@@ -8,64 +8,11 @@ from typing import Any
 import jinja2
 
 from judgekit.data.paths import PRETRAINED, project_root
-from judgekit.report.latex.quotes import MissingResult
-from judgekit.report.results import load_provenance, load_results
+from judgekit.report.results import ResultsError, load_provenance, load_results
 from judgekit.report.workflow import notebook_list
 
 RUN = "laptop"
-FORMS = {
-    "bf16": "bfloat16 where the processor has it: the judge's own choice",
-    "fp32": "single precision: the judge's choice elsewhere",
-    "int8": "matrices in 8-bit integers, PyTorch",
-    "onnx": "ONNX Runtime",
-    "onnx_int8": "ONNX Runtime, 8-bit integers",
-    "openvino": "OpenVINO",
-    "openvino_bf16": "OpenVINO, bfloat16",
-}
-EQUAL = 0.995  # of the verdicts: less, and a form is another judge
-FAULTS = {
-    "judge_features": "`judgekit judge`, surface features",
-    "judge_encoder": "`judgekit judge`, encoder",
-    "rate": "`judgekit rate`",
-    "attack": "`judgekit attack`",
-    "labelling": "`judgekit label`, votes over HTTP",
-    "training": "training of an encoder judge",
-    "notebook": "one notebook",
-    "chain": "the whole sample chain",
-}
-JUDGES = {
-    "longer": "longer response",
-    "features": "surface features (no reading)",
-    "minilm": "**encoder/minilm** (ours, 22M)",
-    "pandalm_7b": "PandaLM-7B, shipped verdicts",
-    "gpt_3_5": "GPT-3.5, shipped verdicts",
-    "auto_j_13b": "Auto-J-13B, shipped verdicts",
-}
-MEASURED = "bench-formats"  # the results that name the machine and the cost of judging
-STAGES = {
-    "1": "clean the data, audit the benchmarks",
-    "2": "train judges",
-    "3": "score and compare",
-    "4": "biases and attacks",
-    "5": "look inside models",
-    "6": "people and judges",
-    "7": "cases, accuracy by size",
-}
-COLUMNS = {
-    "PandaLM accuracy": "scores.pandalm.{}.accuracy",
-    "PandaLM macro-F1": "scores.pandalm.{}.macro_f1",
-    "Auto-J agreement": "scores.autoj.{}.agreement",
-    "MT-bench accuracy": "scores.mtbench.{}.accuracy",
-    "LLMBar Natural": "scores.llmbar_natural.{}.accuracy",
-    "LLMBar adversarial": "scores.llmbar_adversarial.{}.accuracy",
-}
-NEEDED = {  # results without which a block says nothing, or not when
-    "hours": ("training.minilm.minutes",),
-    "time": ("training.minilm.minutes",),
-    "speed": ("bench.encoder_vs_plain_loop.ratio",),
-    "forms": ("bench.format.fp32.ratio",),
-    "cluster": ("scale.ddp.largest_difference",),
-}
+MEASURED = "bench-formats"  # the results that name the machine that speed was measured on
 FRONT = ("scores", "training", "hours", "time", "cost")
 _TEMPLATE = jinja2.Environment(  # Markdown: nothing is escaped
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -78,47 +25,39 @@ BLOCKS = tuple(_TEMPLATE.blocks)
 
 
 def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
-    """One of `BLOCKS`, made from ``results``; MissingResult where they lack what it needs."""
+    """One of `BLOCKS`, made from ``results``; ResultsError where they lack what it needs."""
 
-    def required(key: str) -> Mapping[str, Any]:
+    def row(key: str) -> Mapping[str, Any]:
         if key not in results:
-            raise MissingResult(f"no result {key!r} in outputs/{RUN}: run 'make report RUN={RUN}' first")
+            raise ResultsError(f"no result {key!r} in outputs/{RUN}: run 'make report RUN={RUN}' first")
         return results[key]
 
-    def cell(key: str) -> str:
-        row = results.get(key, {"text": "–", "interval": None})
-        return f"{row['text']} <sub>{row['interval']}</sub>" if row["interval"] else str(row["text"])
+    def cell(key: str, optional: bool = False) -> str:
+        if optional and key not in results:
+            return "–"
+        return row(key)["text"] + (f" <sub>{row(key)['interval']}</sub>" if row(key)["interval"] else "")
 
-    if name == "faults" and not any(f"fault.{kind}.tries" in results for kind in FAULTS):
-        raise MissingResult(f"no result 'fault.*' in outputs/{RUN}: make torture")
-    for key in NEEDED.get(name, ()):
-        required(key)
-    words = {name: value for name, value in globals().items() if name.isupper()}
-    words |= {"results": results, "cell": cell, "minutes": _minutes, "machine": _machine, "rounded": _rounded}
-    words |= {"text": lambda key: required(key)["text"], "value": lambda key: required(key)["value"]}
+    words = {"run": RUN, "results": results, "cell": cell, "minutes": _minutes, "machine": _machine}
+    words |= {"text": lambda key: row(key)["text"], "value": lambda key: row(key)["value"]}
+    words |= {"rounded": lambda minutes: f"{minutes:.0f}" if minutes >= 1 else "under 1"}
     return "".join(_TEMPLATE.blocks[name](_TEMPLATE.new_context(words))).removesuffix("\n")
 
 
 def _minutes(stage: str = "") -> dict[str, float]:
     """Minutes of each notebook of a stage, as recorded with its results; every notebook of the list must have some."""
-    seconds = {name: row["seconds"] for name, row in load_provenance(RUN).items()}
+    provenance = load_provenance(RUN)
     names = [name for name in notebook_list() if name.startswith(stage)]
-    if missing := [name for name in names if name not in seconds]:
-        raise MissingResult(f"no results of {missing[0]} in outputs/{RUN}: run 'make report RUN={RUN}' first")
-    return {name: seconds[name] / 60 for name in names}
+    if missing := [name for name in names if name not in provenance]:
+        raise ResultsError(f"no results of {missing[0]} in outputs/{RUN}: run 'make report RUN={RUN}' first")
+    return {name: provenance[name]["seconds"] / 60 for name in names}
 
 
 def _machine() -> str:
     """The machine that speed was measured on, in words."""
     known = load_provenance(RUN).get(MEASURED, {}).get("machine")
     if not known:
-        raise MissingResult(f"outputs/{RUN}/results/{MEASURED}.json names no machine: make bench")
+        raise ResultsError(f"outputs/{RUN}/results/{MEASURED}.json names no machine: make bench")
     return f"{known['cores']} cores with {known['memory_mb'] / 1024:.0f} GB of memory"
-
-
-def _rounded(minutes: float) -> str:
-    """Whole minutes, in words below one."""
-    return f"{minutes:.0f}" if minutes >= 1 else "under 1"
 
 
 def filled(text: str, results: Mapping[str, Mapping[str, Any]], blocks: Sequence[str] = FRONT) -> str:
@@ -153,7 +92,7 @@ def main() -> int:
     for path, blocks in documents().items():
         try:
             path.write_text(filled(path.read_text(encoding="utf-8"), results, blocks), encoding="utf-8")
-        except (MissingResult, ValueError) as error:
+        except (ResultsError, ValueError) as error:
             print(f"error: {path.name}: {error}", file=sys.stderr)
             return 2
     return 0

@@ -28,6 +28,10 @@ UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[
 CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
 
 
+class ResultsError(ValueError):
+    """Results lack what is to be made of them, or contradict each other."""
+
+
 def save_results(
     run: str,
     notebook: str,
@@ -53,22 +57,21 @@ def save_results(
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}
     if not rows:
         raise ValueError(f"{stem} saves no numbers")
-    folder = paths.run_folder(run, "results")
-    path = folder / f"{stem}.json"
-    for other in sorted(folder.glob("*.json")):
-        if other != path:
-            _check_owner(rows, path, other)
+    path = paths.run_folder(run, "results") / f"{stem}.json"
+    for other in _results_files(run):
+        if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):
+            raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
     seconds = round(float(process_age() if seconds is None else seconds), 1)
     provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), "machine": machine()}
     provenance |= git_state() | {"judges": dict(judges_of_run(run) if judges is None else judges)}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
-    if not (path.exists() and _same(_read(path), document)):
+    if not (path.exists() and _stays(_read(path), document)):
         with replaced(path) as temporary:
             text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
     try:
         check_judges(run)
-    except ValueError as two_models:
+    except ResultsError as two_models:
         warnings.warn(str(two_models), stacklevel=2)
     return path
 
@@ -85,13 +88,8 @@ def _checked(key: str, number: Number) -> Number:
     return number
 
 
-def _check_owner(rows: Mapping[str, Any], path: Path, other: Path) -> None:
-    if shared := sorted(set(rows) & set(_read(other)["numbers"])):
-        raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
-
-
 def check_judges(run: str) -> None:
-    """One judge's name is one fingerprint in all results of a run: ValueError that names both notebooks otherwise.
+    """One judge's name is one fingerprint in all results of a run: ResultsError that names both notebooks otherwise.
 
     Where a judge was trained again, notebooks that were not yet executed since still hold the old one: `save_results`
     warns of that, and the end of a run and its documents insist on it.
@@ -101,18 +99,18 @@ def check_judges(run: str) -> None:
         for name, fingerprint in provenance.get("judges", {}).items():
             first, known = owners.setdefault(name, (notebook, fingerprint))
             if known != fingerprint:
-                raise ValueError(
+                raise ResultsError(
                     f"judge {name!r} has fingerprint {known[:12]} in {first} and {fingerprint[:12]} in {notebook}: "
                     f"one judge of run {run} is two models; execute both notebooks again"
                 )
 
 
-def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Whether a file may stay: equal but for the seconds, the machine and the commit, and made from committed code."""
-    volatile = {"seconds", "machine", "git", "dirty"}
-    lasting = [{k: v for k, v in d["provenance"].items() if k not in volatile} for d in (old, new)]
+    volatile = dict.fromkeys(("seconds", "machine", "git", "dirty"))
     settled = old["provenance"].get("dirty") is False or new["provenance"]["dirty"] is not False
-    return settled and lasting[0] == lasting[1] and all(old.get(k) == new[k] for k in ("schema", "run", "numbers"))
+    lasting = [document | {"provenance": document["provenance"] | volatile} for document in (old, new)]
+    return settled and lasting[0] == lasting[1]
 
 
 def load_results(run: str) -> dict[str, dict[str, Any]]:

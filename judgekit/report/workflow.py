@@ -17,12 +17,11 @@ from filelock import FileLock, Timeout
 from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
-from judgekit.report.results import check_judges
+from judgekit.report.results import ResultsError, check_judges
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
-PROFILES = ("slurm",)
 TYPING = ("__future__", "collections.abc", "typing")  # imported for annotations
 
 
@@ -34,15 +33,14 @@ class WorkflowError(Exception):
 
 
 def notebook_list() -> dict[str, dict[str, Any]]:
-    """The notebooks of the chain in order, each with ``after``, ``threads`` and ``resources``.
+    """The notebooks of the chain in order, each with ``after`` and ``threads``.
 
     WorkflowError where an entry names an unknown field, or a notebook that does not stand before it.
     """
-    entries = load_plain((project_root() / "notebooks" / LIST).read_text(encoding="utf-8"))
     known: dict[str, dict[str, Any]] = {}
-    for name, given in entries.items():
-        entry = {"after": [], "threads": 1, "resources": {}} | (given or {})
-        if unknown := set(entry) - {"after", "threads", "resources"}:
+    for name, given in _yaml_mapping(project_root() / "notebooks" / LIST).items():
+        entry = {"after": [], "threads": 1} | (given or {})
+        if unknown := set(entry) - {"after", "threads"}:
             raise WorkflowError(f"{LIST}: {name} has unknown fields {', '.join(sorted(unknown))}")
         if missing := [other for other in entry["after"] if other not in known]:
             raise WorkflowError(f"{LIST}: {name} comes after {missing[0]}, which does not stand before it")
@@ -94,16 +92,15 @@ def jobs_of(run: str) -> dict[str, list[str]]:
 def resources_of(run: str) -> dict[str, dict[str, int | str]]:
     """What jobs ask a cluster for, in Snakemake's words (``gpu``, ``mem_mb``, ``runtime``), by ``resources.yaml``.
 
-    WorkflowError where it names a job that the run does not have, or a resource that is neither a number nor a word.
+    WorkflowError where it names a job that the run does not have, or what is asked for is no mapping.
     """
-    path = _parameter_folder(run) / RESOURCES
-    where = f"params/{run}/{RESOURCES}"
-    wanted = _yaml_mapping(path, where) if path.is_file() else {}
+    path, jobs = _parameter_folder(run) / RESOURCES, jobs_of(run)
+    wanted = _yaml_mapping(path) if path.is_file() else {}
     for job, resources in wanted.items():
-        if job not in jobs_of(run):
-            raise WorkflowError(f"{where}: the run has no job {job!r}; it has {', '.join(jobs_of(run))}")
-        if not isinstance(resources, dict) or not all(isinstance(value, int | str) for value in resources.values()):
-            raise WorkflowError(f"{where}: {job}: expected 'resource: number' lines")
+        if job not in jobs:
+            raise WorkflowError(f"params/{run}/{RESOURCES}: the run has no job {job!r}; it has {', '.join(jobs)}")
+        if not isinstance(resources, dict):
+            raise WorkflowError(f"params/{run}/{RESOURCES}: {job}: expected 'resource: number' lines")
     return wanted
 
 
@@ -111,12 +108,10 @@ def resources_of(run: str) -> dict[str, dict[str, int | str]]:
 
 
 def known_parameters(path: Path) -> set[str]:
-    """Names that the cell tagged ``parameters`` of a notebook assigns; WorkflowError where there is none."""
+    """Names that the cell tagged ``parameters`` of a notebook assigns."""
     import papermill
 
-    if not (known := set(papermill.inspect_notebook(path))):
-        raise WorkflowError(f"{path.name}: no cell tagged 'parameters' assigns anything")
-    return known
+    return set(papermill.inspect_notebook(path))
 
 
 def read_parameters(run: str, name: str) -> dict[str, Any]:
@@ -125,12 +120,9 @@ def read_parameters(run: str, name: str) -> dict[str, Any]:
     WorkflowError names the file and the parameter, and lists those the notebook has.
     """
     path, where = _parameter_folder(run) / f"{name}.yaml", f"params/{run}/{name}.yaml"
-    if run == SAMPLE and name in notebook_list() and not path.is_file():
-        given: dict[str, Any] = {"run": run}
-    elif path.is_file():
-        given = _yaml_mapping(path, where)
-    else:
+    if not path.is_file() and not (run == SAMPLE and name in notebook_list()):
         raise WorkflowError(f"{where} does not exist; the runs are {', '.join(runs())}")
+    given = _yaml_mapping(path) if path.is_file() else {"run": run}
     known = known_parameters(notebook_path(name))
     if unknown := sorted(set(given) - known):
         raise WorkflowError(f"{where}: the notebook has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}")
@@ -139,7 +131,8 @@ def read_parameters(run: str, name: str) -> dict[str, Any]:
     return given
 
 
-def _yaml_mapping(path: Path, where: str) -> dict[str, Any]:
+def _yaml_mapping(path: Path) -> dict[str, Any]:
+    where = path.relative_to(project_root()).as_posix()
     try:
         given = load_plain(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as broken:
@@ -152,34 +145,23 @@ def _yaml_mapping(path: Path, where: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- what a notebook depends on
 
 
-class _Bare(ast.NodeTransformer):
-    """Leaves docstrings and annotations out of a syntax tree; in a class body they are fields, and stay."""
-
-    def visit(self, node: ast.AST) -> Any:
+def _bare(tree: ast.Module) -> ast.Module:
+    """A syntax tree without docstrings, annotations of functions, and what is imported for these."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+            body = node.body[ast.get_docstring(node, clean=False) is not None :]
+            node.body = [each for each in body if not (isinstance(each, ast.ImportFrom) and each.module in TYPING)]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None
         if isinstance(node, ast.arg):
             node.annotation = None
-        return super().visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        fields = {id(child) for child in node.body if isinstance(child, ast.AnnAssign)}
-        node.body = [child if id(child) in fields else self.visit(child) for child in node.body]
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.Assign | None:
-        return ast.Assign([node.target], node.value) if node.value else None
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
-        return None if node.module in TYPING else node
+    return tree
 
 
 @cache
 def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
     """Digest of what a piece of Python does, and the dotted names of this package's modules that it imports."""
-    tree = _Bare().visit(ast.parse(source))
+    tree = _bare(ast.parse(source))
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -248,18 +230,17 @@ def run_notebook(name: str, run: str) -> Path:
         print(f"[{run}] {name} ...", flush=True)
         try:
             papermill.execute_notebook(
-                str(notebook_path(name)),
-                str(attempt),
+                notebook_path(name),
+                attempt,
                 parameters=parameters,
                 kernel_name="python3",
                 progress_bar=False,
-                log_output=False,
                 stderr_file=sys.stderr,  # the progress lines of long cells
                 extra_arguments=["--IPKernelApp.log_level=ERROR"],  # kernels warn that loopback is not encrypted
-                cwd=str(project_root() / "notebooks"),
+                cwd=project_root() / "notebooks",
             )
         except PapermillExecutionError as failure:
-            cell = failure.source.strip().splitlines()[0] if failure.source.strip() else "(empty)"
+            cell = failure.source.strip().partition("\n")[0]
             raise WorkflowError(
                 f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
                 f"  the cell starts with: {cell}\n  executed copy: {attempt}"
@@ -280,21 +261,22 @@ def _alone(path: Path, refusal: str) -> AbstractContextManager[object]:
 def make_run(run: str, cores: int, profile: str | None = None) -> int:
     """Bring every notebook of a run up to date, by Snakemake on ``cores`` of this machine; returns its exit status.
 
-    With ``profile`` the jobs run elsewhere: ``slurm``, or the folder of a Snakemake profile of one's own. Jobs on GPUs
-    take turns on one machine. WorkflowError where another process is making this run.
+    With ``profile`` the jobs run elsewhere: the name of a folder of ``profiles/``, or any folder with a profile of
+    Snakemake's. Jobs on GPUs take turns on one machine. WorkflowError where another process is making this run.
     """
     from snakemake.cli import main as snakemake
 
+    root = project_root()
     for job in jobs_of(run):
         read_parameters(run, job)
     resources_of(run)
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
-        folder = str(project_root() / "profiles" / profile) if profile in PROFILES else profile
-        where = ["--profile", folder, "--quiet", "host"]
-    command = ["--snakefile", str(project_root() / "Snakefile"), "--directory", str(project_root()), *where]
-    command += ["--config", f"run={run}", "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
+        kept = root / "profiles" / profile
+        where = ["--profile", str(kept if kept.is_dir() else profile), "--quiet", "host"]
+    command = ["--snakefile", str(root / "Snakefile"), "--directory", str(root), *where, "--config", f"run={run}"]
+    command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
     # Snakemake's own lock survives a killed process and would have to be removed by hand. It runs in this process,
     # so that whoever kills this one leaves no run behind that nobody holds.
     with _alone(run_folder(run) / ".lock", f"run {run} is being made by another process"):
@@ -303,10 +285,7 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
         except SystemExit as end:
             if end.code:
                 return int(end.code)
-    try:
-        check_judges(run)
-    except ValueError as two_models:
-        raise WorkflowError(str(two_models)) from None
+    check_judges(run)
     return 0
 
 
@@ -316,21 +295,18 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("run", help="execute one notebook of a run")
     one.add_argument("notebook")
-    one.add_argument("run")
     every = commands.add_parser("make", help="bring every notebook of a run up to date")
-    every.add_argument("run")
     every.add_argument("--cores", type=int, default=1)
     every.add_argument("--profile", help="slurm, or the folder of a Snakemake profile")
+    for command in (one, every):
+        command.add_argument("run")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "make":
             return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
-    except WorkflowError as error:
+    except (WorkflowError, ResultsError, OSError) as error:  # OSError: a full disk, a folder that may not be written
         print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:  # a disk that is full, a folder that may not be written
-        print(f"error: {error.filename or chosen.command}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from what is finished", file=sys.stderr)

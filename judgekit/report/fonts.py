@@ -5,7 +5,6 @@ document compiles too, and shows code points. The fallback of luaotfload does no
 and variation selectors make one, and leaves a box where no font has a character.
 """
 
-import re
 import shutil
 import subprocess
 from functools import cache
@@ -45,29 +44,22 @@ def _installed() -> list[_Font]:
 
 def font_declarations(text: str) -> list[str]:
     r"""LaTeX that declares the fonts that ``text`` needs and which characters each of them shows."""
-    open_ones = {ord(c) for c in set(text) if not IN_TEXT_FONT.match(c) and c.isprintable() and c not in JOINERS}
-    fonts: dict[str, _Font] = {}
-    for font in _installed() if open_ones else []:
-        known = font.family in (*FIRST, *LAST) or re.match("Noto (Sans|Serif) ", font.family)
-        if known and font.style in ("Regular", "Book"):
-            fonts.setdefault(font.family, font)
-    others = sorted(set(fonts) - {*FIRST, *LAST})
-    chosen: dict[int, _Font] = {}
-    for family in (*FIRST, *LAST, *others):
-        if family in fonts:
-            here = fonts[family].shows(open_ones)
-            chosen.update(dict.fromkeys(here, fonts[family]))
-            open_ones -= here
+    left = {ord(c) for c in set(text) if not IN_TEXT_FONT.match(c) and c.isprintable() and c not in JOINERS}
+    plain = [font for font in _installed() if font.style in ("Regular", "Book")] if left else []
+    others = sorted({font.family for font in plain if font.family.startswith(("Noto Sans ", "Noto Serif "))})
     lines: list[str] = []
-    names: dict[_Font, str] = {}
-    for i, font in enumerate(sorted(set(chosen.values()))):
-        names[font] = f"excerptfont{chr(ord('a') + i // 26)}{chr(ord('a') + i % 26)}"
-        options = f"Path={font.file.parent}/,FontIndex={font.number},Renderer=HarfBuzz"
-        if font.family in SCRIPTS:  # without its script a font does not join letters
-            options += f",Script={SCRIPTS[font.family]}"
-        lines.append(rf"\newfontfamily\{names[font]}{{{font.file.name}}}[{options}]% {font.family}")
-    table = ",".join(f'[{code}]="{names[chosen[code]]}"' for code in sorted(chosen))
-    return [*lines, rf"\directlua{{judgekit_fonts={{{table}}}}}"]
+    table: dict[int, str] = {}
+    for family in dict.fromkeys((*FIRST, *LAST, *others)):
+        font = next((font for font in plain if font.family == family), None)
+        if font and (shown := font.shows(left)):
+            name = f"excerptfont{chr(ord('a') + len(lines) // 26)}{chr(ord('a') + len(lines) % 26)}"
+            script = f",Script={SCRIPTS[family]}" if family in SCRIPTS else ""  # without it a font joins no letters
+            options = f"Path={font.file.parent}/,FontIndex={font.number},Renderer=HarfBuzz{script}"
+            lines.append(rf"\newfontfamily\{name}{{{font.file.name}}}[{options}]% {family}")
+            table |= dict.fromkeys(shown, name)
+            left -= shown
+    entries = ",".join(f'[{code}]="{table[code]}"' for code in sorted(table))
+    return [*lines, rf"\directlua{{judgekit_fonts={{{entries}}}}}"]
 
 
 def chinese_declarations() -> list[str]:
@@ -78,11 +70,10 @@ def chinese_declarations() -> list[str]:
         if "Regular" not in cuts:
             lines.append(rf"\PackageError{{results}}{{{family} is not installed}}{{See setup/latex.sh.}}")
             continue
-        regular = cuts["Regular"]
-        options = [f"Path={regular.file.parent}/,Extension={regular.file.suffix},Renderer=HarfBuzz"]
-        options.append(r"Scale=\chinesescale")
+        regular, bold = cuts["Regular"], cuts.get("Bold", cuts["Regular"])
+        options = f"Path={regular.file.parent}/,Extension={regular.file.suffix},Renderer=HarfBuzz,Scale=\\chinesescale"
         for shape in ("Upright", "Italic", "SmallCaps", "Bold", "BoldItalic"):
-            cut = cuts.get("Bold", regular) if shape.startswith("Bold") else regular
-            options.append(f"{shape}Font={cut.file.stem},{shape}Features={{FontIndex={cut.number}}}")
-        lines.append(rf"\babelfont[chinese-simplified]{{{command}}}[{','.join(options)}]{{{regular.file.stem}}}")
+            cut = bold if shape.startswith("Bold") else regular
+            options += f",{shape}Font={cut.file.stem},{shape}Features={{FontIndex={cut.number}}}"
+        lines.append(rf"\babelfont[chinese-simplified]{{{command}}}[{options}]{{{regular.file.stem}}}")
     return lines
