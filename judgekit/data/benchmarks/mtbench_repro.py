@@ -5,6 +5,7 @@ themselves. It has no labels: nothing can be right or wrong on it, and no protoc
 """
 
 from itertools import combinations
+from typing import Any
 
 from judgekit.data.benchmarks.mtbench import Texts, turns_of_answer
 from judgekit.data.loading import Loaded, Rows, pair_of
@@ -57,9 +58,9 @@ def pairs_from_rows(question_rows: Rows, answer_rows: dict[str, list[Row]]) -> L
             if lacking := [model for model in (a, b) if number not in answers[model]]:
                 raise row.error("question_id", f"is {number}, to which there is no answer of {lacking[0]}")
             first, second = zip(questions, answers[a][number], answers[b][number], strict=True)
-            named = {"item_id": item_id_of(number, a, b), "model_a": a, "model_b": b, "turns": (Turn(*first),)}
-            fields = {"cluster_id": str(number), "subset": row.text("category")}
-            pairs.append(pair_of(row, "mtbench_repro", *second, **named, **fields))
+            fields: dict[str, Any] = {"cluster_id": str(number), "subset": row.text("category")}
+            fields |= {"item_id": item_id_of(number, a, b), "model_a": a, "model_b": b, "turns": (Turn(*first),)}
+            pairs.append(pair_of(row, "mtbench_repro", *second, **fields))
     return pairs, {}
 
 
