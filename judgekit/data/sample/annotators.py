@@ -1,7 +1,7 @@
 """The simulated panel of annotators, with error rates that are known because they are chosen."""
 
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judgekit.records import LABELS
 
@@ -40,7 +40,7 @@ def annotators() -> list[Annotator]:
     return list(PANEL)
 
 
-def vote(rng: Random, annotator: Annotator, truth: str | None, longer: str) -> str:
+def vote(rng: Random, annotator: Annotator, truth: Any, longer: str) -> str:
     """One annotator's label for an item, whose ``longer`` side has more characters."""
     if rng.random() < annotator.bias:
         return {"length": longer, "position": "A", "spammer": rng.choice(LABELS)}[annotator.kind]
