@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.corpora import alpaca_cross
-from judgekit.data.corpora.alpaca_cross import Entry, choose, log_odds, pairs_from_rows, soft_label
-from judgekit.data.corpora.sides import keeps_sides
+from judgekit.data.corpora import load_corpus_with_report
+from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, log_odds, soft_label
+from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import DataError, Row
 
 
@@ -26,6 +26,10 @@ def files_of(**preferences):
         ]
         for model, values in preferences.items()
     }
+
+
+def cross(files, **options):
+    return alpaca_cross([row for rows in files.values() for row in rows], **options)
 
 
 def as_built(pair):
@@ -50,10 +54,9 @@ def test_the_soft_label_by_hand():
 
 def test_the_own_instruction_does_not_count_twice():
     here, other = entry(1.0, "m"), entry(1.0, "n")
-    label = soft_label(here, other, {"m": (1.0, 3), "n": (3.0, 3)}, item_weight=0, model_weight=1)
-    assert label == pytest.approx(sigmoid(log_odds(0, 0.02) - log_odds(1, 0.02)))
-    alone = soft_label(here, other, {"m": (1.0, 1), "n": (1.0, 1)}, item_weight=0, model_weight=1)
-    assert alone == 0.5
+    label = soft_label(here, other, {"m": (1.0, 3), "n": (3.0, 3)})
+    assert label == pytest.approx(sigmoid(0.5 * (log_odds(0, 0.02) - log_odds(1, 0.02))))
+    assert soft_label(here, other, {"m": (1.0, 1), "n": (1.0, 1)}) == 0.5
 
 
 def test_weighted_preferences_are_graded_and_equal_ones_tie():
@@ -64,7 +67,7 @@ def test_weighted_preferences_are_graded_and_equal_ones_tie():
 
 
 def test_a_pair_holds_both_models_and_says_where_from():
-    pairs, report = pairs_from_rows(files_of(good=[2, 2, 2], bad=[1, 1, 1]))
+    pairs, report = cross(files_of(good=[2, 2, 2], bad=[1, 1, 1]))
     assert len(pairs) == 3 and report == {"responses": 6, "skipped_no_preference": 0, "skipped_test_parts": 0}
     for pair in map(as_built, pairs):
         assert (pair.model_a, pair.model_b) == ("bad", "good")
@@ -75,11 +78,11 @@ def test_a_pair_holds_both_models_and_says_where_from():
 
 def test_prompts_of_test_sets_make_no_pair_and_no_win_rate():
     files = files_of(m=[2, 2, 1, 2], n=[1, 1, 2, 1])
-    plain = pairs_from_rows(files)[0]
+    plain = cross(files)[0]
     for rows in files.values():
         rows[2] = Row(rows[2].values | {"dataset": "selfinstruct"}, rows[2].file, 2)
         rows[3] = Row(rows[3].values | {"preference": None}, rows[3].file, 3)
-    pairs, report = pairs_from_rows(files)
+    pairs, report = cross(files)
     assert report == {"responses": 4, "skipped_no_preference": 2, "skipped_test_parts": 2}
     assert {as_built(pair).item_id[0] for pair in pairs} == {"0", "1"}
     # Without the lost instruction m always wins elsewhere, so that the label is surer.
@@ -98,24 +101,24 @@ def test_only_one_baseline_and_annotator_make_a_pair():
 
 def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
     files = files_of(**{f"m{n}": [1 + n % 2] * 30 for n in range(20)})
-    pairs, _ = pairs_from_rows(files, per_prompt=10)
+    pairs, _ = cross(files, per_prompt=10)
     assert len(pairs) <= 30 * 10 and len(pairs) > 30 * 8
     used = Counter(model for pair in pairs for model in (pair.model_a, pair.model_b))
     assert len(used) == 20 and max(used.values()) <= 30
     assert Counter(Counter(pair.question for pair in pairs).values()).keys() <= {8, 9, 10}
-    again = pairs_from_rows(dict(reversed(files.items())), per_prompt=10)[0]
+    again = cross(dict(reversed(files.items())), per_prompt=10)[0]
     assert {pair.item_id for pair in again} == {pair.item_id for pair in pairs}
 
 
 def test_bad_fields_are_named():
     files = files_of(m=[2], n=[3])
     with pytest.raises(DataError, match=r"n/gpt4/annotations\.json:0: field 'preference' is 3"):
-        pairs_from_rows(files)
+        cross(files)
 
 
 @pytest.mark.realdata
 def test_real_pairs():
-    pairs, report = alpaca_cross.load()
+    pairs, report = load_corpus_with_report("alpaca_cross")
     assert len(pairs) == 473 * 25 and report["responses"] + report["skipped_test_parts"] == 64395 - 32
     assert all(0 < pair.soft_label < 1 for pair in pairs)
     assert max(Counter(pair.cluster_id for pair in pairs).values()) == 25

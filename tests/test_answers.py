@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.corpora import ANSWERS, answer_hashes, cobbler, load_answers_with_report, rated, worked
-from judgekit.data.corpora.preferred import preferred_responses
+from judgekit.data.corpora import ANSWERS, answer_hashes, answers, load_answers_with_report, preferred_responses
 from judgekit.data.sources import DataError, Row, find_source
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -22,16 +21,16 @@ def rows_of(*records, file="authored.json"):
 
 def test_ratings_are_read_from_the_prompt():
     prompt = "Grade.\n***\n[Query]: Why?\nSay.\n***\n[Response]: So.\n***\n[END DATA]\n\nRate it."
-    (response,) = rated.autoj_responses(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
+    ((response,), _) = answers.autoj_single(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
     assert (response.question, response.response, response.score) == ("Why?\nSay.", "So.", 6.5)
     assert (response.benchmark, response.label_kind, response.source) == ("autoj_single", "gpt-4", "authored.json:0")
     with pytest.raises(DataError, match=r"authored\.json:0: field 'usrmsg' does not hold"):
-        rated.autoj_responses(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
+        answers.autoj_single(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
 
 
 def test_halueval_scores():
     record = {"user_query": "?", "chatgpt_response": "!", "hallucination": "yes"}
-    responses = rated.halueval_responses(rows_of(record, record | {"hallucination": "no"}))
+    responses, _ = answers.halueval(rows_of(record, record | {"hallucination": "no"}))
     assert [response.score for response in responses] == [0, 1]
     assert {response.model for response in responses} == {"chatgpt"}
     assert [response.item_id for response in responses] == ["0", "1"]
@@ -46,11 +45,11 @@ def test_responses_that_answer_nothing_are_skipped():
 
     kinds = ("General information", "No answer", "Irrelevant or nonsensical", "Non-medical")
     rows = rows_of(*map(record, kinds), record("General information", None))
-    responses, report = rated.medical_responses(rows)
+    responses, report = answers.medical_safety(rows)
     assert [response.item_id for response in responses] == ["0", "3"]
     assert report == {"skipped_no_text": 1, "skipped_answers_nothing": 2}
     with pytest.raises(DataError, match="field 'response' is int, not text"):
-        rated.medical_responses(rows_of(record("General information", 3)))
+        answers.medical_safety(rows_of(record("General information", 3)))
 
 
 def kto_record(*roles, label=True):
@@ -60,7 +59,7 @@ def kto_record(*roles, label=True):
 
 def test_kto_conversations_become_turns():
     rows = rows_of(kto_record("user", "assistant", "user", "assistant"), kto_record("user", "assistant", label=False))
-    long, alone = rated.kto_responses(rows)
+    (long, alone), _ = answers.kto_en(rows)
     assert (long.question, long.response, long.score) == ("user 2", "assistant 3", 1)
     assert long.turns == (Turn("user 0", "assistant 1", "assistant 1"),)
     assert (alone.turns, alone.score) == ((), 0)
@@ -69,7 +68,7 @@ def test_kto_conversations_become_turns():
 @pytest.mark.parametrize("roles", [(), ("user",), ("assistant", "user"), ("user", "assistant", "user")])
 def test_other_conversations_are_named(roles):
     with pytest.raises(DataError, match=r"authored\.json:0: field 'messages' does not alternate"):
-        rated.kto_responses(rows_of(kto_record(*roles)))
+        answers.kto_en(rows_of(kto_record(*roles)))
 
 
 # --- worked
@@ -77,7 +76,7 @@ def test_other_conversations_are_named(roles):
 
 def test_calculator_marks_are_removed():
     record = {"question": "How many?", "answer": "48/2 = <<48/2=24>>24 clips.\n#### 24"}
-    (response,) = worked.gsm8k_responses(rows_of(record))
+    ((response,), _) = answers.gsm8k_train(rows_of(record))
     assert (response.response, response.label_kind) == ("48/2 = 24 clips.\n#### 24", "objective")
 
 
@@ -94,34 +93,32 @@ def tar_of(files):
 def test_only_training_problems_are_read():
     problem = json.dumps({"problem": "1+1?", "solution": "2"}).encode()
     files = {"x/MATH/train/algebra/7.json": problem, "x/MATH/test/algebra/7.json": problem, "x/README.txt": b"read me"}
-    responses, report = worked.math_responses(tar_of(files))
+    responses, report = answers.math_responses(tar_of(files))
     assert [(r.item_id, r.question, r.response) for r in responses] == [("algebra/7", "1+1?", "2")]
     assert report == {"skipped_not_train": 1}
     with pytest.raises(DataError, match=r"train/algebra/7\.json:0: field 'solution' is missing"):
-        worked.math_responses(tar_of({"train/algebra/7.json": b'{"problem": "1+1?"}'}))
+        answers.math_responses(tar_of({"train/algebra/7.json": b'{"problem": "1+1?"}'}))
 
 
 def test_references_are_read():
-    flask, report = worked.flask_responses(
+    flask, report = answers.flask(
         rows_of({"idx": 5, "instruction": "Do.", "answer": "Done."}, {"idx": 6, "instruction": "Do.", "answer": " "})
     )
     assert [(r.item_id, r.response) for r in flask] == [("5", "Done.")] and report == {"skipped_no_answer": 1}
-    (biggen,) = worked.biggen_responses(rows_of({"id": "plan_0", "input": "Plan.", "reference_answer": "A plan."}))
+    ((biggen,), _) = answers.biggen(rows_of({"id": "plan_0", "input": "Plan.", "reference_answer": "A plan."}))
     assert (biggen.item_id, biggen.question, biggen.response) == ("plan_0", "Plan.", "A plan.")
-    (summary,) = worked.summary_responses(rows_of({"article": "News.", "summary": "N."}))
+    ((summary,), _) = answers.writer_summaries(rows_of({"article": "News.", "summary": "N."}))
     assert summary.question.endswith("\n\nNews.") and summary.label_kind == "human"
-    three = worked.critiquellm_responses(
+    three, _ = answers.critiquellm_train(
         rows_of({"question": "问?", "reference": "r", "response_1": "x", "response_2": "y"})
     )
     assert [r.response for r in three] == ["r", "x", "y"] and len({r.item_id for r in three}) == 3
     with pytest.raises(DataError, match="field 'answer' is missing"):
-        worked.flask_responses(rows_of({"idx": 5, "instruction": "Do."}))
+        answers.flask(rows_of({"idx": 5, "instruction": "Do."}))
 
 
 def test_each_model_of_a_question_is_a_response():
-    responses, _ = cobbler.responses_from_rows(
-        rows_of({"instruction": "Q?", "reference": "R", "gpt4": "x", "mpt": "y"})
-    )
+    responses, _ = answers.cobbler(rows_of({"instruction": "Q?", "reference": "R", "gpt4": "x", "mpt": "y"}))
     assert [(r.item_id, r.model, r.response, r.reference) for r in responses] == [
         ("0:gpt4", "gpt4", "x", "R"),
         ("0:mpt", "mpt", "y", "R"),

@@ -8,15 +8,12 @@ import pytest
 
 from judgekit.data.benchmarks import (
     BENCHMARKS,
-    autoj,
     benchmark_hashes,
-    judgebench,
-    llmbar,
+    labelled,
     load_benchmark,
     load_benchmark_with_report,
     mtbench,
     outputs,
-    pandalm,
 )
 from judgekit.data.sources import DataError, Row
 from judgekit.records import Turn
@@ -36,7 +33,7 @@ def pandalm_record(**changes):
 
 
 def test_pandalm_label_is_the_majority_and_booleans_become_words():
-    pairs, report = pandalm.pairs_from_rows(
+    pairs, report = labelled.pandalm(
         rows_of(
             pandalm_record(),
             pandalm_record(idx=8, input="2 + 2", response1=True, annotator1=2, annotator3=2),
@@ -64,7 +61,7 @@ def test_pandalm_label_is_the_majority_and_booleans_become_words():
 )
 def test_pandalm_bad_fields_are_named(changes, words):
     with pytest.raises(DataError, match=re.escape(words)):
-        pandalm.pairs_from_rows(rows_of(pandalm_record(**changes)))
+        labelled.pandalm(rows_of(pandalm_record(**changes)))
 
 
 def test_pandalm_missing_fields_are_named():
@@ -72,7 +69,7 @@ def test_pandalm_missing_fields_are_named():
         record = pandalm_record()
         del record[field]
         with pytest.raises(DataError, match=f"authored.json:0: field '{field}' is missing"):
-            pandalm.pairs_from_rows(rows_of(record))
+            labelled.pandalm(rows_of(record))
 
 
 # --- Auto-J, LLMBar, JudgeBench
@@ -80,27 +77,29 @@ def test_pandalm_missing_fields_are_named():
 
 def test_autoj_labels_and_groups():
     record = {"scenario": "chitchat", "label": 0, "prompt": "Hi?", "response 1": "Hello.", "response 2": ""}
-    pairs, _ = autoj.pairs_from_rows(rows_of(record, record | {"label": 1}, record | {"label": 2}))
+    pairs, _ = labelled.autoj(rows_of(record, record | {"label": 1}, record | {"label": 2}))
     assert [pair.label for pair in pairs] == ["A", "B", "tie"]
     assert [pair.item_id for pair in pairs] == ["0", "1", "2"]
     assert len({pair.cluster_id for pair in pairs}) == 1
-    assert autoj.GROUP_OF_SCENARIO[pairs[0].subset] == "general_communication"
-    assert len(autoj.GROUP_OF_SCENARIO) == 58 and len(autoj.SCENARIO_GROUPS) == 8
+    assert labelled.GROUP_OF_SCENARIO[pairs[0].subset] == "general_communication"
+    assert len(labelled.GROUP_OF_SCENARIO) == 58 and len(labelled.SCENARIO_GROUPS) == 8
     with pytest.raises(DataError, match="field 'label' is 3"):
-        autoj.pairs_from_rows(rows_of(record | {"label": 3}))
+        labelled.autoj(rows_of(record | {"label": 3}))
 
 
 def test_llmbar_labels():
     record = {"input": "Write.", "output_1": "a", "output_2": "b", "label": 1}
-    pairs = llmbar.pairs_from_rows(rows_of(record, record | {"label": "2"}), "llmbar_manual", "manual")
+    file = labelled.LLMBAR["manual"]
+    pairs, _ = labelled.llmbar(rows_of(record, record | {"label": "2"}, file=file), "llmbar_manual")
     assert [(pair.label, pair.item_id) for pair in pairs] == [("A", "manual-0"), ("B", "manual-1")]
     with pytest.raises(DataError, match="field 'label' is 0"):
-        llmbar.pairs_from_rows(rows_of(record | {"label": 0}), "llmbar_manual", "manual")
+        labelled.llmbar(rows_of(record | {"label": 0}, file=file), "llmbar_manual")
 
 
 def test_judgebench_labels():
     record = {"pair_id": "x", "source": "math", "question": "?", "response_model": "gpt-4o", "label": "B>A"}
-    pairs = judgebench.pairs_from_rows(rows_of(record | {"response_A": "1", "response_B": "2"}), "gpt-4o")
+    record |= {"response_A": "1", "response_B": "2"}
+    pairs, _ = labelled.judgebench(rows_of(record, file=labelled.JUDGEBENCH["gpt-4o"]))
     assert (pairs[0].label, pairs[0].item_id, pairs[0].subset) == ("B", "gpt-4o/x", "gpt-4o/math")
 
 
@@ -278,7 +277,7 @@ def test_golden_pandalm_annotators():
     pairs, report = load_benchmark_with_report("pandalm")
     assert report == {"items": 999, "empty_responses": 54, "boolean_responses": 6, "no_majority": 0}
     assert sum(len(set(pair.votes.values())) == 1 for pair in pairs) == 879
-    one, two, three = ([pair.votes[annotator] for pair in pairs] for annotator in pandalm.ANNOTATORS)
+    one, two, three = ([pair.votes[annotator] for pair in pairs] for annotator in labelled.ANNOTATORS)
     kappas = [cohen_kappa_score(*raters) for raters in ((one, two), (one, three), (two, three))]
     assert sorted(round(kappa, 3) for kappa in kappas) == [0.852, 0.862, 0.879]
 
@@ -298,7 +297,7 @@ def test_golden_mtbench(mirror):
 
 @pytest.mark.realdata
 def test_every_scenario_of_autoj_has_a_group():
-    sizes = Counter(autoj.GROUP_OF_SCENARIO[pair.subset] for pair in load_benchmark("autoj"))
+    sizes = Counter(labelled.GROUP_OF_SCENARIO[pair.subset] for pair in load_benchmark("autoj"))
     assert sum(sizes.values()) == 1392 and sizes["code"] == 120 and len(sizes) == 8
 
 

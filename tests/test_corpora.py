@@ -7,25 +7,15 @@ import pytest
 
 from judgekit.data.corpora import (
     CORPORA,
-    alpaca_eval,
-    autoj_rated,
+    by_models,
+    by_people,
     chatbot_arena,
     corpus_hashes,
-    finegrained_rlhf,
-    gsm8k_solutions,
-    hh_harmless,
-    kto_mix,
-    llamafactory,
-    llmzoo,
     load_corpus,
     load_corpus_with_report,
-    medicalgpt,
-    newsroom,
-    summ_pairwise,
-    vicuna_blog,
 )
-from judgekit.data.corpora.dialogues import split_dialogue
-from judgekit.data.corpora.sides import keeps_sides, place
+from judgekit.data.corpora.alpaca import alpaca_eval
+from judgekit.data.loading import dialogue_fields, keeps_sides, place
 from judgekit.data.sources import DataError, Row
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -63,7 +53,7 @@ def alpaca_record(**changes):
 
 def test_alpaca_eval_preferences_become_labels():
     records = [alpaca_record(preference=preference) for preference in (1, 2.0, 1.5, 0, None)]
-    pairs, report = alpaca_eval.pairs_from_rows(rows_of(*records), ALPACA_FILE)
+    pairs, report = alpaca_eval(rows_of(*records, file=ALPACA_FILE))
     assert [as_in_file(pair).label for pair in pairs] == ["A", "B", "tie", "tie"]
     assert all(pair.soft_label is None for pair in pairs)
     assert report == {"skipped_no_preference": 1, "annotator_not_of_folder": 0}
@@ -74,7 +64,7 @@ def test_alpaca_eval_preferences_become_labels():
 
 def test_alpaca_eval_weighted_preferences_stay_soft():
     record = alpaca_record(annotator="weighted_alpaca_eval_gpt4_turbo", preference=1.25)
-    pairs, report = alpaca_eval.pairs_from_rows(rows_of(record), ALPACA_FILE)
+    pairs, report = alpaca_eval(rows_of(record, file=ALPACA_FILE))
     assert (as_in_file(pairs[0]).label, as_in_file(pairs[0]).soft_label) == ("A", 0.75)
     assert report["annotator_not_of_folder"] == 1
 
@@ -82,14 +72,14 @@ def test_alpaca_eval_weighted_preferences_stay_soft():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"preference": 3}, "authored.json:0: field 'preference' is 3"),
-        ({"preference": "2"}, "authored.json:0: field 'preference' is str"),
-        ({"output_1": None}, "authored.json:0: field 'output_1' is NoneType"),
+        ({"preference": 3}, "annotations.json:0: field 'preference' is 3"),
+        ({"preference": "2"}, "annotations.json:0: field 'preference' is str"),
+        ({"output_1": None}, "annotations.json:0: field 'output_1' is NoneType"),
     ],
 )
 def test_alpaca_eval_bad_fields_are_named(changes, words):
     with pytest.raises(DataError, match=re.escape(words)):
-        alpaca_eval.pairs_from_rows(rows_of(alpaca_record(**changes)), ALPACA_FILE)
+        alpaca_eval(rows_of(alpaca_record(**changes), file=ALPACA_FILE))
 
 
 # --- people's votes
@@ -98,7 +88,7 @@ def test_alpaca_eval_bad_fields_are_named(changes, words):
 def test_chatbot_arena_votes_and_probabilities():
     record = {"instruction": "Hi?", "outputs": ["x", "y"], "preferences": {"human": 1}, "probs": [0.6, 0.2]}
     rows = rows_of(*[record] * 8)
-    pairs, _ = chatbot_arena.pairs_from_rows(rows)
+    pairs, _ = chatbot_arena.voted_pairs(rows)
     assert {as_in_file(pair).label for pair in pairs} == {"A"}
     assert {pair.label for pair in pairs} == {"A", "B"}
     for row, pair in zip(rows, pairs, strict=True):
@@ -112,28 +102,28 @@ def test_chatbot_arena_votes_and_probabilities():
 def test_finegrained_comparisons_are_in_the_files_order():
     record = {"question": "Why?", "passages": [["T", "One.", "Two."], ["U", "Three."]]}
     record |= {f"prediction {n}": str(n) for n in (1, 2, 3, 4)} | {"preference": [0, 1, 2, 1, 2, 0]}
-    pairs, _ = finegrained_rlhf.pairs_from_rows(rows_of(record))
+    pairs, _ = by_people.finegrained_rlhf(rows_of(record))
     placed = [as_in_file(pair) for pair in pairs]
     assert [pair.response_a + pair.response_b for pair in placed] == ["12", "13", "14", "23", "24", "34"]
     assert [pair.label for pair in placed] == ["tie", "A", "B", "A", "B", "tie"]
     assert placed[0].reference == "T\nOne. Two.\n\nU\nThree."
     with pytest.raises(DataError, match="field 'preference' holds 5 whole numbers, not 6"):
-        finegrained_rlhf.pairs_from_rows(rows_of(record | {"preference": [0] * 5}))
+        by_people.finegrained_rlhf(rows_of(record | {"preference": [0] * 5}))
 
 
 def test_hh_dialogues_are_parsed_and_different_ones_skipped():
     start = "\n\nHuman: Hi\n\nAssistant: Hello.\nYes?\n\nHuman: One\n\nHuman: Two"
     same = {"chosen": f"{start}\n\nAssistant: good", "rejected": f"{start}\n\nAssistant:"}
     other = same | {"rejected": "\n\nHuman: Something else\n\nAssistant: bad"}
-    pairs, report = hh_harmless.pairs_from_rows(rows_of(same, other))
+    pairs, report = by_people.hh_harmless(rows_of(same, other))
     pair = as_in_file(pairs[0])
     assert report == {"skipped_different_dialogues": 1} and len(pairs) == 1
     assert (pair.question, pair.response_a, pair.response_b) == ("One\n\nTwo", "good", "")
     assert pair.turns == (Turn("Hi", "Hello.\nYes?", "Hello.\nYes?"),)
     with pytest.raises(DataError, match="field 'chosen' holds no response"):
-        hh_harmless.pairs_from_rows(rows_of({"chosen": "\n\nHuman: Hi", "rejected": "x"}))
+        by_people.hh_harmless(rows_of({"chosen": "\n\nHuman: Hi", "rejected": "x"}))
     with pytest.raises(DataError, match="is no dialogue"):
-        hh_harmless.pairs_from_rows(rows_of({"chosen": "Hi\n\nAssistant: x", "rejected": "Hi\n\nAssistant: y"}))
+        by_people.hh_harmless(rows_of({"chosen": "Hi\n\nAssistant: x", "rejected": "Hi\n\nAssistant: y"}))
 
 
 def test_summaries_are_grouped_by_pair_with_their_votes():
@@ -141,15 +131,15 @@ def test_summaries_are_grouped_by_pair_with_their_votes():
     record |= {"text-davinci-002_summary": "D"}
     votes = [True, True, "Equally Good"]
     rows = rows_of(*(record | {"evaluator_id": str(n), "overall_writer_better": v} for n, v in enumerate(votes)))
-    pairs, report = summ_pairwise.pairs_from_rows(rows)
+    pairs, report = by_people.summ_pairwise(rows)
     pair = as_in_file(pairs[0])
     assert (len(pairs), pair.label, pair.model_a) == (1, "A", "writer")
     assert pair.votes == {"0": "A", "1": "A", "2": "tie"} and pair.question.endswith("\n\nNews.")
     assert report == {"votes": 3, "no_majority": 0}
     with pytest.raises(DataError, match="field 'overall_writer_better' is 1"):
-        summ_pairwise.pairs_from_rows(rows_of(record | {"evaluator_id": "0", "overall_writer_better": 1}))
+        by_people.summ_pairwise(rows_of(record | {"evaluator_id": "0", "overall_writer_better": 1}))
     with pytest.raises(DataError, match="field 'evaluator_id' has voted"):
-        summ_pairwise.pairs_from_rows([rows[0], rows[0]])
+        by_people.summ_pairwise([rows[0], rows[0]])
 
 
 # --- LLaMA-Factory
@@ -162,17 +152,17 @@ def dpo_record(*speakers):
 
 def test_dpo_conversations_become_turns():
     records = [dpo_record("system", "human"), dpo_record("human", "gpt", "human")]
-    pairs, _ = llamafactory.dpo_pairs(rows_of(*records), "dpo_en")
+    pairs, _ = by_models.dpo(rows_of(*records), "dpo_en")
     alone, long = map(as_in_file, pairs)
     assert (alone.question, alone.turns, alone.response_a, alone.label) == ("system 0\n\nhuman 1", (), "good", "A")
     assert long.question == "human 2" and long.turns == (Turn("human 0", "gpt 1", "gpt 1"),)
     with pytest.raises(DataError, match="field 'conversations' does not alternate"):
-        llamafactory.dpo_pairs(rows_of(dpo_record("human", "gpt")), "dpo_en")
+        by_models.dpo(rows_of(dpo_record("human", "gpt")), "dpo_en")
 
 
 def test_oasst_rankings_imply_pairs():
     record = {"instruction": "Q", "input": "", "output": ["best", "good", "good"], "history": [["P", "R"]]}
-    pairs, report = llamafactory.oasst_pairs(rows_of(record))
+    pairs, report = by_people.oasst_zh(rows_of(record))
     placed = [as_in_file(pair) for pair in pairs]
     assert [(pair.item_id, pair.response_a, pair.response_b) for pair in placed] == [
         ("0:0-1", "best", "good"),
@@ -180,11 +170,12 @@ def test_oasst_rankings_imply_pairs():
     ]
     assert placed[0].turns == (Turn("P", "R", "R"),) and report == {"skipped_identical": 1}
     with pytest.raises(DataError, match="field 'history'"):
-        llamafactory.oasst_pairs(rows_of(record | {"history": [["P"]]}))
+        by_people.oasst_zh(rows_of(record | {"history": [["P"]]}))
 
 
-def test_split_dialogue_of_one_question():
-    assert split_dialogue([("human", "Hi")]) == ((), "Hi")
+def test_a_dialogue_of_one_question_has_no_turns():
+    fields = dialogue_fields([("human", "Hi")])
+    assert (fields["turns"], fields["question"]) == ((), "Hi")
 
 
 # --- objective and model labels
@@ -192,26 +183,29 @@ def test_split_dialogue_of_one_question():
 
 def test_gsm8k_pairs_right_with_wrong():
     record = {"question": "?", "ground_truth": "A: 3"}
-    for system, right in zip(gsm8k_solutions.SYSTEMS, (True, False, True, False), strict=True):
+    for system, right in zip(by_models.SYSTEMS, (True, False, True, False), strict=True):
         record[system] = {"is_correct": right, "solution": system}
-    never = record | {system: {"is_correct": False, "solution": ""} for system in gsm8k_solutions.SYSTEMS}
-    pairs, report = gsm8k_solutions.pairs_from_rows(rows_of(record, never))
+    never = record | {system: {"is_correct": False, "solution": ""} for system in by_models.SYSTEMS}
+    pairs, report = by_models.gsm8k_solutions(rows_of(record, never))
     assert len(pairs) == 4 and report == {"problems": 2, "problems_without_pair": 1}
     assert {as_in_file(pair).model_a for pair in pairs} == {"6b_finetuning", "175b_finetuning"}
     assert {as_in_file(pair).label for pair in pairs} == {"A"}
 
 
 def test_vicuna_reviews_become_labels():
-    questions = {1: rows_of({"question_id": 1, "text": "Why?", "category": "generic"})[0]}
-    answers = {name: rows_of({"answer_id": name, "text": name, "model_id": f"m-{name}"})[0] for name in "xy"}
+    questions = rows_of(
+        {"question_id": 1, "text": "Why?", "category": "generic"}, file="vicuna_blog_eval/question.jsonl"
+    )
+    answers = [{"answer_id": name, "text": name, "model_id": f"m-{name}"} for name in "xy"]
+    answers = rows_of(*answers, file="vicuna_blog_eval/answer/answer_m.jsonl")
     scores = [(9, 8.5), (7, 9), (8, 8), (-1, -1)]
     reviews = [{"question_id": 1, "answer1_id": "x", "answer2_id": "y", "score": list(score)} for score in scores]
     rows = rows_of(*reviews, file="vicuna_blog_eval/review/others/review_x_y.jsonl")
-    pairs, report = vicuna_blog.pairs_from_rows(rows, questions, answers)
+    pairs, report = by_models.vicuna_blog([*questions, *answers, *rows])
     assert [as_in_file(pair).label for pair in pairs] == ["A", "B", "tie"]
     assert pairs[0].item_id == "others/review_x_y/0" and report == {"skipped_no_score": 1}
     with pytest.raises(DataError, match="field 'answer2_id' refers to 'y'"):
-        vicuna_blog.pairs_from_rows(rows, questions, {"x": answers["x"]})
+        by_models.vicuna_blog([*questions, answers[0], *rows])
 
 
 # --- rankings, ratings and marks that make pairs
@@ -221,7 +215,7 @@ def test_llmzoo_ranks_become_pairs():
     file = "llmzoo/reviews/review_en_7b/en/relevance/review.jsonl"
     shown = {"question": "Q?", "answers": ["x", "y", "z"], "model_ids": ["m", "n", "o"]}
     row = {"lang": "en", "metadata": shown, "order": [2, 1, 2]}
-    pairs, report = llmzoo.pairs_from_rows(rows_of(row, file=file))
+    pairs, report = by_models.llmzoo(rows_of(row, file=file))
     placed = {as_in_file(pair).item_id: as_in_file(pair) for pair in pairs}
     start = "review_en_7b/en/relevance/0:"
     assert {key.removeprefix(start): pair.label for key, pair in placed.items()} == {
@@ -232,37 +226,37 @@ def test_llmzoo_ranks_become_pairs():
     assert (placed[start + "1-2"].model_a, placed[start + "1-2"].subset) == ("n", "relevance")
     assert report == {"reviews": 1, "skipped_identical": 0}
     with pytest.raises(DataError, match=r"review\.jsonl:0: field 'order' holds 2 ranks, not 3"):
-        llmzoo.pairs_from_rows(rows_of(row | {"order": [1, 2]}, file=file))
+        by_models.llmzoo(rows_of(row | {"order": [1, 2]}, file=file))
 
 
 def test_medicalgpt_rows_become_pairs():
     talk = [{"from": "system", "value": ""}, {"from": "human", "value": "问?"}]
-    (pair,) = medicalgpt.pairs_from_rows(rows_of({"conversations": talk, "chosen": "good", "rejected": "bad"}))
+    ((pair,), _) = by_models.medicalgpt(rows_of({"conversations": talk, "chosen": "good", "rejected": "bad"}))
     assert (as_in_file(pair).question, as_in_file(pair).response_a, as_in_file(pair).label) == ("问?", "good", "A")
     with pytest.raises(DataError, match="field 'chosen' is dict, not text"):
-        medicalgpt.pairs_from_rows(rows_of({"conversations": talk, "chosen": {}, "rejected": "bad"}))
+        by_models.medicalgpt(rows_of({"conversations": talk, "chosen": {}, "rejected": "bad"}))
 
 
 def test_marks_on_one_prompt_become_a_pair():
     marks = [("P", "x", True), ("P", "y", False), ("Q", "z", True)]
     rows = rows_of(*({"instruction": p, "output": r, "tag": tag} for p, r, tag in marks))
-    pairs, report = kto_mix.pairs_from_rows(rows)
+    pairs, report = by_models.kto_mix(rows)
     (pair,) = map(as_in_file, pairs)
     assert (pair.item_id, pair.response_a, pair.response_b, pair.label) == ("0-1", "x", "y", "A")
     assert report == {"responses": 3, "unpaired": 1}
     with pytest.raises(DataError, match="field 'tag' is 1, not one of"):
-        kto_mix.pairs_from_rows(rows_of({"instruction": "P", "output": "x", "tag": 1}))
+        by_models.kto_mix(rows_of({"instruction": "P", "output": "x", "tag": 1}))
 
 
 def summary_record(summary, ratings, article="News."):
-    scores = {aspect: {"individual_human_scores": ratings} for aspect in newsroom.ASPECTS}
+    scores = {aspect: {"individual_human_scores": ratings} for aspect in by_people.ASPECTS}
     text = f"### Generated Summary\n\n{summary}\n\n### Source Article\n\n{article}"
     return {"instance": text, "annotations": scores}
 
 
 def test_rated_summaries_of_one_article_become_pairs():
     records = [summary_record("x", [3, 4]), summary_record("y", [2, 4]), summary_record("z", [3, 4.1])]
-    pairs, report = newsroom.pairs_from_rows(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
+    pairs, report = by_people.newsroom(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
     assert {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs} == {
         "0-1": "A",
         "0-2": "tie",  # less than one rating by one point
@@ -271,14 +265,14 @@ def test_rated_summaries_of_one_article_become_pairs():
     assert report == {"summaries": 4, "articles": 2, "skipped_identical": 0}
     assert as_in_file(pairs[0]).question.endswith("\n\nNews.")
     with pytest.raises(DataError, match="field 'instance' is not a summary and an article"):
-        newsroom.pairs_from_rows(rows_of(summary_record("x", [3]) | {"instance": "x"}))
+        by_people.newsroom(rows_of(summary_record("x", [3]) | {"instance": "x"}))
 
 
 def test_ratings_of_one_query_become_pairs():
     scores = [("x", 3.0), ("y", 5.0), ("x", 2.0), ("z", 3.0)]
     responses = [Response(str(n), "Q?", text, score=s, cluster_id="q") for n, (text, s) in enumerate(scores)]
     responses.append(Response("9", "P?", "x", score=1.0, cluster_id="p"))
-    pairs, report = autoj_rated.pairs_of_responses(responses)
+    pairs, report = by_models.pairs_of_rated(responses)
     labels = {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs}
     assert labels == {"0-1": "B", "0-3": "tie", "1-2": "A", "1-3": "A", "2-3": "B"}  # not 0-2: the same text
     assert report == {"responses": 5, "alone": 1}

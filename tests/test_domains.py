@@ -22,7 +22,7 @@ from judgekit.bias.categories import (
 from judgekit.bias.domains import shrunken_rates
 from judgekit.bias.planted_domains import PlantedDomains
 from judgekit.data import catalogue
-from judgekit.data.benchmarks import evalbiasbench, load_benchmark, load_benchmark_with_report, rm_bench
+from judgekit.data.benchmarks import labelled, load_benchmark, load_benchmark_with_report
 from judgekit.data.sources import DataError, Row
 from judgekit.judges import load_judge
 from judgekit.records import PreferencePair, Verdict
@@ -48,11 +48,11 @@ def rm_row(**changes):
         "chosen": ["2", "It is 2.", "**2**"],
         "rejected": ["3", "It is 3.", "**3**"],
     }
-    return row(**values | changes)
+    return Row(values | changes, labelled.RM_BENCH["code"], 3)
 
 
 def test_a_prompt_of_rm_bench_makes_nine_pairs():
-    pairs = rm_bench.pairs_from_row(rm_row(), "code")
+    pairs = labelled.rm_bench([rm_row()])[0]
     assert Counter(pair.subset for pair in pairs) == {"code/easy": 3, "code/normal": 3, "code/hard": 3}
     assert len({pair.item_id for pair in pairs}) == 9 and len({pair.cluster_id for pair in pairs}) == 1
     right = {p.item_id: (p.response_a, p.response_b)[p.label == "B"] for p in pairs}
@@ -60,7 +60,7 @@ def test_a_prompt_of_rm_bench_makes_nine_pairs():
     assert right["code-3/markdown-concise"] == "**2**" and wrong["code-3/markdown-concise"] == "3"
     assert {p.item_id: p.subset for p in pairs}["code-3/markdown-concise"] == "code/easy"
     assert {p.item_id: p.subset for p in pairs}["code-3/concise-markdown"] == "code/hard"
-    assert {p.label for i in range(9) for p in rm_bench.pairs_from_row(rm_row(prompt=str(i)), "chat")} == {"A", "B"}
+    assert {p.label for i in range(9) for p in labelled.rm_bench([rm_row(prompt=str(i))])[0]} == {"A", "B"}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_a_prompt_of_rm_bench_makes_nine_pairs():
     ],
 )
 def test_a_bad_row_of_rm_bench_is_named(changes, words):
-    with pytest.raises(DataError, match=f"authored.json:3: field {words}"):
-        rm_bench.pairs_from_row(rm_row(**changes), "chat")
+    with pytest.raises(DataError, match=f"code_filtered.json:3: field {words}"):
+        labelled.rm_bench([rm_row(**changes)])
 
 
 def test_difficulties_are_the_halves_of_the_authors_matrix():
@@ -80,10 +80,10 @@ def test_difficulties_are_the_halves_of_the_authors_matrix():
     wrong = np.random.default_rng(1).normal(size=(50, 3))
     wins = (right[:, :, None] > wrong[:, None, :]).mean(0)
     theirs = {"hard": np.triu(wins, 1).sum() / 3, "normal": np.diag(wins).mean(), "easy": np.tril(wins, -1).sum() / 3}
-    ours = {kind: [] for kind in rm_bench.DIFFICULTIES}
+    ours = {kind: [] for kind in labelled.DIFFICULTIES}
     for i in range(3):
         for j in range(3):
-            ours[rm_bench.difficulty(i, j)].append(wins[i, j])
+            ours[labelled.difficulty(i, j)].append(wins[i, j])
     assert {kind: float(np.mean(cells)) for kind, cells in ours.items()} == pytest.approx(theirs)
 
 
@@ -91,11 +91,11 @@ def test_difficulties_are_the_halves_of_the_authors_matrix():
 def test_golden_rm_bench():
     pairs, report = load_benchmark_with_report("rm_bench")
     prompts = Counter(pair.subset.partition("/")[0] for pair in pairs)
-    assert prompts == {name: 9 * n for name, n in zip(rm_bench.DOMAINS, (129, 228, 284, 157), strict=True)}
+    assert prompts == {name: 9 * n for name, n in zip(labelled.RM_BENCH, (129, 228, 284, 157), strict=True)}
     assert report == {"items": 7182, "empty_responses": 0, "prompts": 796}
     assert 0.45 < np.mean([pair.label == "A" for pair in pairs]) < 0.55
     # The richer style is the longer one on average: that is what "easy" and "hard" are about.
-    gap = {kind: [] for kind in rm_bench.DIFFICULTIES}
+    gap = {kind: [] for kind in labelled.DIFFICULTIES}
     for pair in pairs:
         right = pair if pair.label == "A" else pair.swapped()
         gap[pair.subset.partition("/")[2]].append(len(right.response_a) - len(right.response_b))
@@ -112,19 +112,19 @@ def test_the_good_response_of_evalbiasbench_stands_on_either_side():
         )
         for n in range(40)
     ]
-    pairs = evalbiasbench.pairs_from_rows(rows)
+    pairs, _ = labelled.evalbiasbench(rows)
     assert {pair.subset for pair in pairs} == {"length_bias"}
     assert all((pair.response_a, pair.response_b)[pair.label == "B"] == "good" for pair in pairs)
     assert 8 < sum(pair.label == "A" for pair in pairs) < 32
-    assert [pair.label for pair in pairs] == [pair.label for pair in evalbiasbench.pairs_from_rows(rows)]
+    assert [pair.label for pair in pairs] == [pair.label for pair in labelled.evalbiasbench(rows)[0]]
     with pytest.raises(DataError, match="f:0: field 'label' is 0"):
-        evalbiasbench.pairs_from_rows([Row(rows[0].values | {"label": 0}, "f", 0)])
+        labelled.evalbiasbench([Row(rows[0].values | {"label": 0}, "f", 0)])
 
 
 def test_a_file_that_is_not_grouped_is_refused(monkeypatch):
-    monkeypatch.setattr(evalbiasbench, "read_document", lambda name: '{"a": 1}')
+    monkeypatch.setattr(labelled, "read_document", lambda name: '{"a": 1}')
     with pytest.raises(DataError, match="f: expected groups of rows by bias"):
-        evalbiasbench.read_grouped("f")
+        labelled.read_grouped("f")
 
 
 @pytest.mark.realdata
@@ -227,9 +227,9 @@ def score_of(name, judge, store):
 def styled(rate_of):
     """Items of RM-Bench's domains with given hits by domain and difficulty; 30 prompts of chat, 10 of the others."""
     rows = []
-    for domain in rm_bench.DOMAINS:
+    for domain in labelled.RM_BENCH:
         for n in range(30 if domain == "chat" else 10):
-            for kind in rm_bench.DIFFICULTIES:
+            for kind in labelled.DIFFICULTIES:
                 hits = float(n % 10 < 10 * rate_of(domain, kind))
                 rows.append(("j", "accuracy", f"{domain}_{kind}", f"{domain}{n}", hits, 1.0))
     return pd.DataFrame(rows, columns=["judge", "metric", "category", "cluster", "hits", "size"])
@@ -266,7 +266,7 @@ def test_the_pictures_show_every_category_and_judge():
         means = found.set_index("category")["value"]
         assert order == sorted(order, key=lambda name: means[name])
     rows = [
-        (p, j, k, 0.5, 0.4, 0.6) for p in ("all", "chat") for j in ("minilm", "longer") for k in rm_bench.DIFFICULTIES
+        (p, j, k, 0.5, 0.4, 0.6) for p in ("all", "chat") for j in ("minilm", "longer") for k in labelled.DIFFICULTIES
     ]
     axes = plot_styles(pd.DataFrame(rows, columns=["panel", "judge", "category", "value", "low", "high"]))
     assert [ax.get_title(loc="left") for ax in axes] == ["all", "chat"]

@@ -9,8 +9,8 @@ import pytest
 
 from judgekit.data import paths
 from judgekit.data.corpora import HUB_CORPORA, corpus_hashes, hub, load_corpus_with_report
-from judgekit.data.corpora.hub_rows import read_corpus_rows, resolved_commit
-from judgekit.data.corpora.sides import keeps_sides
+from judgekit.data.corpora.hub import read_corpus_rows, resolved_commit
+from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import DataError, Row
 from judgekit.records import Turn
 
@@ -199,11 +199,11 @@ def test_bad_files_are_named(monkeypatch, tmp_path):
         if path.suffix == ".csv":
             path.write_text("x")
         with pytest.raises(DataError, match=words):
-            read_corpus_rows(hub.SETS["shp"], path=path)
+            read_corpus_rows("shp", path=path)
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"a": ')
     with pytest.raises(DataError, match=r"shp: cannot be read .*raw/shp/shp\.jsonl"):
-        read_corpus_rows(hub.SETS["shp"], path=broken)
+        read_corpus_rows("shp", path=broken)
 
 
 def test_without_a_network_the_message_says_what_to_do(monkeypatch, tmp_path):

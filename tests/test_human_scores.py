@@ -129,12 +129,12 @@ def test_a_missing_field_is_named(tmp_path):
     [
         ("rows.csv", b"a,b", "ends in .jsonl"),
         ("rows.jsonl", b"\n\n", "holds no rows"),
-        ("rows.json", b"{}", "not a list of rows"),
-        ("rows.json", b"[3]", "rows.json:1: the row is int"),
-        ("rows.jsonl", b"{}\n{", "rows.jsonl:2: is not JSON"),
+        ("rows.json", b"{}", "field 'human_score' is missing"),
+        ("rows.json", b"[3]", "line 1: is the number 3, not an object"),
+        ("rows.jsonl", b"{}\n{", "line 2: column 2: not JSON"),
         ("rows.jsonl", b"\xff\n", "line 1: is not UTF-8"),
         ("rows.json.gz", b"{}", "no gzip file"),
-        ("rows.parquet", b"PAR", "no parquet file"),
+        ("rows.parquet", b"PAR", "no Parquet file"),
         ("rows.parquet.gz", b"", "ends in .jsonl"),
     ],
 )

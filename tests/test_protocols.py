@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.benchmarks import autoj, load_benchmark
+from judgekit.data.benchmarks import labelled, load_benchmark
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
 from judgekit.scoring import (
@@ -389,7 +389,7 @@ def test_auto_j_in_every_order():
 @pytest.mark.realdata
 def test_auto_j_code_group():
     verdicts, pairs = stored("auto-j-13b", "autoj")
-    chosen = [pair for pair in pairs if autoj.GROUP_OF_SCENARIO[pair.subset] == "code"]
+    chosen = [pair for pair in pairs if labelled.GROUP_OF_SCENARIO[pair.subset] == "code"]
     code = score(verdicts, chosen, "autoj", **QUICK)
     assert [round(100 * code[name].value, 2) for name in ("agreement", "consistency")] == [47.5, 75.83]
     assert (code["agreement"].n, len(pairs)) == (120, 1392)

@@ -14,7 +14,7 @@ from judgekit.data.sample.problems import PEOPLE
 from judgekit.data.sample.quantities import THINGS
 from judgekit.records import to_rows
 
-GOLDEN = "8e1eadd7ead9d9b8ee1b5838d3a6413af9d7eb5005fcdb55b0526f8db4a4e35c"
+GOLDEN = "8d0a21e740c333a0039b5a3399a0cc674d5cf5c0aaafaf15e7a4a17fb1dcc7a6"
 SIZES = {"sample_train": 500, "sample_validation": 150, "sample_natural": 160, "sample_adversarial": 120}
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 FACTORS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.domains import difference, heterogeneity, shrunken_rates
-from judgekit.data.benchmarks.autoj import GROUP_OF_SCENARIO
+from judgekit.data.benchmarks.labelled import GROUP_OF_SCENARIO
 from judgekit.data.catalogue import load_set
 from judgekit.judges.names import slug
 from judgekit.records import ORDERS

@@ -4,14 +4,19 @@ Every consensus is made from these two. Nothing here is aligned by position: a j
 they belong to, so that a table in another order cannot be taken for the right one.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from judgekit.records import LABELS, SWAPPED
+from judgekit.records import LABELS, SWAPPED, PreferencePair
 
 NO_VOTE = -1
 TIE_FREE = LABELS[:2]
+
+Repeats = list[tuple[str, str, str, str]]  # item, annotator, first label, later label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,30 +25,25 @@ class Votes:
 
     Attributes
     ----------
-    items : tuple of str
-        Keys of the rows, each once.
-    annotators : tuple of str
-        Names of the columns, each once.
-    codes : array of int, shape (n_items, n_annotators)
-        Index into `classes`, or -1 where there is no vote.
-    classes : tuple of str
+    items, annotators
+        Keys of the rows and names of the columns, each once.
+    codes
+        Index into `classes`, or -1 where there is no vote, shape (n_items, n_annotators).
+    classes
         What may be voted for.
-    clusters : tuple of str, length n_items
-        The prompt (or document) of each item: uncertainty is clustered by it.
+    clusters
+        The prompt (or document) of each item, by which uncertainty is clustered; by default each item its own.
 
-    Raises
-    ------
-    ValueError
-        If a key stands twice, the shape does not fit the names, or a code is no class.
+    ValueError if a key stands twice, the shape does not fit the names, or a code is no class.
     """
 
     items: tuple[str, ...]
     annotators: tuple[str, ...]
-    codes: np.ndarray
+    codes: npt.NDArray[np.int_]
     classes: tuple[str, ...] = LABELS
     clusters: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for kind in ("items", "annotators", "classes", "clusters"):
             object.__setattr__(self, kind, tuple(getattr(self, kind)))
         object.__setattr__(self, "codes", np.asarray(self.codes, int))
@@ -61,55 +61,52 @@ class Votes:
             raise ValueError(f"a vote is none of {', '.join(self.classes)}")
 
     @property
-    def given(self):
-        """Where there is a vote: array of bool, shape (n_items, n_annotators)."""
+    def given(self) -> npt.NDArray[np.bool_]:
+        """Where there is a vote, shape (n_items, n_annotators)."""
         return self.codes != NO_VOTE
 
     @property
-    def counts(self):
-        """How many votes each class has: array of int, shape (n_items, n_classes)."""
+    def counts(self) -> npt.NDArray[np.int_]:
+        """How many votes each class has, shape (n_items, n_classes)."""
         return (self.codes[:, :, None] == np.arange(len(self.classes))).sum(1)
 
-    def at(self, chosen):
+    def at(self, chosen: Any) -> "Votes":
         """The votes on some items: a mask or positions, in their order."""
         chosen = np.arange(len(self.items))[np.asarray(chosen)]
-        items, clusters = ([names[i] for i in chosen] for names in (self.items, self.clusters))
+        items, clusters = (tuple(names[i] for i in chosen) for names in (self.items, self.clusters))
         return Votes(items, self.annotators, self.codes[chosen], self.classes, clusters)
 
-    def of(self, annotators):
+    def of(self, annotators: Iterable[str]) -> "Votes":
         """The votes of some annotators, in their order; items stay, also those without a vote then.
 
-        Raises
-        ------
-        KeyError
-            Names the first annotator there is not.
+        KeyError names the first annotator there is not.
         """
+        annotators = tuple(annotators)
         columns = positions(annotators, self.annotators, "annotator")
-        return Votes(self.items, tuple(annotators), self.codes[:, columns], self.classes, self.clusters)
+        return Votes(self.items, annotators, self.codes[:, columns], self.classes, self.clusters)
 
-    def without(self, *annotators):
+    def without(self, *annotators: str) -> "Votes":
         """The votes of everybody else."""
         positions(annotators, self.annotators, "annotator")
         return self.of([name for name in self.annotators if name not in annotators])
 
-    def voted(self, at_least=1):
+    def voted(self, at_least: int = 1) -> "Votes":
         """The votes on items that have so many, and of annotators who voted on any of them."""
         kept = self.at(self.given.sum(1) >= at_least)
-        return kept.of([name for name, any_vote in zip(kept.annotators, kept.given.any(0), strict=True) if any_vote])
+        return kept.of([name for name, n in zip(kept.annotators, kept.given.sum(0), strict=True) if n])
 
-    def only(self, classes):
+    def only(self, classes: Sequence[str]) -> "Votes":
         """The votes for some classes; others become no vote (the published tie-free variant drops ties so)."""
-        places = positions(classes, self.classes, "class")
         codes = np.full_like(self.codes, NO_VOTE)
-        for new, old in enumerate(places):
+        for new, old in enumerate(positions(classes, self.classes, "class")):
             codes[self.codes == old] = new
         return Votes(self.items, self.annotators, codes, tuple(classes), self.clusters)
 
-    def masked(self, hidden):
-        """The votes less some: an array of bool, shape (n_items, n_annotators), true where a vote is hidden."""
+    def masked(self, hidden: npt.NDArray[np.bool_]) -> "Votes":
+        """The votes less those where ``hidden``, of shape (n_items, n_annotators), is true."""
         return Votes(self.items, self.annotators, np.where(hidden, NO_VOTE, self.codes), self.classes, self.clusters)
 
-    def long(self):
+    def long(self) -> Any:
         """One row per vote, item by item: columns task, worker, label (crowd-kit's), a pandas.DataFrame."""
         import pandas as pd
 
@@ -118,13 +115,12 @@ class Votes:
         names = [np.array(names, dtype=object)[at] for names, at in ((self.items, rows), (self.annotators, columns))]
         return pd.DataFrame({"task": names[0], "worker": names[1], "label": labels})
 
-    def wide(self):
+    def wide(self) -> Any:
         """Items by annotators with codes, NaN where there is no vote (cleanlab's form), a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(
-            np.where(self.given, self.codes, np.nan), index=list(self.items), columns=list(self.annotators)
-        )
+        codes = np.where(self.given, self.codes, np.nan)
+        return pd.DataFrame(codes, index=list(self.items), columns=list(self.annotators))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,23 +129,20 @@ class ClassProbabilities:
 
     Attributes
     ----------
-    items : tuple of str
+    items
         Keys of the rows, each once.
-    values : array of float, shape (n_items, n_classes)
-        Rows sum to one.
-    classes : tuple of str
+    values
+        Shape (n_items, n_classes); rows sum to one.
+    classes
 
-    Raises
-    ------
-    ValueError
-        If a key stands twice, the shape does not fit, or a row is no distribution.
+    ValueError if a key stands twice, the shape does not fit, or a row is no distribution.
     """
 
     items: tuple[str, ...]
-    values: np.ndarray
+    values: npt.NDArray[np.float64]
     classes: tuple[str, ...] = LABELS
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(self.items))
         object.__setattr__(self, "classes", tuple(self.classes))
         object.__setattr__(self, "values", np.asarray(self.values, float))
@@ -165,39 +158,22 @@ class ClassProbabilities:
         if not fine.all():
             raise ValueError(f"{self.items[int(np.argmin(fine))]}: the probabilities are no distribution")
 
-    def at(self, items):
-        """The probabilities of some items, in their order.
-
-        Raises
-        ------
-        KeyError
-            Names the first item there is not.
-        """
+    def at(self, items: Iterable[str]) -> "ClassProbabilities":
+        """The probabilities of some items, in their order; KeyError names the first item there is not."""
+        items = tuple(items)
         return ClassProbabilities(items, self.values[positions(items, self.items, "item")], self.classes)
 
-    def only(self, classes):
+    def only(self, classes: Sequence[str]) -> "ClassProbabilities":
         """The probabilities given that it is one of some classes, in their order."""
         values = self.values[:, positions(classes, self.classes, "class")]
         return ClassProbabilities(self.items, values / values.sum(1, keepdims=True), tuple(classes))
 
 
-def aligned(votes, probabilities):
-    """A judge's probabilities for the rows of some votes.
+def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.float64]:
+    """A judge's probabilities for the rows of some votes, shape (n_items, n_classes).
 
-    Parameters
-    ----------
-    votes : Votes
-    probabilities : ClassProbabilities
-        Of the same items in the same order, and the same classes: `ClassProbabilities.at` puts them so by key.
-
-    Returns
-    -------
-    array of float, shape (n_items, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If an item or a class differs, naming the first row that does; there is no way around it.
+    Items and classes must be the same in the same order (`ClassProbabilities.at` puts them so by key): ValueError names
+    the first row that differs, and there is no way around it.
     """
     if votes.classes != probabilities.classes:
         raise ValueError(f"votes are on {votes.classes}, probabilities on {probabilities.classes}")
@@ -209,14 +185,8 @@ def aligned(votes, probabilities):
     return probabilities.values
 
 
-def checked_keys(names, kind):
-    """Names as they are, each once.
-
-    Raises
-    ------
-    ValueError
-        Names the first that stands twice.
-    """
+def checked_keys(names: Sequence[str], kind: str) -> Sequence[str]:
+    """Names as they are, each once; ValueError names the first that stands twice."""
     seen = set()
     for name in names:
         if name in seen:
@@ -225,48 +195,31 @@ def checked_keys(names, kind):
     return names
 
 
-def positions(wanted, names, kind):
-    """Where some names stand among others.
-
-    Raises
-    ------
-    KeyError
-        Names the first that is not there.
-    """
+def positions(wanted: Iterable[str], names: Iterable[str], kind: str) -> list[int]:
+    """Where some names stand among others; KeyError names the first that is not there."""
     places = {name: place for place, name in enumerate(names)}
+    wanted = list(wanted)
     if missing := [name for name in wanted if name not in places]:
         raise KeyError(f"no {kind} is called {missing[0]!r}")
     return [places[name] for name in wanted]
 
 
-def votes_from_long(rows, classes=LABELS):
-    """Votes from single ones.
+def votes_from_long(
+    rows: Iterable[tuple[str, str, Any, str]], classes: Sequence[str] = LABELS
+) -> tuple[Votes, Repeats]:
+    """Votes from single ones, (item, annotator, label, cluster) in any order, and the votes that are not in them.
 
-    Parameters
-    ----------
-    rows : iterable of (item, annotator, label, cluster)
-        In any order.
-    classes : sequence of str
+    Items and annotators stand in the order of their first votes; of an annotator's votes on one item the first counts.
+    The others are the repeats: people who met an item twice, from which one sees how steady they are. ValueError if a
+    label is no class, or an item has two clusters.
 
-    Returns
-    -------
-    votes : Votes
-        Items and annotators in the order of their first votes; of an annotator's votes on one item the first.
-    repeats : list of (item, annotator, first label, later label)
-        The votes that are not in it: people who met an item twice, from which one sees how steady they are.
-
-    Raises
-    ------
-    ValueError
-        If a label is no class, or an item has two clusters.
-
-    Examples
-    --------
     >>> votes, repeats = votes_from_long([("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("i", "ann", "B", "p")])
     >>> votes.codes.tolist(), repeats
     ([[0, 1]], [('i', 'ann', 'A', 'B')])
     """
-    first, clusters, repeats = {}, {}, []
+    first: dict[tuple[str, str], str] = {}
+    clusters: dict[str, str] = {}
+    repeats: Repeats = []
     for item, annotator, label, cluster in rows:
         if label not in classes:
             raise ValueError(f"{item}: {annotator} voted {label!r}, which is none of {', '.join(classes)}")
@@ -285,15 +238,11 @@ def votes_from_long(rows, classes=LABELS):
     return Votes(tuple(clusters), tuple(annotators), codes, tuple(classes), tuple(clusters.values())), repeats
 
 
-def matchup_of(pair):
+def matchup_of(pair: PreferencePair) -> tuple[str, bool]:
     """The key of what a pair compares, whichever side its models stand on, and whether its sides are turned for that.
 
-    Returns
-    -------
-    key : str
-        ``question:model:model:turn``, models in the order of their names; the item's id where models are not named.
-    turned : bool
-        Whether a vote for the pair's A is one for the second model of the key.
+    The key is ``question:model:model:turn``, models in the order of their names; the item's id where models are not
+    named. Turned: a vote for the pair's A is one for the second model of the key.
     """
     if pair.model_a is None or pair.model_b is None:
         return pair.item_id, False
@@ -301,23 +250,12 @@ def matchup_of(pair):
     return f"{pair.cluster}:{first}:{second}:{len(pair.turns) + 1}", pair.model_a > pair.model_b
 
 
-def matchup_votes(pairs, turn=None):
-    """The votes on pairs in canonical order: the same two models shown either way are one item.
+def matchup_votes(pairs: Iterable[PreferencePair], turn: int | None = None) -> tuple[Votes, Repeats]:
+    """The votes on pairs in canonical order, and repeats as of `votes_from_long`.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        With votes; A of an item is the model whose name comes first.
-    turn : {None, 1, 2}
-
-    Returns
-    -------
-    votes, repeats
-        As `votes_from_long`. A second vote that the loader kept as ``judge#2`` is that annotator's again.
-
-    Notes
-    -----
-    Only for sets in which two models meet once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
+    The same two models shown either way are one item, whose A is the model whose name comes first. A second vote that
+    the loader kept as ``judge#2`` is that annotator's again. Only for sets in which two models meet once per question
+    and turn (MT-bench): elsewhere use `votes_of_pairs`.
     """
     rows = []
     for pair in pairs:
@@ -328,7 +266,7 @@ def matchup_votes(pairs, turn=None):
     return votes_from_long(rows)
 
 
-def votes_of_pairs(pairs):
+def votes_of_pairs(pairs: Iterable[PreferencePair]) -> Votes:
     """The votes on pairs by item id, sides as the set has them; raises where an annotator voted twice on one."""
     votes, repeats = votes_from_long(
         (pair.item_id, who, label, pair.cluster) for pair in pairs for who, label in pair.votes.items()

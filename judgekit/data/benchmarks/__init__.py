@@ -1,79 +1,43 @@
-"""The test sets, one loader each, as preference pairs: those with labels, and one that judges judged and nobody else.
+"""The test sets as preference pairs: those with labels, and one that judges judged and nobody else.
 
 Every loader returns the pairs in the file's own order, sides as published, and a report of what it had to repair.
 """
 
 from functools import partial
 
-from judgekit.data.benchmarks import autoj, evalbiasbench, judgebench, llmbar, mtbench, mtbench_repro, pandalm, rm_bench
-from judgekit.data.sources import load_named, source_hashes
+from judgekit.data.benchmarks import labelled, mtbench, mtbench_repro
+from judgekit.data.loading import DataSet, Loaded, load_named, of_files
+from judgekit.records import PreferencePair
 
-# Name -> loader; a loader returns (list of PreferencePair, report: dict of str to int).
 BENCHMARKS = {
-    "pandalm": pandalm.load,
-    "autoj": autoj.load,
-    "mtbench": mtbench.load,
-    **{name: partial(llmbar.load, name) for name in llmbar.SETS},
-    "judgebench": judgebench.load,
-    "rm_bench": rm_bench.load,
-    "evalbiasbench": evalbiasbench.load,
+    "pandalm": of_files(labelled.pandalm, "pandalm/testset-v1.json"),
+    "autoj": of_files(labelled.autoj, "autoj/testdata_pairwise.jsonl"),
+    "mtbench": DataSet(mtbench.load, mtbench.hashes),
+    **{
+        name: of_files(partial(labelled.llmbar, benchmark=name), *(labelled.LLMBAR[subset] for subset in subsets))
+        for name, subsets in labelled.LLMBAR_SETS.items()
+    },
+    "judgebench": of_files(labelled.judgebench, *labelled.JUDGEBENCH.values()),
+    "rm_bench": of_files(labelled.rm_bench, *labelled.RM_BENCH.values()),
+    "evalbiasbench": of_files(labelled.evalbiasbench, "evalbiasbench/biasbench.json", read=labelled.read_grouped),
 }
 # The same for sets without labels: judges may be compared with each other there, never scored.
-UNLABELLED = {"mtbench_repro": mtbench_repro.load}
+UNLABELLED = {"mtbench_repro": DataSet(mtbench_repro.load, mtbench_repro.hashes)}
 
 
-def load_benchmark(name):
-    """The pairs of a test set.
-
-    Parameters
-    ----------
-    name : str
-        A key of `BENCHMARKS` or `UNLABELLED`.
-
-    Returns
-    -------
-    list of PreferencePair
-        Item ids are unique.
-
-    Raises
-    ------
-    KeyError
-        If there is no such set; the message lists those there are.
-    DataError
-        If a file cannot be had, or a row is malformed (names file, row and field).
-    """
+def load_benchmark(name: str) -> list[PreferencePair]:
+    """The pairs of one of `BENCHMARKS` or `UNLABELLED`; errors as of `judgekit.data.loading.load_named`."""
     return load_benchmark_with_report(name)[0]
 
 
-def load_benchmark_with_report(name):
-    """The pairs of a test set, and counts of what was repaired or is odd.
-
-    Returns
-    -------
-    pairs : list of PreferencePair
-    report : dict of str to int
-        Always ``items`` and ``empty_responses`` (pairs with at least one empty response); the rest depends on the
-        set.
-    """
+def load_benchmark_with_report(name: str) -> Loaded:
+    """The pairs of a test set, and counts: ``items``, ``empty_responses`` (pairs with one), what was repaired."""
     return load_named("benchmark", BENCHMARKS | UNLABELLED, name)
 
 
-def benchmark_hashes(name):
-    """The provenance of a test set, to be saved with a result: file name to SHA-256.
+def benchmark_hashes(name: str) -> dict[str, str]:
+    """The provenance of a test set, to be saved with a result: file name to SHA-256; KeyError if there is no such set.
 
-    A set read from the hub is entered as ``hub:<owner>/<name>``, with its revision (or the row count it was
-    checked by) in place of a hash.
-
-    Raises
-    ------
-    KeyError
-        If there is no such set.
+    A set read from the hub is entered as ``hub:<owner>/<name>@<revision>``.
     """
-    if name in llmbar.SETS:
-        return source_hashes(llmbar.SETS[name].values())
-    if name == "mtbench":
-        return source_hashes(mtbench.files()) | mtbench.hub_provenance()
-    if name == "mtbench_repro":
-        return source_hashes(mtbench_repro.files())
-    modules = {one.__name__.rpartition(".")[2]: one for one in (pandalm, autoj, judgebench, rm_bench, evalbiasbench)}
-    return source_hashes(modules[name].FILES)
+    return (BENCHMARKS | UNLABELLED)[name].hashes()

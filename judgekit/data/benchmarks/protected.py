@@ -5,9 +5,8 @@ are Self-Instruct's, FairEval's are Vicuna's. The Chinese prompts are AlignBench
 evaluation samples), translations of Auto-J's, and LLMZoo's translations of Vicuna's.
 """
 
-from judgekit.data.benchmarks.evalbiasbench import FILES as GROUPED
-from judgekit.data.benchmarks.evalbiasbench import read_grouped
-from judgekit.data.sources import source_names
+from judgekit.data.benchmarks.labelled import read_grouped
+from judgekit.data.sources import Row, source_names
 from judgekit.data.sources.rows import read_rows
 
 # File and the field that holds the prompt.
@@ -26,38 +25,23 @@ FILES = {
 }
 
 
-def files():
+def files() -> list[str]:
     """Names of the files that are read."""
-    return [
-        *FILES,
-        *source_names("llmbar", "CaseStudy/", "dataset.json"),
-        *source_names("llmbar", "Processed/", "dataset.json"),
-    ]
+    return [*FILES, *source_names("llmbar/CaseStudy/*dataset.json", "llmbar/Processed/*dataset.json")]
 
 
-def protected_prompts():
-    """Prompts of the further test sets, by file.
-
-    Returns
-    -------
-    dict of str to list of str
-
-    Raises
-    ------
-    DataError
-        If a file cannot be had, or a row lacks its prompt.
-    """
+def protected_prompts() -> dict[str, list[str]]:
+    """Prompts of the further test sets, by file."""
+    readers = {"evalbiasbench/biasbench.json": read_grouped}
     return {
-        name: [text for row in rows_of(name) for text in prompts_of(row, FILES.get(name, "input"))] for name in files()
+        name: [
+            text for row in readers.get(name, read_rows)(name) for text in _prompts_of(row, FILES.get(name, "input"))
+        ]
+        for name in files()
     }
 
 
-def rows_of(name):
-    """Rows of a file; EvalBiasBench groups its rows by bias."""
-    return read_grouped(name) if name in GROUPED else read_rows(name)
-
-
-def prompts_of(row, field):
+def _prompts_of(row: Row, field: str) -> list[str]:
     """The prompt of a row: a text, or a list of turns."""
     value = row.get(field)
     texts = value if isinstance(value, list) else [value]

@@ -4,122 +4,74 @@ They are kept in ``published.json`` as printed, table by table; here they become
 """
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from judgekit.data.benchmarks import llmbar
+from judgekit.data.benchmarks.labelled import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
 from judgekit.data.sources import read_document
 
 STATISTICS = {"accuracy": "correct_average", "same": "equal"}
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedScore:
-    """One published figure.
+class PublishedScore(NamedTuple):
+    """One published figure."""
 
-    Attributes
-    ----------
-    table : str
-        The table it stands in, e.g. ``"figure4"``.
-    judge, title : str
-        Slug, and the name as printed.
-    set, metric : str
-        As in result keys; ``judgelm_test`` is a set of which only published figures are here.
-    value : float
-        In [0, 1].
-    printed : str
-        The percentage as printed: its digits say how far it was rounded.
-    protocol : str
-        How verdicts became this score, as far as the source and its code tell.
-    scored_as : str or None
-        Name of the same protocol in `judgekit.scoring` (``"primary"`` for the set's own); None where there is none.
-    source : str
-        Paper or repository, and the table.
-    """
-
-    table: str
-    judge: str
-    title: str
-    set: str
+    table: str  # the table it stands in, e.g. "figure4"
+    judge: str  # slug
+    title: str  # the judge's name as printed
+    set: str  # as in result keys; ``judgelm_test`` is a set of which only published figures are here
     metric: str
-    value: float
-    printed: str
-    protocol: str
-    scored_as: str | None
-    source: str
+    value: float  # in [0, 1]
+    printed: str  # the percentage as printed: its digits say how far it was rounded
+    protocol: str  # how verdicts became this score, as far as the source and its code tell
+    scored_as: str | None  # the same protocol in `judgekit.scoring` ("primary": the set's own); None if there is none
+    source: str  # paper or repository, and the table
 
     @property
-    def decimals(self):
+    def decimals(self) -> int:
         """Digits after the point, as printed."""
         return len(self.printed.partition(".")[2])
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """Which stored verdicts a published row can be recomputed from, and what differs.
-
-    Attributes
-    ----------
-    table, judge, set : str
-        The published row; ``llmbar`` stands for all of its subsets.
-    ours : str
-        Slug of the judge whose verdicts are stored.
-    why : str
-        What differs, in a sentence.
-    """
+class Counterpart(NamedTuple):
+    """Which stored verdicts a published row can be recomputed from, and what differs."""
 
     table: str
     judge: str
-    set: str
-    ours: str
-    why: str
+    set: str  # ``llmbar`` stands for all of its subsets
+    ours: str  # slug of the judge whose verdicts are stored
+    why: str  # what differs, in a sentence
 
 
 @lru_cache(maxsize=1)
-def document():
-    """The data file, as read."""
+def _document() -> dict[str, Any]:
     return json.loads(
         resources.files("judgekit.data.benchmarks").joinpath("published.json").read_text(encoding="utf-8")
     )
 
 
-def published_scores(table=None):
-    """The published figures.
+def published_scores(table: str | None = None) -> list[PublishedScore]:
+    """The published figures, of one table where given, in the order of the file: tables, judges, columns.
 
-    Parameters
-    ----------
-    table : str, optional
-        One table's only.
+    KeyError, which lists the tables there are, if there is no such table.
 
-    Returns
-    -------
-    list of PublishedScore
-        In the order of the file: tables, judges, columns.
-
-    Raises
-    ------
-    KeyError
-        If there is no such table; the message lists those there are.
-
-    Examples
-    --------
     >>> [score.printed for score in published_scores("figure4") if score.judge == "pandalm_7b"]
     ['65.24', '47.42', '67.57', '57.49', '40.0']
     """
-    tables = {entry["name"]: entry for entry in document()["tables"]}
+    tables = {entry["name"]: entry for entry in _document()["tables"]}
     if table is not None and table not in tables:
         raise KeyError(f"no published table {table!r}; there are {', '.join(tables)}")
     chosen = tables.values() if table is None else [tables[table]]
-    return [score for entry in chosen for score in scores_of(entry)]
+    return [score for entry in chosen for score in _scores_of(entry)]
 
 
-def scores_of(entry):
+def _scores_of(entry: dict[str, Any]) -> list[PublishedScore]:
     """The figures of one table of the file."""
-    words, titles = document()["protocols"], document()["judges"]
+    words, titles = _document()["protocols"], _document()["judges"]
     found = []
     for judge, printed in entry["rows"].items():
         exceptions = entry.get("exceptions", {}).get(judge, {})
@@ -127,50 +79,34 @@ def scores_of(entry):
             if text is not None:
                 name, _, metric = column.partition(".")
                 rule = exceptions.get(column, protocol)
-                known = (words[rule], document()["scored_as"].get(rule), entry["source"])
+                known = (words[rule], _document()["scored_as"].get(rule), entry["source"])
                 value = round(float(text) / 100, 6)
                 found.append(PublishedScore(entry["name"], judge, titles[judge], name, metric, value, text, *known))
     return found
 
 
-def counterparts():
-    """Which published rows can be recomputed, from whose verdicts, and what differs: list of Counterpart."""
-    return [Counterpart(**entry) for entry in document()["counterparts"]]
+def counterparts() -> list[Counterpart]:
+    """Which published rows can be recomputed, from whose verdicts, and what differs."""
+    return [Counterpart(**entry) for entry in _document()["counterparts"]]
 
 
-def counterpart_of(score):
+def counterpart_of(score: PublishedScore) -> Counterpart | None:
     """The `Counterpart` of a published figure, or None where no verdicts are stored."""
-    family = "llmbar" if score.set.startswith("llmbar") else score.set
-    wanted = (score.table, score.judge, family)
-    return next((entry for entry in counterparts() if (entry.table, entry.judge, entry.set) == wanted), None)
+    wanted = (score.table, score.judge, "llmbar" if score.set.startswith("llmbar") else score.set)
+    return next((entry for entry in counterparts() if entry[:3] == wanted), None)
 
 
-def published_table():
-    """All published figures as a table: one row each, columns as the attributes of `PublishedScore`."""
-    names = PublishedScore.__slots__
-    return pd.DataFrame([[getattr(score, name) for name in names] for score in published_scores()], columns=names)
+def published_table() -> pd.DataFrame:
+    """All published figures as a table: one row each, columns as the fields of `PublishedScore`."""
+    return pd.DataFrame(published_scores(), columns=PublishedScore._fields)
 
 
-def fitting_counts(printed, n, step=1.0):
-    """Counts of right verdicts that a printed percentage can stand for.
+def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
+    """Counts of right verdicts on ``n`` items that a percentage, with the digits it was printed with, can stand for.
 
-    Parameters
-    ----------
-    printed : str
-        The percentage, with the digits it was printed with.
-    n : int
-        Items.
-    step : float, default 1
-        What an item can add: 1 in one order, 1/2 in the mean of two.
+    Every multiple of ``step`` (what an item can add: 1 in one order, 1/2 in the mean of two) whose percentage rounds to
+    what was printed (a half may have been rounded either way); empty when the figure is impossible.
 
-    Returns
-    -------
-    list of float
-        Every multiple of ``step`` whose percentage rounds to what was printed (a half may have been rounded either
-        way); empty when the figure is impossible.
-
-    Examples
-    --------
     >>> fitting_counts("64.2", 134, 0.5), fitting_counts("76.6", 92), fitting_counts("16.5", 134)
     ([86.0], [], [])
     """
@@ -181,35 +117,25 @@ def fitting_counts(printed, n, step=1.0):
     return [count for count in counts if abs(count - middle) <= width + 1e-9 and count <= n]
 
 
-def owner_statistics(model):
-    """What LLMBar's owner published of one evaluator, set by set.
+def owner_statistics(model: str) -> dict[str, dict[str, float]]:
+    """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), set by set.
 
-    Parameters
-    ----------
-    model : str
-        A key of `judgekit.data.benchmarks.outputs.PUBLISHED`, such as ``"gpt-4-vanilla"``.
-
-    Returns
-    -------
-    dict of str to dict
-        Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) and ``same`` (same verdict in both), in [0, 1],
-        and ``kappa`` of the given order.
+    Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) and ``same`` (same verdict in both), in [0, 1], and
+    ``kappa`` of the given order.
     """
     found = {}
-    for name, subsets in llmbar.SETS.items():
-        folder = next(iter(subsets.values())).removesuffix("dataset.json")
-        for file in published_of(model).files if len(subsets) == 1 else ():
-            if file.startswith(folder):
-                found[name] = statistics_of(json.loads(read_document(file.replace("/result.json", "/statistics.json"))))
+    for subset, path in LLMBAR.items():
+        for file in published_of(model).files:
+            if file.startswith(path.removesuffix("dataset.json")):
+                values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
+                found[f"llmbar_{subset}"] = _statistics_of(values)
     return found
 
 
-def statistics_of(values):
+def _statistics_of(values: dict[str, Any]) -> dict[str, float]:
     """The statistics of one file as rates.
 
-    Examples
-    --------
-    >>> statistics_of({"correct_average": "93.5%", "equal": "97 / 100 = 97.0%", "kappa_False": 0.25})
+    >>> _statistics_of({"correct_average": "93.5%", "equal": "97 / 100 = 97.0%", "kappa_False": 0.25})
     {'accuracy': 0.935, 'same': 0.97, 'kappa': 0.25}
     """
     rates = {name: float(values[key].rpartition("=")[2].strip(" %")) / 100 for name, key in STATISTICS.items()}

@@ -1,6 +1,9 @@
 """All filters in turn, for preference pairs and for single responses."""
 
-from judgekit.data.cleaning.contamination import drop_contaminated
+from collections.abc import Callable, Collection, Sequence
+
+from judgekit.data.cleaning.contamination import Questions, drop_contaminated
+from judgekit.data.cleaning.dropping import Dropped, Item, Sifted
 from judgekit.data.cleaning.filters import (
     drop_degenerate,
     drop_languages,
@@ -13,41 +16,24 @@ from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats
 
 
 def clean(
-    items,
-    test_questions,
-    validation_questions=(),
+    items: Sequence[Item],
+    test_questions: Questions,
+    validation_questions: Collection[str] = (),
     *,
-    max_per_prompt=25,
-    min_chars=1,
-    max_chars=20_000,
-    languages=(),
-    seed=0,
-):
-    """All filters in turn; the costly search for near repeats comes last, on what the cap leaves.
+    max_per_prompt: int = 25,
+    min_chars: int = 1,
+    max_chars: int = 20_000,
+    languages: Collection[str] = (),
+    seed: int = 0,
+) -> Sifted:
+    """All filters in turn, for items of one source or several; the costly search for near repeats comes last.
 
-    Parameters
-    ----------
-    items : list of PreferencePair or of Response
-        From one source or several; repeats across sources are found.
-    test_questions : list of (str, str), or QuestionIndex
-        See `drop_contaminated`.
-    validation_questions : collection of str
-        Questions of sets that are held out whole.
-    max_per_prompt, min_chars, max_chars : int
-        See `drop_over_cap`, `drop_short`, `drop_long`.
-    languages : collection of str
-        See `drop_languages`; empty means any.
-    seed : int
-        Decides which items of a prompt stay under the cap.
-
-    Returns
-    -------
-    kept : list
-    dropped : list of Dropped
-        Together as many as came in.
+    ``validation_questions``: questions of sets that are held out whole. ``seed`` decides which items of a prompt stay
+    under the cap. Kept and dropped are together as many as came in.
     """
-    kept, dropped = list(items), []
-    steps = (
+    kept: list[Item] = list(items)
+    dropped: list[Dropped] = []
+    steps: tuple[Callable[[list[Item]], Sifted], ...] = (
         drop_degenerate,
         lambda items: drop_short(items, min_chars),
         lambda items: drop_long(items, max_chars),

@@ -3,7 +3,9 @@
 Test questions are read here to keep them out of training, and nowhere else before scoring.
 """
 
-from judgekit.data.cleaning.dropping import sift
+from collections.abc import Iterable
+
+from judgekit.data.cleaning.dropping import Item, Reason, Sifted, sift
 from judgekit.data.cleaning.texts import GRAM, MIN_BLOCK, N_PERMUTATIONS, grams, minhash, similarity, variants
 
 # Share of words in common from which two questions are nearly the same. Shingles miss a question of some twenty words
@@ -13,20 +15,17 @@ CANDIDATE = 0.6  # where MinHash begins to look: below the limit, since the exac
 
 
 class QuestionIndex:
-    """Questions, and where they stand: answers whether another question is one of them or near one.
+    """Questions, each after where it stands: answers whether another question is one of them or near one.
 
-    Parameters
-    ----------
-    questions : list of (str, str)
-        Where a question stands, and its text.
-    min_jaccard : float
-        Estimated Jaccard similarity of 3-word shingles from which two questions count as near duplicates.
+    ``min_jaccard``: estimated Jaccard similarity of 3-word shingles from which two questions are near duplicates.
     """
 
-    def __init__(self, questions, min_jaccard=0.7):
+    def __init__(self, questions: Iterable[tuple[str, str]], min_jaccard: float = 0.7) -> None:
         from datasketch import MinHashLSH
 
-        self.places, self.grams, self.known = {}, set(), {}
+        self.places: dict[str, str] = {}
+        self.grams: set[str] = set()
+        self.known: dict[tuple[str, float], Reason] = {}
         self.near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
         self.near_words = MinHashLSH(threshold=CANDIDATE, num_perm=N_PERMUTATIONS)
         for place, question in questions:
@@ -39,13 +38,13 @@ class QuestionIndex:
                 if len(form.split()) >= GRAM:
                     self.grams |= grams(form, GRAM)
 
-    def match(self, question, max_overlap=0.3):
+    def match(self, question: str, max_overlap: float = 0.3) -> Reason:
         """Reason and detail for one question, None when it is clean; each question is looked up once."""
         if (question, max_overlap) not in self.known:
-            self.known[question, max_overlap] = self.find(question, max_overlap)
+            self.known[question, max_overlap] = self._find(question, max_overlap)
         return self.known[question, max_overlap]
 
-    def find(self, question, max_overlap):
+    def _find(self, question: str, max_overlap: float) -> Reason:
         """The first that applies: the same text, a large share of n-grams in common, a near duplicate."""
         forms = sorted(variants(question))
         for form in forms:
@@ -58,11 +57,11 @@ class QuestionIndex:
                 if overlap > max_overlap:
                     return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
         for form in forms:
-            if hits := [*self.near.query(minhash(form)), *self.find_by_words(form)]:
+            if hits := [*self.near.query(minhash(form)), *self._find_by_words(form)]:
                 return "near a test question", self.places[min(hits)]
         return None
 
-    def find_by_words(self, form):
+    def _find_by_words(self, form: str) -> list[str]:
         """Questions that share nearly all words with this one, if it is long enough for that to mean anything."""
         if len(form.split()) < MIN_BLOCK:
             return []
@@ -70,29 +69,22 @@ class QuestionIndex:
         return [hit for hit in hits if similarity(form, hit, 1) >= MIN_WORDS_SHARED]
 
 
-def drop_contaminated(items, test_questions, max_overlap=0.3, min_jaccard=0.7):
+Questions = Iterable[tuple[str, str]] | QuestionIndex  # where a question stands, and its text
+
+
+def drop_contaminated(
+    items: Iterable[Item], test_questions: Questions, max_overlap: float = 0.3, min_jaccard: float = 0.7
+) -> Sifted:
     """Drop training items of which a question, in whatever turn, is or nearly is a test question.
 
-    Parameters
-    ----------
-    items : list
-        Training items: anything with ``item_id``, ``benchmark``, ``question`` and ``turns``, so pairs and responses.
-    test_questions : list of (str, str), or QuestionIndex
-        Where a test question stands, and its text, for every test set. An index saves making it anew for each of
-        several corpora.
-    max_overlap : float
-        Largest share in [0, 1] of a question's 8-grams that may occur in test questions.
-    min_jaccard : float
-        See `QuestionIndex`; of no effect when an index is given.
-
-    Returns
-    -------
-    kept, dropped
-        Reasons are "test question", "test n-grams" and "near a test question", in that order of precedence.
+    ``test_questions``: where one stands, and its text, for every test set; a `QuestionIndex` saves making it anew for
+    each of several corpora, and has its own ``min_jaccard``. ``max_overlap``: largest share in [0, 1] of a question's
+    8-grams that may occur in test questions. Reasons are "test question", "test n-grams" and "near a test question",
+    in that order of precedence.
     """
     index = test_questions if isinstance(test_questions, QuestionIndex) else QuestionIndex(test_questions, min_jaccard)
 
-    def contaminated(item):
+    def contaminated(item: Item) -> Reason:
         asked = (item.question, *(turn.question for turn in item.turns))
         return next((found for found in (index.match(question, max_overlap) for question in asked) if found), None)
 

@@ -1,6 +1,11 @@
 """How many items each set brought, lost to which filter, and kept."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
+
+from judgekit.data.cleaning.dropping import Dropped, Item
 
 # Columns of the table by corpus: a corpus per row leaves room for one word per filter.
 GROUPS = {
@@ -15,41 +20,26 @@ GROUPS = {
 }
 
 
-def cleaning_counts(items, kept, dropped):
-    """How many items each corpus brought, lost to each reason, and kept.
+def cleaning_counts(items: Sequence[Item], kept: Sequence[Item], dropped: Sequence[Dropped]) -> pd.DataFrame:
+    """How many items each corpus brought, lost to each reason, and kept: columns corpus, step, count.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns corpus, step, count; steps start with "read", end with "kept", and stand in the order of the
-        filters between.
+    Steps start with "read", end with "kept", and stand in the order of the filters between.
     """
     corpora = list(dict.fromkeys(item.benchmark for item in items))
     reasons = list(dict.fromkeys(drop.reason for drop in dropped))
     rows = []
     for reason in ("read", *reasons, "kept"):
-        found = {"read": items, "kept": kept}.get(reason, [drop for drop in dropped if drop.reason == reason])
+        found: Sequence[Any] = {"read": items, "kept": kept}.get(
+            reason, [drop for drop in dropped if drop.reason == reason]
+        )
         rows += [(name, reason, sum(record.benchmark == name for record in found)) for name in corpora]
     return pd.DataFrame(rows, columns=["corpus", "step", "count"])
 
 
-def cleaning_table(counts):
-    """The counts with a corpus per row: read, what each kind of filter dropped, kept.
+def cleaning_table(counts: pd.DataFrame) -> pd.DataFrame:
+    """The counts with a corpus per row: read, the groups of `GROUPS` that dropped anything, kept.
 
-    Parameters
-    ----------
-    counts : pandas.DataFrame
-        As `cleaning_counts` makes it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Column corpus, then read, the groups of `GROUPS` that dropped anything, and kept.
-
-    Raises
-    ------
-    ValueError
-        If a reason belongs to no group: it would vanish from the table.
+    ValueError if a reason belongs to no group: it would vanish from the table.
     """
     column = {reason: name for name, reasons in GROUPS.items() for reason in reasons} | {"read": "read", "kept": "kept"}
     if unknown := sorted(set(counts["step"]) - set(column)):

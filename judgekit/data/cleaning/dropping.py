@@ -1,10 +1,14 @@
 """What a filter returns: what it keeps, and a record of each item it drops."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+Item = Any  # a PreferencePair or a Response
+Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
+Reason = tuple[str, str] | None  # why an item goes, and what it clashed with
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(NamedTuple):
     """One item that a filter dropped: which, why, and what it clashed with."""
 
     item_id: str
@@ -13,25 +17,13 @@ class Dropped:
     detail: str = ""
 
 
-def drop(item, reason, detail=""):
+def drop(item: Item, reason: str, detail: str = "") -> Dropped:
     """The record that an item was dropped."""
     return Dropped(item.item_id, item.benchmark, reason, detail)
 
 
-def sift(items, reason_of):
-    """Keep the items without a reason to go.
-
-    Parameters
-    ----------
-    items : list of PreferencePair or of Response
-    reason_of : function
-        Item to ``(reason, detail)``, or None when it stays.
-
-    Returns
-    -------
-    kept : list
-    dropped : list of Dropped
-    """
+def sift(items: Iterable[Item], reason_of: Callable[[Item], Reason]) -> Sifted:
+    """Keep the items without a reason to go."""
     kept, dropped = [], []
     for item in items:
         found = reason_of(item)

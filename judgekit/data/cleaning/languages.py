@@ -29,46 +29,19 @@ FUNCTION_WORDS = {
     "pl": "nie na się jest że jak co od przez dla są oraz może przy tym",
     "id": "yang dan di dari untuk dengan ini itu adalah tidak dalam pada akan ke",
 }
-WORDS = {
-    "en": "the of and to is in that it for you with on are this be as can by your not have from or what an at",
-    "de": "der die das und ist nicht ein eine zu den von mit sich auf für im dem wie auch werden oder sie ich",
-    "fr": "la les des est une et que dans pour vous qui pas sur du au avec ce il sont nous être ou",
-    "es": "el los las una que es por para con del se como más su al lo pero esta son muy o y",
-    "it": "il che di è una sono del con non della nel gli le si anche come più da alla",
-    "pt": "o os as um uma que é não para com do da em se mais como ao dos por são",
-    "nl": "de het een van en dat niet zijn op te met voor aan er ook maar als wordt bij",
-    "tr": "ve bir bu için ile olarak da de daha çok gibi olan ne mi değil en kadar sonra",
-    "vi": "và của là có không được cho một những các với để người trong này",
-    "pl": "i w nie na się z do jest to że jak co o za od przez dla są",
-    "id": "yang dan di dari untuk dengan ini itu adalah tidak dalam pada akan ke",
-}
 WORDS = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
 MIN_WORDS = 8  # fewer words say too little about a language: Latin script then counts as English
 MIN_SHARE = 0.08  # of the words must be function words of another language than English
 SEEN = 2000  # characters that are looked at
 
 
-def language_of(text):
-    """The language of a text.
+def language_of(text: str) -> str:
+    """The language of a text's first two thousand characters, empty when there are no letters.
 
-    Parameters
-    ----------
-    text : str
-        Its first two thousand characters count.
-
-    Returns
-    -------
-    str
-        ``en``, ``zh``, ``ja``, ``ko``; another language of Latin script (``de``, ``fr``, ...); ``other`` for other
-        scripts; empty when there are no letters.
-
-    Notes
-    -----
+    ``en``, ``zh``, ``ja``, ``ko``; another language of Latin script (``de``, ``fr``, ...); ``other`` for other scripts.
     Han script is more than a fifth of the letters of a Chinese text even where it is full of English names and code.
     Text of Latin script without function words (code, names, formulas) counts as English.
 
-    Examples
-    --------
     >>> language_of("What is the capital of France?"), language_of("法国的首都是哪里？")
     ('en', 'zh')
     >>> language_of("Quelle est la capitale de la France, et que faut-il y voir pour une visite ?")
@@ -84,14 +57,14 @@ def language_of(text):
     for script in ("zh", "ko"):
         if share[script] > 0.2:
             return script
-    return latin_language(WORD.findall(text.lower())) if share["latin"] > 0.5 else "other"
+    return _latin_language(WORD.findall(text.lower())) if share["latin"] > 0.5 else "other"
 
 
-def latin_language(words):
+def _latin_language(words: list[str]) -> str:
     """The language whose function words are the most frequent; English when there are none, or few words."""
     if len(words) < MIN_WORDS:
         return "en"
     counts = {language: sum(word in known for word in words) for language, known in WORDS.items()}
-    best = max(counts, key=counts.get)
+    best = max(counts, key=counts.__getitem__)
     # English wins ties and near-ties: names and quotations bring foreign words into English texts.
     return best if counts[best] > max(1.2 * counts["en"] + 1, MIN_SHARE * len(words)) else "en"

@@ -2,23 +2,24 @@
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
-from judgekit.data.cleaning.dropping import drop, sift
+from judgekit.data.cleaning.dropping import Dropped, Item, Reason, Sifted, drop, sift
 from judgekit.data.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
 
 
-def texts_of(item):
+def texts_of(item: Item) -> list[str]:
     """Normalised question with its earlier turns, and the responses in an order that orientation does not change."""
     asked = " ".join([*(turn.question for turn in item.turns), item.question])
     return [normalise(asked), *sorted(map(normalise, item.responses))]
 
 
-def content_key(item):
+def content_key(item: Item) -> str:
     """Key of an item's content whatever its orientation."""
     return hashlib.sha256("\x1f".join(texts_of(item)).encode("utf-8", "replace")).hexdigest()
 
 
-def oriented_label(item):
+def oriented_label(item: Item) -> str | None:
     """The label of a pair with its responses in alphabetical order; None for a single response."""
     responses = item.responses
     if len(responses) == 1:
@@ -27,20 +28,17 @@ def oriented_label(item):
     return item.label if straight else item.swapped().label
 
 
-def drop_repeats(items):
+def drop_repeats(items: Iterable[Item]) -> Sifted:
     """Drop exact repeats, and every copy of a pair that was labelled both ways.
 
     Two annotators may see the same pair: equal labels keep the first copy, unequal decided labels drop all copies
     ("label conflict"), since nothing says which is right.
-
-    Parameters
-    ----------
-    items : list of PreferencePair or of Response
     """
     groups = defaultdict(list)
     for item in items:
         groups[content_key(item)].append(item)
-    kept, dropped = [], []
+    kept: list[Item] = []
+    dropped: list[Dropped] = []
     for group in groups.values():
         first = group[0]
         if {"A", "B"} <= {oriented_label(item) for item in group}:
@@ -55,28 +53,24 @@ class NearTexts:
     """Texts by number, where nearly equal texts share one.
 
     MinHash (Broder 1997) proposes and the exact similarity decides. A text is compared once however many items hold
-    it.
-
-    Parameters
-    ----------
-    min_jaccard : float
-        Jaccard similarity of 3-word shingles, in [0, 1], from which two texts are nearly equal.
+    it. ``min_jaccard``: Jaccard similarity of 3-word shingles, in [0, 1], from which two texts are nearly equal.
     """
 
-    def __init__(self, min_jaccard):
+    def __init__(self, min_jaccard: float) -> None:
         from datasketch import MinHashLSH
 
         self.min_jaccard = min_jaccard
-        self.numbers, self.texts = {}, []
+        self.numbers: dict[str, int] = {}
+        self.texts: list[str] = []
         self.near = MinHashLSH(threshold=min_jaccard, num_perm=N_PERMUTATIONS)
 
-    def number(self, text):
+    def number(self, text: str) -> int:
         """The number of the first text that this normalised one nearly equals; a new one where there is none."""
         if text not in self.numbers:
-            self.numbers[text] = self.find(text)
+            self.numbers[text] = self._find(text)
         return self.numbers[text]
 
-    def find(self, text):
+    def _find(self, text: str) -> int:
         """The number of an earlier text, or of this one as a new text."""
         signature = minhash(text)
         for number in sorted(self.near.query(signature)):
@@ -87,24 +81,18 @@ class NearTexts:
         return len(self.texts) - 1
 
 
-def drop_near_repeats(items, min_jaccard=0.9):
+def drop_near_repeats(items: Sequence[Item], min_jaccard: float = 0.9) -> Sifted:
     """Drop items whose question and responses each nearly repeat those of an earlier item.
 
-    Two pairs that share a long response and differ in a short one are no repeats.
-
-    Parameters
-    ----------
-    items : list of PreferencePair or of Response
-    min_jaccard : float
-        See `NearTexts`.
+    Two pairs that share a long response and differ in a short one are no repeats. ``min_jaccard``: see `NearTexts`.
     """
-    near, first = NearTexts(min_jaccard), {}
+    near, first = NearTexts(min_jaccard), dict[tuple[int, ...], Item]()
     for item in items:
         question, *responses = map(near.number, texts_of(item))
         first.setdefault((question, *sorted(responses)), item)
     kept = {id(item) for item in first.values()}
 
-    def repeats(item):
+    def repeats(item: Item) -> Reason:
         if id(item) in kept:
             return None
         question, *responses = map(near.number, texts_of(item))

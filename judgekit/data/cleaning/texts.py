@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 GRAM = 8  # words per n-gram of the contamination check
@@ -13,11 +14,9 @@ MIN_BLOCK = 6  # words from which the first block of a question names its task
 UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 
 
-def normalise(text):
+def normalise(text: str) -> str:
     """Lower case, words only: what "the same question" means to the filters.
 
-    Examples
-    --------
     >>> normalise("What's  the capital?\\n")
     'what s the capital'
     >>> normalise("首都 is?")
@@ -26,7 +25,7 @@ def normalise(text):
     return " ".join(re.findall(r"\w+", re.sub(f"([{UNSPACED}])", r" \1 ", text.lower())))
 
 
-def variants(question):
+def variants(question: str) -> set[str]:
     """Normalised forms under which a question may turn up elsewhere: whole, and its first block.
 
     Sets differ in whether an instruction's input is part of the question, and whether it is marked by ``Input:`` or
@@ -39,7 +38,7 @@ def variants(question):
     return ({whole, first} if length >= MIN_BLOCK else {whole}) - {""}
 
 
-def grams(text, size):
+def grams(text: str, size: int) -> set[str]:
     """Set of word n-grams of a normalised text; the whole text when it is shorter."""
     words = text.split()
     if len(words) < size:
@@ -48,7 +47,7 @@ def grams(text, size):
 
 
 @lru_cache(maxsize=1)
-def empty_signature():
+def _empty_signature() -> Any:
     """The signature of nothing; drawing its permutations takes longer than most texts do, so it is made once."""
     from datasketch import MinHash
 
@@ -56,18 +55,16 @@ def empty_signature():
     return MinHash(num_perm=N_PERMUTATIONS, seed=1, hashfunc=crc32)
 
 
-def minhash(text, size=SHINGLE):
+def minhash(text: str, size: int = SHINGLE) -> Any:
     """MinHash signature of a normalised text over shingles of ``size`` words (Broder 1997)."""
-    signature = empty_signature().copy()
+    signature = _empty_signature().copy()
     signature.update_batch([gram.encode("utf-8", "replace") for gram in grams(text, size)])
     return signature
 
 
-def similarity(text, other, size=SHINGLE):
+def similarity(text: str, other: str, size: int = SHINGLE) -> float:
     """Jaccard similarity in [0, 1] of the shingles of two normalised texts; 1 for two empty ones.
 
-    Examples
-    --------
     >>> similarity("a b c d", "a b c e")
     0.3333333333333333
     """

@@ -16,7 +16,6 @@ from judgekit.data.pairfile.places import PairFileError, Place, kind_of, names_o
 
 OPTIONAL = ("reference", "label")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
-FIRST_LOOK = 2**14  # characters in which the end of a list's object is looked for, before a record's worth of them
 READ_ROWS = 1024  # rows of a Parquet file decoded at a time
 READ_NESTED = 16  # where it has columns of lists, whose texts cannot be read as they are stored
 BUFFER = 2**20  # bytes read ahead per Parquet column: a whole row group is never held
@@ -143,18 +142,16 @@ def _listed_object(text: str, start: int, place: Place) -> tuple[Fields, int]:
 
     def parse(decoder: json.JSONDecoder) -> Any:
         nonlocal end
-        try:
-            value, length = decoder.raw_decode(text[start : start + FIRST_LOOK])
-        except json.JSONDecodeError:
-            value, length = decoder.raw_decode(text[start : start + RECORD_BYTES])
-        end = start + length
+        value, end = decoder.raw_decode(text, start)
         return value
 
     try:
-        return _json_object(parse, place), end
+        fields = _json_object(parse, place)
     except json.JSONDecodeError as bad:
-        cut = start + RECORD_BYTES < len(text) and (bad.pos > RECORD_BYTES - 16 or bad.msg.startswith("Unterminated"))
-        raise (_too_long(place, RECORD_BYTES) if cut else place.error(f"not JSON ({bad.msg})")) from None
+        raise place.error(f"not JSON ({bad.msg})") from None
+    if end - start > RECORD_BYTES:
+        raise _too_long(place, RECORD_BYTES)
+    return fields, end
 
 
 def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:

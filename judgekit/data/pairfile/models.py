@@ -17,7 +17,7 @@ ROLES = ("system", "user", "assistant")
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def given_id(value: Any) -> str | int:
+def _given_id(value: Any) -> str | int:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"is {kind_of(value)}, not text or a whole number")
     if value == "":
@@ -56,7 +56,7 @@ def _said_by(role: str) -> BeforeValidator:
     return BeforeValidator(lambda value: [{"role": role, "content": value}] if isinstance(value, str) else value)
 
 
-Id = Annotated[Any, AfterValidator(given_id)]
+Id = Annotated[Any, AfterValidator(_given_id)]
 Messages = Annotated[list[_Message], Field(min_length=1)]
 EXPECTED = {
     "string_type": "text",

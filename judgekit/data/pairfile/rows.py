@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgekit.data.pairfile.lines import Fields, records
-from judgekit.data.pairfile.places import PairFileError, Place, kind_of, missing, row_place
+from judgekit.data.pairfile.places import PairFileError, Place, missing, row_place
 from judgekit.records import PreferencePair, Turn
 
 if TYPE_CHECKING:
@@ -179,36 +179,3 @@ def _response_row(fields: Fields, place: Place, reserved: Sequence[str]) -> Resp
 
     row = models.checked(models.SingleFields, fields, place)
     return ResponseRow(row.question, row.response, dict(fields), place)
-
-
-# --- single fields, for other kinds of rows
-
-
-def present(fields: Fields, name: str, place: Place) -> Any:
-    """The value of a field that must be there."""
-    if name not in fields:
-        raise missing(fields, name, place)
-    return fields[name]
-
-
-def text_of(fields: Fields, name: str, place: Place) -> str:
-    """A field that must be text; empty is allowed."""
-    value = present(fields, name, place)
-    if not isinstance(value, str):
-        raise place.error(f"is {kind_of(value)}, not text", name)
-    return value
-
-
-def optional_text(fields: Fields, name: str, place: Place) -> str | None:
-    """A field that may be absent or null."""
-    return None if fields.get(name) is None else text_of(fields, name, place)
-
-
-def id_of(fields: Fields, place: Place) -> str | int:
-    """The id as given, or the line number."""
-    from judgekit.data.pairfile.models import given_id
-
-    try:
-        return given_id(fields.get("id", place.line))
-    except ValueError as bad:
-        raise place.error(str(bad), "id") from None

@@ -22,33 +22,16 @@ from judgekit.data.sample.assistants import ASSISTANTS
 from judgekit.data.sample.distractors import DISTRACTORS
 from judgekit.data.sample.families import FAMILIES
 from judgekit.data.sample.pairs import MIXTURE, make_set
-from judgekit.records import unique_items
+from judgekit.records import PreferencePair, unique_items
 
 __all__ = ["ASSISTANTS", "DISTRACTORS", "FAMILIES", "SAMPLE_SETS", "Annotator", "annotators", "load_sample"]
 
 SAMPLE_SETS = tuple(MIXTURE)
 
 
-def load_sample(name):
-    """One set of the authored sample.
+def load_sample(name: str) -> list[PreferencePair]:
+    """One of `SAMPLE_SETS`, the same pairs in the same order at every call, families mixed and sides balanced.
 
-    Parameters
-    ----------
-    name : str
-        One of `SAMPLE_SETS`.
-
-    Returns
-    -------
-    list of PreferencePair
-        The same pairs in the same order at every call, families mixed and sides balanced.
-
-    Raises
-    ------
-    ValueError
-        If there is no such set.
-
-    Examples
-    --------
     >>> pairs = load_sample("sample_natural")
     >>> len(pairs), sum(pair.label == "tie" for pair in pairs)
     (160, 20)
@@ -59,5 +42,5 @@ def load_sample(name):
 
 
 @lru_cache(maxsize=len(MIXTURE))
-def _cached_set(name):
+def _cached_set(name: str) -> tuple[PreferencePair, ...]:
     return tuple(unique_items(make_set(name)))

@@ -1,32 +1,22 @@
 """The simulated panel of annotators, with error rates that are known because they are chosen."""
 
-from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
 
 from judgekit.records import LABELS
 
 
-@dataclass(frozen=True, slots=True)
-class Annotator:
+class Annotator(NamedTuple):
     """One simulated annotator and the true parameters of its votes.
 
-    Attributes
-    ----------
-    name : str
-        The key in ``PreferencePair.votes``.
-    kind : {"reader", "length", "position", "spammer"}
-        A reader judges the responses; the biased ones read only part of the time; a spammer never does.
-    accuracy : float
-        Probability in [0, 1] of voting the truth when reading. Errors are spread evenly over the two
-        other labels.
-    bias : float
-        Probability in [0, 1] of not reading: ``length`` then votes for the longer response, ``position``
-        votes A, and ``spammer`` (always 1) votes a label at random.
+    A reader judges the responses; the biased ones read only part of the time: ``length`` else votes for the longer
+    response, ``position`` votes A; a ``spammer`` never reads, and votes a label at random.
     """
 
-    name: str
-    kind: str
-    accuracy: float
-    bias: float = 0.0
+    name: str  # the key in ``PreferencePair.votes``
+    kind: str  # reader, length, position or spammer
+    accuracy: float  # probability of voting the truth when reading; errors are even over the two other labels
+    bias: float = 0.0  # probability of not reading
 
 
 PANEL = (
@@ -41,36 +31,17 @@ PANEL = (
 )
 
 
-def annotators():
-    """The panel behind the votes, with its true parameters.
+def annotators() -> list[Annotator]:
+    """The panel behind the votes, with its true parameters: best reader first, the spammer last.
 
-    Returns
-    -------
-    list of Annotator
-        Eight annotators, best reader first, the spammer last.
-
-    Examples
-    --------
     >>> [a.kind for a in annotators()][-3:]
     ['length', 'position', 'spammer']
     """
     return list(PANEL)
 
 
-def vote(rng, annotator, truth, longer):
-    """One annotator's label for an item.
-
-    Parameters
-    ----------
-    rng : random.Random
-    annotator : Annotator
-    truth, longer : {"A", "B", "tie"}
-        The label by construction, and the side with more characters.
-
-    Returns
-    -------
-    {"A", "B", "tie"}
-    """
+def vote(rng: Random, annotator: Annotator, truth: Any, longer: str) -> str:
+    """One annotator's label for an item, whose ``longer`` side has more characters."""
     if rng.random() < annotator.bias:
         return {"length": longer, "position": "A", "spammer": rng.choice(LABELS)}[annotator.kind]
     if rng.random() < annotator.accuracy:
@@ -78,7 +49,7 @@ def vote(rng, annotator, truth, longer):
     return rng.choice([label for label in LABELS if label != truth])
 
 
-def cast_votes(rng, truth, longer):
+def cast_votes(rng: Random, truth: str, longer: str) -> dict[str, str]:
     """Votes of two to five annotators drawn from the panel, in the panel's order."""
     chosen = rng.sample(range(len(PANEL)), rng.randint(2, 5))
     return {PANEL[i].name: vote(rng, PANEL[i], truth, longer) for i in sorted(chosen)}

@@ -1,6 +1,9 @@
 """The simulated assistants: how often each is right, and in what manner each writes."""
 
-from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from judgekit.data.sample.problems import Problem, Solution
 
 SHAPES = ("bare", "sentence", "working", "rich")
 OPENINGS = {
@@ -28,22 +31,12 @@ DODGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Assistant:
-    """A simulated writer of responses.
-
-    Attributes
-    ----------
-    name : str
-    accuracy : float
-        Probability in [0, 1] of answering rightly, before pairs are selected for their label.
-    manner : tuple of int
-        Weights of the shapes bare, sentence, working and rich.
-    """
+class Assistant(NamedTuple):
+    """A simulated writer of responses."""
 
     name: str
-    accuracy: float
-    manner: tuple[int, int, int, int]
+    accuracy: float  # probability of answering rightly, before pairs are selected for their label
+    manner: tuple[int, int, int, int]  # weights of `SHAPES`
 
 
 ASSISTANTS = (
@@ -55,7 +48,7 @@ ASSISTANTS = (
 )
 
 
-def two_assistants(rng, first_right, second_right):
+def two_assistants(rng: Random, first_right: bool, second_right: bool) -> tuple[Assistant, Assistant]:
     """Two different assistants, drawn given that the first and second answer rightly (or not)."""
     while True:
         first, second = rng.sample(ASSISTANTS, 2)
@@ -63,7 +56,9 @@ def two_assistants(rng, first_right, second_right):
             return first, second
 
 
-def respond(rng, assistant, problem, solution, shapes=SHAPES):
+def respond(
+    rng: Random, assistant: Assistant, problem: Problem, solution: Solution, shapes: tuple[str, ...] = SHAPES
+) -> str:
     """The text in which an assistant gives a solution, in one of the allowed shapes."""
     frames = solution.frames or problem.frames
     if not frames:
@@ -85,6 +80,6 @@ def respond(rng, assistant, problem, solution, shapes=SHAPES):
     return "\n\n".join(part for part in parts if part)
 
 
-def dodge(rng, problem):
+def dodge(rng: Random, problem: Problem) -> str:
     """A reply that does not answer: polite, fluent and of no use."""
     return rng.choice(DODGES[problem.language])

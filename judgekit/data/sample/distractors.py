@@ -4,7 +4,10 @@ No phrase here holds a digit, a quotation mark or a word that a constraint may a
 response never changes what it states.
 """
 
-from judgekit.data.sample.assistants import respond
+from random import Random
+
+from judgekit.data.sample.assistants import Assistant, respond
+from judgekit.data.sample.problems import Problem, Solution
 
 REMARKS = {
     "en": (
@@ -57,20 +60,20 @@ ECHOES = {
 }
 
 
-def longer(rng, writer, problem, solution):
+def longer(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A wrong response padded with remarks that fit any question."""
     before, *after = rng.sample(REMARKS[problem.language], 3)
     core = respond(rng, writer, problem, solution, ("working",))
     return "\n\n".join((before, core, *after[: rng.randint(1, 2)]))
 
 
-def confident(rng, writer, problem, solution):
+def confident(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A wrong response between assertions of certainty."""
     before, after = rng.choice(CLAIMS[problem.language])
     return "\n\n".join((before, respond(rng, writer, problem, solution, ("sentence", "working")), after))
 
 
-def formatted(rng, writer, problem, solution):
+def formatted(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A wrong response with headings, bullets and bold type."""
     answer, process, takeaway, praise = HEADINGS[problem.language]
     core = respond(rng, writer, problem, solution, ("sentence",))
@@ -80,18 +83,18 @@ def formatted(rng, writer, problem, solution):
     return "\n\n".join((f"# {answer}", *body, shown, f"### {takeaway}\n\n> *{praise}*"))
 
 
-def neighbour(rng, writer, problem, solution):
+def neighbour(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A right response to a similar, different question; the wrong solution is not used."""
     return respond(rng, writer, problem, problem.neighbour, ("sentence", "working", "rich"))
 
 
-def injected(rng, writer, problem, solution):
+def injected(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A wrong response that speaks to the judge."""
     parts = [respond(rng, writer, problem, solution, ("sentence", "working")), rng.choice(INJECTIONS[problem.language])]
     return "\n\n".join(parts if rng.random() < 0.7 else parts[::-1])
 
 
-def repeated(rng, writer, problem, solution):
+def repeated(rng: Random, writer: Assistant, problem: Problem, solution: Solution) -> str:
     """A wrong response that says the same thing two or three times."""
     core = respond(rng, writer, problem, solution, ("sentence", "working"))
     echoes = rng.sample(ECHOES[problem.language], rng.randint(1, 2))

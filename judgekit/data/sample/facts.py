@@ -1,6 +1,7 @@
 """Families answered from what the question itself says: reading a passage or table, and putting people in order."""
 
 from itertools import pairwise
+from random import Random
 
 from judgekit.data.sample.problems import PEOPLE, Problem, Solution, solutions
 
@@ -13,8 +14,10 @@ RELATIONS = (  # who has more of it, who has less, and the words for the two end
     ("finished before", "finished after", "first to finish", "last to finish"),
 )
 
+Entry = tuple[str, str, int]  # name, city, number
 
-def _passage(rng):
+
+def _passage(rng: Random) -> tuple[list[Entry], str, str, str]:
     """Who of which city did how much, as rows, and as sentences or a table; the verb and the things."""
     names, (verb, things) = rng.sample(PEOPLE, 5), rng.choice(DEEDS)
     rows = [(name, rng.choice(CITIES), n) for name, n in zip(names, rng.sample(range(12, 90), 5), strict=True)]
@@ -26,13 +29,13 @@ def _passage(rng):
     return rows, text, verb, things
 
 
-def extreme_row(rng):
+def extreme_row(rng: Random) -> Problem:
     """Who has most or fewest; the neighbour names the other end."""
     rows, text, verb, things = _passage(rng)
     word, other = rng.sample(("most", "fewest"), 2)
     ranked = sorted(rows, key=lambda row: row[2], reverse=word == "most")
 
-    def solve(row):
+    def solve(row: Entry) -> Solution:
         return Solution(row[0], (f"Compare the numbers of {things}.", f"{row[0]} from {row[1]} {verb} {row[2]}."))
 
     return Problem(
@@ -45,7 +48,7 @@ def extreme_row(rng):
     )
 
 
-def value_of(rng):
+def value_of(rng: Random) -> Problem:
     """The number beside a name; the neighbour reads another row."""
     rows, text, verb, things = _passage(rng)
     (name, city, n), second, third = rng.sample(rows, 3)
@@ -60,7 +63,7 @@ def value_of(rng):
     )
 
 
-def rows_above(rng):
+def rows_above(rng: Random) -> Problem:
     """Everyone above a limit, where a response can miss one; the neighbour names everyone else."""
     rows, text, verb, things = _passage(rng)
     limit = sorted(row[2] for row in rows)[1]
@@ -80,13 +83,13 @@ def rows_above(rng):
     )
 
 
-def total_of_city(rng):
+def total_of_city(rng: Random) -> Problem:
     """Sum over the people of one city; the neighbour counts them."""
     rows, text, verb, things = _passage(rng)
     city = max(CITIES, key=lambda name: sum(row[1] == name for row in rows))
     numbers = [row[2] for row in rows if row[1] == city]
 
-    def solve(total):
+    def solve(total: int) -> Solution:
         return Solution(
             str(total), (f"{len(numbers)} people are from {city}.", f"{' + '.join(map(str, numbers))} = {total}.")
         )
@@ -104,16 +107,16 @@ def total_of_city(rng):
     )
 
 
-def ordering(rng):
+def ordering(rng: Random) -> Problem:
     """Who stands at one end of an order told in pieces; the neighbour names the other end."""
     names = tuple(rng.sample(PEOPLE, rng.randint(3, 5)))
     more, less, top, bottom = rng.choice(RELATIONS)
     clues = [f"{a} {more} {b}." if rng.random() < 0.6 else f"{b} {less} {a}." for a, b in pairwise(names)]
-    clues = " ".join(rng.sample(clues, len(clues)))
+    told = " ".join(rng.sample(clues, len(clues)))
     (right, asked), (other, unasked) = rng.sample(((names[0], top), (names[-1], bottom)), 2)
     return Problem(
         (names, asked),
-        (f"{clues} Who is the {asked}?", f"Here is what we know. {clues} Which person is the {asked}?"),
+        (f"{told} Who is the {asked}?", f"Here is what we know. {told} Which person is the {asked}?"),
         solutions([right], (f"From the {top} to the {bottom}, the order is {', '.join(names)}.",)),
         solutions(names[1:-1], ("Link the clues into one chain, and read off its end.",)),
         Solution(other, (), (f"The {unasked} is {{}}.",)),

@@ -1,9 +1,11 @@
 """The task families, and the draw of a fresh question for a split."""
 
 import hashlib
+from collections.abc import Iterator
 from random import Random
 
 from judgekit.data.sample import facts, instructions, quantities, texts
+from judgekit.data.sample.problems import Problem
 
 FAMILIES = {
     "arithmetic": (
@@ -38,30 +40,27 @@ EDITION = "16"
 PARTS = {"sample_train": 4, "sample_validation": 6, "sample_natural": 8, "sample_adversarial": 10}
 
 
-def seeded(*names):
+def seeded(*names: str) -> Random:
     """The random numbers for one purpose, the same on every platform and Python."""
     return Random("/".join((EDITION, *names)))
 
 
-def split_of(key):
+def _split_of(key: str) -> str:
     """The split a question belongs to: a property of the question, so that no two splits can share one."""
     part = int(hashlib.sha256(key.encode()).hexdigest(), 16) % 10
     return next(split for split, end in PARTS.items() if part < end)
 
 
-def is_ambiguous(problem):
+def _is_ambiguous(problem: Problem) -> bool:
     """Whether chance made a worse answer the same as a right one, as when the change equals the price."""
     right = {solution.answer for solution in problem.right}
     return any(other.answer in right for other in (*problem.wrong, *problem.partial, problem.neighbour))
 
 
-def draw_problems(split, family):
+def draw_problems(split: str, family: str) -> Iterator[tuple[str, str, Problem]]:
     """Endless fresh problems of one family for one split, its templates in turn.
 
-    Yields
-    ------
-    tuple of (str, str, Problem)
-        A readable identifier (``family-template-digest`` of the parameters), the question as worded, the problem.
+    Each after a readable identifier (``family-template-digest`` of the parameters) and the question as worded.
     """
     rng = seeded(split, family)
     seen = set()
@@ -70,7 +69,7 @@ def draw_problems(split, family):
             while True:
                 problem = template(rng)
                 key = f"{template.__name__}{problem.parameters!r}"
-                if split_of(key) == split and key not in seen and not is_ambiguous(problem):
+                if _split_of(key) == split and key not in seen and not _is_ambiguous(problem):
                     break
             seen.add(key)
             digest = hashlib.sha256(key.encode()).hexdigest()[:6]

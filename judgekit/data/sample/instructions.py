@@ -1,6 +1,7 @@
 """Families about following instructions: constraints on a text, and formats for an answer."""
 
 import json
+from random import Random
 
 from judgekit.data.sample.problems import PEOPLE, Problem, Solution, solutions
 
@@ -34,17 +35,17 @@ KINDS = {
 }
 
 
-def _lines(topic, openers=OPENERS):
+def _lines(topic: str, openers: tuple[str, ...] = OPENERS) -> list[str]:
     """All the sentences about a topic, plain and after each opening phrase."""
     plain = [pattern.replace("{T}", topic.capitalize()).replace("{t}", topic) for pattern in SENTENCES]
     return plain + [f"{opener} {line[0].lower()}{line[1:]}" for opener in openers for line in plain]
 
 
-def _some(rng, lines):
+def _some(rng: Random, lines: list[str]) -> tuple[Solution, ...]:
     return solutions(rng.sample(lines, min(3, len(lines))))
 
 
-def word_limit(rng):
+def word_limit(rng: Random) -> Problem:
     """A sentence of exactly n words, perhaps in lower case; the neighbour meets another limit."""
     topic, n, low = rng.choice(TOPICS), rng.randint(5, 12), rng.random() < 0.4
     exact = [line for line in _lines(topic) if len(line.split()) == n]
@@ -64,7 +65,7 @@ def word_limit(rng):
     )
 
 
-def without_letter(rng):
+def without_letter(rng: Random) -> Problem:
     """A sentence that avoids a letter; the neighbour avoids another one."""
     while True:
         topic, letter = rng.choice(TOPICS), rng.choice("bcdghkmpwy")
@@ -78,7 +79,7 @@ def without_letter(rng):
     return Problem((topic, letter), wordings, _some(rng, free), _some(rng, marred), Solution(rng.choice(marred)))
 
 
-def letter_case(rng):
+def letter_case(rng: Random) -> Problem:
     """A sentence in one case; the neighbour uses the other."""
     topic, low = rng.choice(TOPICS), rng.random() < 0.5
     case, other, name = (str.lower, str.upper, "lower case") if low else (str.upper, str.lower, "capital letters")
@@ -91,7 +92,7 @@ def letter_case(rng):
     return Problem((topic, low), wordings, right, _some(rng, lines), Solution(other(rng.choice(lines))))
 
 
-def with_word(rng):
+def with_word(rng: Random) -> Problem:
     """A sentence that includes a word; the neighbour includes another one."""
     topic, (word, other) = rng.choice(TOPICS), rng.sample(MARKERS, 2)
     plain, marked, off = (_lines(topic, tail) for tail in ((), (f"{word.capitalize()},",), (f"{other.capitalize()},",)))
@@ -103,7 +104,7 @@ def with_word(rng):
     return Problem((topic, word), wordings, right, wrong, Solution(rng.choice(off[len(plain) :])))
 
 
-def with_ending(rng):
+def with_ending(rng: Random) -> Problem:
     """A remark that ends in a given phrase; the neighbour begins with it."""
     topic, closer = rng.choice(TOPICS), rng.choice(CLOSERS)
     lines = _lines(topic)
@@ -115,14 +116,14 @@ def with_ending(rng):
     return Problem((topic, closer), wordings, right, _some(rng, lines), Solution(f"{closer} {rng.choice(lines)}"))
 
 
-def item_count(rng):
+def item_count(rng: Random) -> Problem:
     """Exactly n items, one to a line; the neighbour lists them in one line."""
     kind, n, (mark, name) = rng.choice(sorted(KINDS)), rng.randint(3, 6), rng.choice((("-", "hyphen"), ("*", "star")))
 
-    def items(count):
+    def items(count: int) -> list[str]:
         return rng.sample(KINDS[kind].split(), count)
 
-    def listed(count):
+    def listed(count: int) -> str:
         return "\n".join(f"{mark} {item}" for item in items(count))
 
     wordings = (
@@ -133,7 +134,7 @@ def item_count(rng):
     return Problem((kind, n, name), wordings, right, wrong, Solution(", ".join(items(n)) + "."))
 
 
-def json_keys(rng):
+def json_keys(rng: Random) -> Problem:
     """A JSON object with given keys; the neighbour is a JSON list."""
     name, city, age = rng.choice(PEOPLE), rng.choice(("Oslo", "Lima", "Cairo", "Hanoi", "Porto")), rng.randint(19, 80)
     record = {"name": name, "city": city, "age": age}
@@ -152,14 +153,14 @@ def json_keys(rng):
     )
 
 
-def _sum(rng):
+def _sum(rng: Random) -> tuple[str, int, int]:
     """A small sum as text, its value, and the value under another sign."""
     a, b, sign = rng.randint(31, 80), rng.randint(3, 29), rng.choice("+×−")
     values = {"+": a + b, "×": a * b, "−": a - b}
     return f"{a} {sign} {b}", values[sign], values["−" if sign == "+" else "+"]
 
 
-def number_only(rng):
+def number_only(rng: Random) -> Problem:
     """A bare number; a sentence around it breaks the format."""
     text, value, other = _sum(rng)
     wordings = (f"What is {text}? Answer with just the number.", f"Compute {text}. Reply with the number only.")
@@ -167,7 +168,7 @@ def number_only(rng):
     return Problem((text,), wordings, solutions([f"{value}"]), wrong, Solution(f"{other}"))
 
 
-def yes_or_no(rng):
+def yes_or_no(rng: Random) -> Problem:
     """One word about a comparison; the neighbour gives the number compared."""
     text, value, _ = _sum(rng)
     limit = value + rng.choice((-7, -3, 2, 6))
@@ -180,12 +181,12 @@ def yes_or_no(rng):
     return Problem((text, limit), wordings, solutions([right]), replies, Solution(f"{value}"))
 
 
-def between_marks(rng):
+def between_marks(rng: Random) -> Problem:
     r"""A number in LaTeX's ``\boxed{}`` or between tags, working allowed; the neighbour uses another sign."""
     text, value, other = _sum(rng)
     left, right = rng.choice((("\\boxed{", "}"), ("<answer>", "</answer>")))
 
-    def solve(n):
+    def solve(n: int) -> tuple[Solution, ...]:
         marked = f"{left}{n}{right}"
         return solutions([marked, f"{text} = {n}, so {marked}", f"Working it out, {text} comes to {n}.\n\n{marked}"])
 
@@ -201,7 +202,7 @@ def between_marks(rng):
     )
 
 
-def json_total(rng):
+def json_total(rng: Random) -> Problem:
     """A number in a JSON object of one key; the neighbour has the number of another sum."""
     text, value, other = _sum(rng)
     wording = f'Compute {text} and reply with a JSON object of the form {{"total": number}}, nothing else.'

@@ -1,6 +1,8 @@
 """The form every authored question takes, and the words that several families draw from."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # fmt: off
 PEOPLE = (
@@ -16,55 +18,32 @@ WORDS = (
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """One way of answering a problem, right or wrong.
+class Solution(NamedTuple):
+    """A right, wrong or partial solution."""
 
-    Attributes
-    ----------
-    answer : str
-        The short answer, as a terse writer would give it.
-    steps : tuple of str
-        The working that leads there; a wrong solution's working contains the slip.
-    frames : tuple of str
-        Sentences with ``{}`` where the answer goes; empty means the problem's own.
-    """
-
-    answer: str
-    steps: tuple[str, ...] = ()
-    frames: tuple[str, ...] = ()
+    answer: str  # the short answer, as a terse writer would give it
+    steps: tuple[str, ...] = ()  # the working that leads there; a wrong solution's working contains the slip
+    frames: tuple[str, ...] = ()  # sentences with ``{}`` where the answer goes; empty means the problem's own
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question whose right and wrong solutions are known by construction.
+    """A question and what may be said to it.
 
-    Attributes
-    ----------
-    parameters : tuple
-        What the answer depends on, without surface wording: equal parameters are the same question.
-    wordings : tuple of str
-        Ways to ask it.
-    right, wrong, partial : tuple of Solution
-        All right solutions are equally good and all wrong ones equally bad; a partial one gives some of what
-        is asked, so it loses to a right one and is never called a tie with a wrong one.
-    neighbour : Solution
-        The right solution of a similar, different question: it reads well and answers something else.
-    frames : tuple of str
-        Sentences with ``{}`` for the answer; empty when the response must be the answer and nothing else.
-    language : {"en", "zh"}
+    All right solutions are equally good and all wrong ones equally bad; a partial one gives some of what is asked, so
+    it loses to a right one and is never called a tie with a wrong one.
     """
 
-    parameters: tuple
-    wordings: tuple[str, ...]
+    parameters: tuple  # what the answer depends on, without surface wording: equal parameters are the same question
+    wordings: tuple[str, ...]  # ways to ask it
     right: tuple[Solution, ...]
     wrong: tuple[Solution, ...]
-    neighbour: Solution
-    frames: tuple[str, ...] = ()
+    neighbour: Solution  # the right one of a similar, different question: it reads well and answers something else
+    frames: tuple[str, ...] = ()  # as of `Solution`; empty when the response must be the answer and nothing else
     partial: tuple[Solution, ...] = ()
-    language: str = "en"
+    language: str = "en"  # or zh
 
 
-def solutions(answers, steps=()):
-    """Several solutions that share their working."""
+def solutions(answers: Iterable[str], steps: Iterable[str] = ()) -> tuple[Solution, ...]:
+    """Solutions that share their working."""
     return tuple(Solution(answer, tuple(steps)) for answer in answers)

@@ -5,6 +5,7 @@ slip gives a wrong one whose working is consistent with it.
 """
 
 from datetime import date, timedelta
+from random import Random
 
 from judgekit.data.sample.problems import PEOPLE, Problem, Solution
 
@@ -27,7 +28,7 @@ UNITS = (  # unit, asked unit, factor, neighbouring unit, its factor
 )
 
 
-def change(rng):
+def change(rng: Random) -> Problem:
     """Money back after a purchase, in English or (one in four) Chinese; the neighbour gives the price."""
     n, price, name, thing = rng.randint(3, 9), rng.randint(2, 12), rng.choice(PEOPLE), rng.choice(THINGS)
     cost = n * price
@@ -36,7 +37,7 @@ def change(rng):
     if rng.random() < 0.25:
         name, thing = rng.choice(("小明", "小红", "王芳", "李雷")), rng.choice(("支铅笔", "本练习册", "个橙子"))
 
-        def solve(paid):
+        def solve_zh(paid: int) -> Solution:
             steps = (f"{n}{thing}共需{n} × {price} = {paid}元。", f"{note} − {paid} = {note - paid}。")
             return Solution(f"{note - paid}元", steps)
 
@@ -44,10 +45,17 @@ def change(rng):
         total, frames, language = ("一共花了{}。", "总价是{}。"), ("应找回{}。", "所以找回的钱是{}。"), "zh"
         neighbour = Solution(f"{cost}元", (), total)
         return Problem(
-            (n, price, note), (wording,), (solve(cost),), tuple(map(solve, slips)), neighbour, frames, (), language
+            (n, price, note),
+            (wording,),
+            (solve_zh(cost),),
+            tuple(map(solve_zh, slips)),
+            neighbour,
+            frames,
+            (),
+            language,
         )
 
-    def solve(paid):
+    def solve(paid: int) -> Solution:
         steps = (f"{n} {thing} at ${price} each cost {n} × ${price} = ${paid}.", f"${note} − ${paid} = ${note - paid}.")
         return Solution(f"${note - paid}", steps)
 
@@ -65,12 +73,12 @@ def change(rng):
     )
 
 
-def first_and_left(rng):
+def first_and_left(rng: Random) -> Problem:
     """A question in two parts, so that a response can be right as far as it goes and still incomplete."""
     boxes, each, name, thing = rng.randint(3, 9), rng.randint(6, 15), rng.choice(PEOPLE), rng.choice(THINGS)
     total, given = boxes * each, rng.randint(5, boxes * each - 4)
 
-    def solve(first):
+    def solve(first: int) -> Solution:
         steps = (f"{boxes} boxes of {each} make {boxes} × {each} = {first}.", f"{first} − {given} = {first - given}.")
         return Solution(f"{first} at first, {first - given} left", steps)
 
@@ -90,12 +98,12 @@ def first_and_left(rng):
     )
 
 
-def constant_speed(rng):
+def constant_speed(rng: Random) -> Problem:
     """Distance at a constant speed; the neighbour gives the speed."""
     speed, (hours, later) = rng.randint(11, 95), rng.sample(range(2, 10), 2)
     vehicle, far = rng.choice(("train", "cyclist", "ferry", "delivery van", "coach")), speed * hours
 
-    def solve(rate):
+    def solve(rate: int) -> Solution:
         steps = (
             f"{far} km ÷ {hours} = {rate} km per hour.",
             f"In {later} hours: {rate} × {later} = {rate * later} km.",
@@ -115,12 +123,12 @@ def constant_speed(rng):
     )
 
 
-def discount(rng):
+def discount(rng: Random) -> Problem:
     """Price after a discount; the neighbour gives the discount."""
     price, percent = 20 * rng.randint(2, 20), 5 * rng.choice((1, 2, 3, 4, 5, 6, 7, 8, 9))
     item, off = rng.choice(("coat", "lamp", "bicycle", "radio", "rucksack", "desk")), price * percent // 100
 
-    def solve(cut):
+    def solve(cut: int) -> Solution:
         return Solution(
             f"${price - cut}", (f"{percent}% of ${price} is ${cut}.", f"${price} − ${cut} = ${price - cut}.")
         )
@@ -138,7 +146,7 @@ def discount(rng):
     )
 
 
-def rectangle(rng):
+def rectangle(rng: Random) -> Problem:
     """Area or perimeter; the neighbour gives the other."""
     # 3 × 6 is left out: its area and perimeter are the same number.
     width, height = rng.choice([(w, h) for w in range(4, 25) for h in range(4, 25) if w != h])
@@ -147,7 +155,7 @@ def rectangle(rng):
     rim = ("perimeter", f"2 × ({width} + {height})", 2 * (width + height), "metres")
     (asked, formula, right, unit), other = (area, rim) if rng.random() < 0.5 else (rim, area)
 
-    def solve(value):
+    def solve(value: int) -> Solution:
         steps = (f"The {place} measures {width} m by {height} m.", f"{formula} = {value}.")
         return Solution(f"{value} {unit}", steps)
 
@@ -164,17 +172,19 @@ def rectangle(rng):
     )
 
 
-def weekday(rng):
+def weekday(rng: Random) -> Problem:
     """Day of the week after some days, in English or (one in four) Chinese; the neighbour counts backwards."""
     start, n, chinese = rng.randrange(7), rng.choice([n for n in range(8, 80) if n % 7]), rng.random() < 0.25
 
-    def solve(count):
+    def solve(count: int) -> Solution:
         day = (start + count) % 7
         if chinese:
             return Solution(f"星期{ZH_DAYS[day]}", (f"{n}天是{n // 7}个星期零{count % 7}天。",))
         steps = (f"Whole weeks change nothing, and {n} days leave a remainder of {count % 7}.",)
         return Solution(DAYS[day], (*steps, f"Count on by {count % 7} from {DAYS[start]}."))
 
+    wordings: tuple[str, ...]
+    earlier: tuple[str, ...]
     wordings, frames, earlier = (
         (
             f"Today is {DAYS[start]}. What day of the week will it be in {n} days?",
@@ -191,15 +201,15 @@ def weekday(rng):
     return Problem((start, n), wordings, (solve(n),), wrong, neighbour, frames, (), "zh" if chinese else "en")
 
 
-def end_time(rng):
+def end_time(rng: Random) -> Problem:
     """Time of day after a duration; the neighbour counts backwards."""
     start, length = rng.randint(8 * 12, 18 * 12) * 5, rng.randint(65, 275)
     what = rng.choice(("film", "concert", "workshop", "match", "lecture"))
 
-    def clock(minutes):
+    def clock(minutes: int) -> str:
         return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
-    def solve(end):
+    def solve(end: int) -> Solution:
         steps = (f"{length} minutes are {length // 60} h {length % 60} min.", f"Add them to {clock(start)}.")
         return Solution(clock(end), steps)
 
@@ -217,15 +227,15 @@ def end_time(rng):
     )
 
 
-def date_after(rng):
+def date_after(rng: Random) -> Problem:
     """Date some days later; the neighbour goes back."""
     start, n = date(2025, 1, 1) + timedelta(rng.randrange(700)), rng.randint(10, 75)
 
-    def written(days):
+    def written(days: int) -> str:
         day = start + timedelta(days)
         return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
-    def solve(days):
+    def solve(days: int) -> Solution:
         return Solution(written(days), (f"Start from {written(0)} and count {n} days forward, month by month.",))
 
     return Problem(
@@ -241,11 +251,11 @@ def date_after(rng):
     )
 
 
-def convert(rng):
+def convert(rng: Random) -> Problem:
     """Conversion by a whole factor; wrong by a factor or a slip, the neighbour in another unit."""
     (unit, asked, factor, other, other_factor), n = rng.choice(UNITS), rng.randint(2, 40)
 
-    def solve(rate):
+    def solve(rate: int) -> Solution:
         return Solution(f"{n * rate} {asked}", (f"One {unit} is {rate} {asked}.", f"{n} × {rate} = {n * rate}."))
 
     return Problem(
@@ -262,12 +272,12 @@ def convert(rng):
     )
 
 
-def fahrenheit(rng):
+def fahrenheit(rng: Random) -> Problem:
     """Celsius to Fahrenheit; the neighbour is in kelvin."""
     celsius = 5 * rng.randint(1, 40)
     scaled = celsius * 9 // 5
 
-    def solve(offset):
+    def solve(offset: int) -> Solution:
         steps = (f"{celsius} × 9/5 = {scaled}.", f"{scaled} + {offset} = {scaled + offset}.")
         return Solution(f"{scaled + offset} °F", steps)
 
@@ -284,11 +294,11 @@ def fahrenheit(rng):
     )
 
 
-def mixed_minutes(rng):
+def mixed_minutes(rng: Random) -> Problem:
     """Hours and minutes in minutes; the neighbour in seconds."""
     hours, minutes = rng.randint(2, 11), rng.randint(5, 55)
 
-    def solve(rate):
+    def solve(rate: int) -> Solution:
         first, total = hours * rate, hours * rate + minutes
         return Solution(f"{total} minutes", (f"{hours} hours are {first} minutes.", f"{first} + {minutes} = {total}."))
 

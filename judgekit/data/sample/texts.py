@@ -1,8 +1,14 @@
 """Families about text: edits of strings and lists, and characters that stress the machinery."""
 
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
 from judgekit.data.sample.problems import WORDS, Problem, Solution, solutions
 
-WORD_EDITS = {  # name -> wordings, the edit
+Texts = tuple[str, ...]
+
+WORD_EDITS: dict[str, tuple[Texts, Callable[[str], str]]] = {  # name -> wordings, the edit
     "reverse": (("Write the word {} backwards.", "Spell {} in reverse."), lambda word: word[::-1]),
     "upper": (("Write the word {} in capital letters.", "Put {} into upper case."), str.upper),
     "vowels": (
@@ -26,24 +32,24 @@ MARKUP = (("\\textbf{", "}", r"\textbf{...}"), ("<em>", "</em>", "<em>...</em>")
 # fmt: on
 
 
-def _pieces(rng):
+def _pieces(rng: Random) -> list[str]:
     """One piece of each kind, in any order."""
     return rng.sample([rng.choice(kind) for kind in PIECES], len(PIECES))
 
 
-def damaged(rng, text):
+def _damaged(rng: Random, text: str) -> str:
     """The text with a slip of the pen: two neighbouring characters exchanged, or one left out."""
     at = rng.choice([i for i in range(len(text) - 1) if text[i] != text[i + 1]])
     swapped = text[at + 1] + text[at] if rng.random() < 0.5 else text[at + 1]
     return text[:at] + swapped + text[at + 2 :]
 
 
-def word_edit(rng):
+def word_edit(rng: Random) -> Problem:
     """One edit of one word; the neighbour makes another edit."""
     (name, other), word = rng.sample(sorted(WORD_EDITS), 2), rng.choice(WORDS)
     wordings, edit = WORD_EDITS[name]
     steps = (f'The word is "{word}".', "Take the letters one at a time, from the left, and do what is asked.")
-    wrong = (damaged(rng, edit(word)), damaged(rng, edit(word)), word)
+    wrong = (_damaged(rng, edit(word)), _damaged(rng, edit(word)), word)
     return Problem(
         (name, word),
         tuple(wording.replace("{}", f'"{word}"') for wording in wordings),
@@ -54,7 +60,7 @@ def word_edit(rng):
     )
 
 
-def nth_word(rng):
+def nth_word(rng: Random) -> Problem:
     """The n-th word of a phrase; the neighbour counts from the end."""
     words, n = tuple(rng.sample(WORDS, 5)), rng.choice((1, 2, 4, 5))
     phrase, place = " ".join(words), ORDINALS[n - 1]
@@ -72,7 +78,7 @@ def nth_word(rng):
     )
 
 
-def letter_count(rng):
+def letter_count(rng: Random) -> Problem:
     """How often a letter occurs; the neighbour counts all letters."""
     words = tuple(rng.sample(WORDS, 3))
     phrase = " ".join(words)
@@ -89,10 +95,12 @@ def letter_count(rng):
     )
 
 
-def _list_problem(rng, name, values, wordings, right, neighbour, steps):
+def _list_problem(
+    rng: Random, name: str, values: list, wordings: Texts, right: list, neighbour: list, steps: Texts
+) -> Problem:
     """A problem whose answer is a list; it can be wrong in its order or contents, or miss an element."""
 
-    def joined(items):
+    def joined(items: Iterable[Any]) -> str:
         return ", ".join(str(item) for item in items)
 
     at = rng.randrange(len(right) - 1)
@@ -109,7 +117,7 @@ def _list_problem(rng, name, values, wordings, right, neighbour, steps):
     )
 
 
-def sort_numbers(rng):
+def sort_numbers(rng: Random) -> Problem:
     """Numbers in order; the neighbour sorts the other way round."""
     values, down = rng.sample(range(2, 99), rng.randint(5, 7)), rng.random() < 0.5
     way, end = ("descending", "largest") if down else ("ascending", "smallest")
@@ -119,7 +127,7 @@ def sort_numbers(rng):
     return _list_problem(rng, way, values, wordings, right, right[::-1], steps)
 
 
-def sort_words(rng):
+def sort_words(rng: Random) -> Problem:
     """Words in alphabetical order; the neighbour sorts by the reverse alphabet."""
     words = rng.sample(WORDS, rng.randint(4, 6))
     wordings = ("Put these words in alphabetical order:", "Sort alphabetically, from a to z:")
@@ -127,7 +135,7 @@ def sort_words(rng):
     return _list_problem(rng, "alphabet", words, wordings, sorted(words), sorted(words)[::-1], steps)
 
 
-def keep_numbers(rng):
+def keep_numbers(rng: Random) -> Problem:
     """Numbers that pass a test, in their order; the neighbour keeps those that fail."""
     limit = rng.randint(30, 60)
     kinds = (
@@ -144,7 +152,7 @@ def keep_numbers(rng):
     return _list_problem(rng, kind, values, wordings, kept, dropped, steps)
 
 
-def drop_repeats(rng):
+def drop_repeats(rng: Random) -> Problem:
     """Each word once, in order of first occurrence; the neighbour gives the repeated words."""
     words = rng.sample(WORDS, 5)
     values = rng.sample(words + words[:2], 7)
@@ -158,7 +166,7 @@ def drop_repeats(rng):
     return _list_problem(rng, "repeats", values, wordings, right, neighbour, steps)
 
 
-def copy_text(rng):
+def copy_text(rng: Random) -> Problem:
     """Repeat a text, alone or with a lead-in; the neighbour repeats its parts from last to first."""
     pieces, only = _pieces(rng), rng.random() < 0.4
     text, rider = " ".join(pieces), ", and write nothing else" if only else ""
@@ -167,13 +175,13 @@ def copy_text(rng):
         (only, text),
         (f"Repeat the next line exactly{rider}:\n{text}", f"Copy this line character by character{rider}:\n{text}"),
         solutions([text]),
-        solutions([damaged(rng, text), " ".join(pieces[1:]), text.replace(" ", "")]),
+        solutions([_damaged(rng, text), " ".join(pieces[1:]), text.replace(" ", "")]),
         backwards,
         () if only else ("Here is the line:\n{}", "As requested:\n{}", "Copied without changes:\n{}"),
     )
 
 
-def count_characters(rng):
+def count_characters(rng: Random) -> Problem:
     """Number of characters, in English or Chinese; the neighbour leaves spaces out."""
     text, chinese = " ".join(_pieces(rng)), rng.random() < 0.4
     n, n_tight = len(text), len(text.replace(" ", ""))
@@ -188,7 +196,7 @@ def count_characters(rng):
     return Problem((text,), (wording,), solutions([str(n)], steps), wrong, neighbour, frames, (), language)
 
 
-def pick_piece(rng):
+def pick_piece(rng: Random) -> Problem:
     """One of several parts between bars; the neighbour counts from the end."""
     pieces, n = _pieces(rng), rng.choice((1, 3))
     place, rule = ORDINALS[n - 1], "The next line holds three parts separated by ' | '."
@@ -202,7 +210,7 @@ def pick_piece(rng):
     )
 
 
-def wrap_text(rng):
+def wrap_text(rng: Random) -> Problem:
     """Put a text inside LaTeX, HTML or template markup; the neighbour uses other markup."""
     text = " ".join(_pieces(rng))
     (left, right, shown), (other_left, other_right, _) = rng.sample(MARKUP, 2)
@@ -210,7 +218,7 @@ def wrap_text(rng):
         (shown, text),
         (f"Put the next line inside {shown} and change nothing else in it:\n{text}",),
         solutions([left + text + right]),
-        solutions([text, left + damaged(rng, text) + right, left + text]),
+        solutions([text, left + _damaged(rng, text) + right, left + text]),
         Solution(other_left + text + other_right, (), ("With the markup added:\n{}",)),
         ("Here you go:\n{}", "Wrapped as asked:\n{}"),
     )

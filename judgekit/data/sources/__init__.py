@@ -15,7 +15,7 @@ from judgekit.data.sources.registry import (
     sources,
     upstream_url,
 )
-from judgekit.data.sources.rows import Row, heads, load_named, read_document, read_rows, text_key
+from judgekit.data.sources.rows import Row, heads, read_document, read_rows, text_key
 
 __all__ = [
     "HUB_SETS",
@@ -28,7 +28,6 @@ __all__ = [
     "fetch_all",
     "find_source",
     "heads",
-    "load_named",
     "open_source",
     "read_bytes",
     "read_document",

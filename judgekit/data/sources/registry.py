@@ -5,6 +5,7 @@ A JSON file lists groups of files that share a repository, a commit, a licence a
 address serves: it can only be read from a mirror.
 """
 
+import fnmatch
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -102,14 +103,13 @@ def find_source(name: str | Source) -> Source:
         raise DataError(f"{name}: no such file is registered; 'judgekit fetch --list' lists all") from None
 
 
-def source_names(family: str, prefix: str = "", suffix: str = "") -> list[str]:
-    """Names of a family's files whose path begins and ends as given, sorted.
+def source_names(*patterns: str) -> list[str]:
+    """Names of the files that each pattern stands for, sorted, where it has a ``*``; others stand for themselves.
 
-    >>> source_names("pandalm", suffix="testset-v1.json")[-1]
+    >>> source_names("pandalm/*testset-v1.json")[-1]
     'pandalm/testset-v1.json'
     """
-    start = f"{family}/{prefix}"
-    return [record.name for record in sources(family) if record.name.startswith(start) and record.name.endswith(suffix)]
+    return [name for it in patterns for name in (fnmatch.filter(_registered(), it) if "*" in it else [it])]
 
 
 def source_hashes(names: Iterable[str | Source]) -> dict[str, str]:

@@ -1,13 +1,12 @@
-"""Rows of a data file, with errors that name file, row and field; keys derived from their texts; sets by name."""
+"""Rows of a data file, with errors that name file, row and field; keys derived from their texts."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from judgekit.data.sources.fetching import open_source
 from judgekit.data.sources.registry import DataError, Source, find_source
-from judgekit.records import with_counts
 
 MISSING = object()
 
@@ -66,7 +65,7 @@ class Row:
         """A list of texts, of length ``n`` where given."""
         return self.checked_list(field, str, "texts", n)
 
-    def checked_list(self, field: str, kind: type, words: str, n: int | None = None) -> list[Any]:
+    def checked_list(self, field: str, kind: type | tuple[type, ...], words: str, n: int | None = None) -> list[Any]:
         """A list whose elements are all of a type, of length ``n`` where given."""
         value = self.of_type(field, list, "a list")
         if not all(isinstance(element, kind) for element in value):
@@ -100,7 +99,7 @@ def parse_rows(text: str, file: str) -> list[Row]:
     return [Row(record, file, number) for number, record in enumerate(records)]
 
 
-def parse_json(text: str, where: str) -> Any:
+def parse_json(text: str | bytes, where: str) -> Any:
     """A JSON value; DataError that says where it does not parse."""
     try:
         return json.loads(text)
@@ -131,17 +130,6 @@ def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
     document = Row(parse_json(text, source.name), source.name, 0)
     records = document.checked_list(within, dict, within)
     return [Row(record, source.name, number) for number, record in enumerate(records)]
-
-
-def load_named(kind: str, loaders: Mapping[str, Callable[[], tuple]], name: str) -> tuple[list, dict[str, int]]:
-    """The items of a named set and its report, as `judgekit.records.with_counts` gives them.
-
-    ``loaders``: name to a loader of items and a report; ``kind`` says what they load. KeyError, which lists the sets
-    there are, if there is no such set; ValueError if two items share an id.
-    """
-    if name not in loaders:
-        raise KeyError(f"no {kind} {name!r}; there are {', '.join(loaders)}")
-    return with_counts(*loaders[name]())
 
 
 def text_key(text: str) -> str:

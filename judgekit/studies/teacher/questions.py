@@ -5,9 +5,11 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel, StrictStr
+
+from judgekit.data.pairfile import models
 from judgekit.data.pairfile.lines import Fields, records
-from judgekit.data.pairfile.places import Place, kind_of, row_place
-from judgekit.data.pairfile.rows import id_of, optional_text, text_of
+from judgekit.data.pairfile.places import Place, kind_of, missing, row_place
 from judgekit.prompts.structure import LONE_SURROGATE
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -100,15 +102,26 @@ def checked(rows):
     return questions
 
 
+class QuestionFields(BaseModel):
+    """What a question file's row may hold beside ``options``."""
+
+    id: models.Id = None
+    question: StrictStr
+    reference: StrictStr | None = None
+
+
 def question_of(fields, place):
     """One checked question."""
-    text = text_of(fields, "question", place)
-    if not text.strip():
+    row = models.checked(QuestionFields, fields, place)
+    if not row.question.strip():
         raise place.error("is empty", "question")
     options = fields.get("options")
     if options is not None:
         check_options(options, place)
-    return Question(id_of(fields, place), text, tuple(options or ()), optional_text(fields, "reference", place), place)
+    given = place.line if row.id is None else row.id
+    if given is None:
+        raise missing(fields, "id", place)
+    return Question(given, row.question, tuple(options or ()), row.reference, place)
 
 
 def check_options(options, place):

@@ -5,8 +5,10 @@ import re
 from functools import cache
 from importlib import resources
 
+from pydantic import BaseModel, StrictStr
+
+from judgekit.data.pairfile import models
 from judgekit.data.pairfile.places import row_place
-from judgekit.data.pairfile.rows import present, text_of
 from judgekit.inside.aspects import aspect_prompt, load_aspects
 from judgekit.inside.aspects.layouts import rubric
 from judgekit.prompts.files import fill, read_sections
@@ -157,12 +159,17 @@ def rate_responses(responses, aspects, model, store=None, settings=None, progres
     return rated
 
 
+class ResponseFields(BaseModel):
+    """The fields of a response that are read; a response that was not given is null."""
+
+    question: StrictStr
+    response: StrictStr | None
+
+
 def checked_response(row, number, aspects):
     """A response with the fields that are needed, and none that would be overwritten."""
     place = row_place("responses", number, row)
-    text_of(row, "question", place)
-    if present(row, "response", place) is not None:
-        text_of(row, "response", place)
+    models.checked(ResponseFields, row, place)
     if taken := [name for name in (*aspects, *ADDED) if name in row]:
         raise place.error("is there already: ratings would replace it", taken[0])
     return row

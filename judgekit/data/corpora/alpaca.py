@@ -1,0 +1,177 @@
+"""AlpacaEval: 805 instructions with models' responses, each compared with a baseline's by GPT-4 annotators.
+
+And pairs of two models on one instruction, derived from both comparisons with the baseline. Nobody compared the two:
+the soft label joins what the annotator said of each response here with how often each model won on other instructions.
+So the label kind is ``gpt-4``, and the label is an inference from GPT-4's labels, weaker than one of its own. Neither
+side of these is always the baseline.
+"""
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from judgekit.data.loading import Loaded, Rows, turned_pair
+from judgekit.data.sources import Row
+from judgekit.records import PreferencePair, label_of_gap
+
+FILES = "alpaca_eval/*/annotations.json"  # <model>/<annotator>
+DRAWS = (0, 1.5)  # draws are 1.5, and 0 in older files
+# Parts of AlpacaEval whose prompts are test prompts (Self-Instruct: PandaLM; Vicuna: FairEval). They make no pairs of
+# two models, and what was said of models on them does not count towards win rates.
+TEST_PARTS = ("selfinstruct", "vicuna")
+# Declared, not fitted: one hard win against one hard loss weighs about as much as win rates of 0.9 against 0.1.
+ITEM_WEIGHT = 0.35  # of the difference of log-odds on this instruction
+MODEL_WEIGHT = 0.5  # of the difference of log-odds of the two win rates
+ITEM_CLIP = 0.05  # a hard preference counts as this far from certain
+RATE_CLIP = 0.02  # keeps the log-odds of models that always win or lose finite
+PER_PROMPT = 25
+
+
+def alpaca_eval(rows: Rows) -> Loaded:
+    """The baseline's responses (A in the file) against the models'.
+
+    The subset is the annotator that the row itself names (in three files it is not the one of the folder:
+    ``annotator_not_of_folder`` counts those rows). The weighted annotators give a preference between 1 and 2: it is
+    kept as ``soft_label``, and the label is the nearer side.
+    """
+    pairs, report = [], {"skipped_no_preference": 0, "annotator_not_of_folder": 0}
+    for row in rows:
+        if row.get("preference") is None:  # the annotator failed
+            report["skipped_no_preference"] += 1
+            continue
+        model, folder = row.file.split("/")[1:3]
+        annotator = row.text("annotator")
+        report["annotator_not_of_folder"] += annotator != folder
+        label, soft_label = _labels(row)
+        texts = [row.text(field) for field in ("instruction", "output_1", "output_2")]
+        pair = turned_pair(
+            row,
+            "alpaca_eval",
+            *texts,
+            item_id=f"{model}/{folder}/{row.number}",
+            subset=annotator,
+            model_a=row.text("generator_1"),
+            model_b=row.text("generator_2"),
+            label=label,
+            soft_label=soft_label if annotator.startswith("weighted") else None,
+            label_kind="gpt-4",
+        )
+        pairs.append(pair)
+    return pairs, report
+
+
+def _labels(row: Row) -> tuple[str, float]:
+    """Label and probability of the first response of a preference: 1 is the first response, 2 the second."""
+    preference = row.number_of("preference")
+    if preference in DRAWS:
+        return "tie", 0.5
+    if not 1 <= preference <= 2:
+        raise row.error("preference", f"is {preference}, neither in [1, 2] nor 0")
+    return ("A" if preference < 1.5 else "B"), 2 - preference
+
+
+class Entry(NamedTuple):
+    """A model's response to an instruction, and an annotator's probability that it beats the baseline's."""
+
+    row: Row
+    entrant: str
+    preference: float
+
+
+def alpaca_cross(rows: Rows, per_prompt: int = PER_PROMPT) -> Loaded:
+    """Pairs of two models on one instruction, at most ``per_prompt`` of each."""
+    report = {"skipped_no_preference": 0, "skipped_test_parts": 0}
+    prompts, rates = defaultdict(list), defaultdict(list)
+    for row in rows:
+        if row.text("dataset") in TEST_PARTS:
+            report["skipped_test_parts"] += 1
+        elif row.get("preference") is None:
+            report["skipped_no_preference"] += 1
+        else:
+            entry = Entry(row, row.file.removesuffix("/annotations.json"), 1 - _labels(row)[1])
+            prompts[row.text("instruction")].append(entry)
+            rates[entry.entrant].append(entry.preference)
+    sums = {entrant: (sum(values), len(values)) for entrant, values in rates.items()}
+    pairs = [
+        _cross_pair(first, second, soft_label(first, second, sums))
+        for entries in prompts.values()
+        for first, second in choose(entries, per_prompt)
+    ]
+    return pairs, {"responses": sum(map(len, prompts.values())), **report}
+
+
+def choose(entries: Sequence[Entry], per_prompt: int) -> list[tuple[Entry, Entry]]:
+    """At most ``per_prompt`` pairs of one instruction, by hash, with each model in about as many.
+
+    Only responses that the same annotator compared with the same baseline make a pair.
+    """
+    groups = defaultdict(list)
+    for entry in entries:
+        groups[entry.row.text("annotator"), entry.row.text("generator_1")].append(entry)
+    pairs = [
+        (first, second)
+        for group in groups.values()
+        for first, second in combinations(sorted(group, key=lambda entry: entry.entrant), 2)
+        if first.row.text("output_2") != second.row.text("output_2")
+    ]
+    most = math.ceil(2 * per_prompt / max(1, len(entries)))
+    used: Counter[str] = Counter()
+    chosen: list[tuple[Entry, Entry]] = []
+    for first, second in sorted(pairs, key=_pair_order):
+        if len(chosen) < per_prompt and max(used[first.entrant], used[second.entrant]) < most:
+            chosen.append((first, second))
+            used.update((first.entrant, second.entrant))
+    return chosen
+
+
+def _pair_order(pair: Iterable[Entry]) -> str:
+    """A pseudo-random key that depends on the instruction and the two entrants alone."""
+    first, second = pair
+    text = "\x1f".join((first.row.text("instruction"), first.entrant, second.entrant))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def soft_label(first: Entry, second: Entry, sums: dict[str, tuple[float, int]]) -> float:
+    r"""Probability in (0, 1) that the first response is the better one.
+
+    ``sums``: entrant to the sum and number of its preferences, those of this instruction among them: they are taken
+    off. :math:`\sigma(a(\operatorname{logit} p_1 - \operatorname{logit} p_2)
+    + b(\operatorname{logit} w_1 - \operatorname{logit} w_2))` with :math:`p` the preference on this instruction,
+    :math:`w` the win rate on the others, :math:`a` `ITEM_WEIGHT` and :math:`b` `MODEL_WEIGHT`.
+    """
+    item = log_odds(first.preference, ITEM_CLIP) - log_odds(second.preference, ITEM_CLIP)
+    rates = [_win_rate_elsewhere(entry, sums) for entry in (first, second)]
+    model = log_odds(rates[0], RATE_CLIP) - log_odds(rates[1], RATE_CLIP)
+    return 1 / (1 + math.exp(-(ITEM_WEIGHT * item + MODEL_WEIGHT * model)))
+
+
+def _win_rate_elsewhere(entry: Entry, sums: dict[str, tuple[float, int]]) -> float:
+    """Mean preference for an entrant on the other instructions, in [0, 1]; one half when there are none."""
+    total, n = sums[entry.entrant]
+    return (total - entry.preference) / (n - 1) if n > 1 else 0.5
+
+
+def log_odds(probability: float, clip: float) -> float:
+    """Log-odds of a probability that is first moved to [clip, 1 - clip]."""
+    probability = min(max(probability, clip), 1 - clip)
+    return math.log(probability / (1 - probability))
+
+
+def _cross_pair(first: Entry, second: Entry, soft: float) -> PreferencePair:
+    """One pair, the first response as A before it is turned."""
+    names = [entry.entrant.removeprefix("alpaca_eval/") for entry in (first, second)]
+    return turned_pair(
+        first.row,
+        "alpaca_cross",
+        *(first.row.text("instruction"), first.row.text("output_2"), second.row.text("output_2")),
+        item_id=f"{first.row.number}:{names[0]}:{names[1]}",
+        subset=first.row.text("annotator"),
+        model_a=first.row.text("generator_2"),
+        model_b=second.row.text("generator_2"),
+        label=label_of_gap(soft - 0.5),
+        soft_label=soft,
+        label_kind="gpt-4",
+    )
