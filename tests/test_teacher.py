@@ -525,7 +525,7 @@ sys.path.insert(0, sys.argv[3])
 from test_teacher import MOST, N_RATED, responses
 from judgekit.teacher import rate_responses
 
-settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST, "most": MOST}
+settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST}
 rows = rate_responses(responses(N_RATED), "reasoning", "openai/tiny", sys.argv[1], settings)
 print(json.dumps([[row[name] for name in list(row["ratings"])] for row in rows]))
 """

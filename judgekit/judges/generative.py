@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import Judge, Request
 from judgekit.judges.token_verdict import compared_marks, token_probabilities
 from judgekit.models.errors import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
@@ -277,6 +277,12 @@ class AskedJudge:
     def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
         raise NotImplementedError
 
+    @staticmethod
+    def named(asked: str) -> dict[str, str]:
+        """The settings that a name states after ``#``: a strategy, and ``-strict``."""
+        strict = {"policy": "strict"} if asked.endswith("-strict") else {}
+        return {"strategy": asked.removesuffix("-strict"), **strict}
+
     def name_of(self, model: str) -> str:
         """Provider and model, and the strategy where it is not the assignment's."""
         asked = self.settings.strategy + ("-strict" if self.settings.policy == "strict" else "")
@@ -348,21 +354,19 @@ def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
         raise Unavailable(field + error["msg"].removeprefix("Value error, ")) from None
 
 
-def load_asked(kind: type[AskedJudge], name: str, settings: Mapping[str, object] | None = None) -> AskedJudge:
-    """A judge from its name without the provider: a model, and after ``#`` a strategy and ``-strict``.
+def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = None) -> Judge:
+    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads.
 
     Unavailable where a setting contradicts the name or is wrong, or there is no such model, server or strategy.
     """
     model, marked, asked = name.partition("#")
     if not model:
         raise Unavailable(f"{kind.provider}/ needs {kind.example}")
-    named = {"strategy": asked.removesuffix("-strict")} if marked else {}
-    if asked.endswith("-strict"):
-        named["policy"] = "strict"
-    given = dict(settings or {})
+    named, given = kind.named(asked) if marked else {}, dict(settings or {})
     if clash := [name for name in named if name in given and given[name] != named[name]]:
         raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
     try:
-        return kind(model, read_settings(kind.settings_kind, given | named))
+        judge: Judge = kind(model, read_settings(kind.settings_kind, given | named))
     except PromptError as wrong:
         raise Unavailable(str(wrong)) from None
+    return judge

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from judgekit.inside.layers.asking import conversation, room_for
 from judgekit.inside.layers.reading import LayerReader
 from judgekit.inside.layers.saved import load_weights
 from judgekit.judges.base import Request
-from judgekit.judges.generative import Forecast, most_probable, read_settings, reply_of, reply_of_marks
+from judgekit.judges.generative import Forecast, most_probable, reply_of, reply_of_marks
 from judgekit.judges.local import NO_TEMPLATE, device_of, known_device
 from judgekit.models.errors import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
@@ -66,8 +66,16 @@ class LayeredJudge:
     a prompt or a file of weights cannot be used.
     """
 
+    provider = "layers"
+    example = "a model: a folder, or a name such as Qwen/Qwen3-0.6B"
+    settings_kind = Settings
     batch_size = 64
     sees_item = False
+
+    @staticmethod
+    def named(asked: str) -> dict[str, str]:
+        """The settings that a name states after ``#``."""
+        return {"mode": asked}
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
@@ -218,17 +226,3 @@ def _prompt_of(settings: Settings) -> tuple[Strategy, tuple[int, ...]]:
 
 def _key(prompt: Prompt) -> bytes:
     return hashlib.sha256(json.dumps(prompt.messages).encode()).digest()
-
-
-def load_layered(name: str, settings: Mapping[str, Any] | None = None) -> LayeredJudge:
-    """The judge of a name without ``layers/``: a model, and after ``#`` a mode; Unavailable where one is wrong."""
-    model, marked, mode = name.partition("#")
-    given = dict(settings or {})
-    if not model:
-        raise Unavailable("layers/ needs a model: a folder, or a name such as Qwen/Qwen3-0.6B")
-    if marked and given.setdefault("mode", mode) != mode:
-        raise Unavailable(f"the judge's name says mode {mode!r}, the settings another")
-    try:
-        return LayeredJudge(model, read_settings(Settings, given))
-    except PromptError as wrong:
-        raise Unavailable(str(wrong)) from None
