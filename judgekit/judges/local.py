@@ -181,7 +181,7 @@ class LocalJudge(AskedJudge):
                     if isinstance(completion, Exception):
                         raise completion
                     ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
-                    key = ask.key if ask.shared else position
+                    key = ask.key if ask.shared else (position, ask.call)
                     if key not in known:
                         if key not in waiting:
                             questions[key] = self.question(ask.messages, ask.call)
@@ -193,21 +193,24 @@ class LocalJudge(AskedJudge):
             except Exception as failure:  # one item that fails must not cost the others
                 return {position: self.failed(failure)}
 
-        yield {n: reply for position in interviews for n, reply in advance(position).items()}
+        if replies := {n: reply for position in interviews for n, reply in advance(position).items()}:
+            yield replies
         while questions:
             asked, questions = questions, {}
             keys = list(asked)
             for completed in self.complete(list(asked.values())):
-                ready: list[tuple[bool, int, Any]] = []
-                for number, completion in completed.items():
-                    if isinstance(key := keys[number], bytes):
-                        known[key] = completion
-                    ready += [(rank == 0, position, completion) for rank, position in enumerate(waiting.pop(key))]
+                replies = {}
                 # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
-                replies: dict[int, Reply] = {}
-                for made, position, completion in sorted(ready, key=lambda one: (not one[0], one[1])):
-                    replies |= advance(position, completion, made)
-                yield replies
+                first = sorted((waiting[keys[number]][0], number) for number in completed)
+                for position, number in first:
+                    if isinstance(keys[number], bytes):
+                        known[keys[number]] = completed[number]
+                    replies |= advance(position, completed[number])
+                others = sorted((each, number) for _, number in first for each in waiting.pop(keys[number])[1:])
+                for position, number in others:
+                    replies |= advance(position, completed[number], made=False)
+                if replies:
+                    yield replies
 
     def question(self, messages: Messages, call: str) -> Question:
         """A prompt as the engine gets it."""
