@@ -437,7 +437,9 @@ def test_what_several_requests_ask_is_asked_once_and_a_failure_costs_one_item(fo
     replies = judge.judge([*REQUESTS[:4], unreadable, REQUESTS[0]])
     assert asked == [4], "both orders ask for the same two marks"
     assert [reply.calls for reply in replies] == [1, 1, 1, 1, None, 0]
-    assert replies[4].status == "error" and replies[0].p_first == replies[5].p_first == pytest.approx(replies[1].p_second)
+    assert replies[4].status == "error" and replies[0].p_first == replies[5].p_first == pytest.approx(
+        replies[1].p_second
+    )
 
 
 def test_replies_are_durable_batch_by_batch(folder):
