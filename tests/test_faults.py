@@ -25,7 +25,7 @@ from judgekit.data import paths
 from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.judges.encoder import OTHERS, EncoderJudge
-from judgekit.judges.layered import LayeredJudge, Settings
+from judgekit.judges.layers import LayeredJudge, Settings
 from judgekit.models.errors import Unavailable
 from judgekit.models.seal import SEAL, check_seal, digests_of, seal
 from judgekit.records import PreferencePair, Reply

@@ -16,7 +16,7 @@ from judgekit.inside.layers.saved import SavedWeights, WeightsError, load_weight
 from judgekit.inside.layers.weights import fit_weights
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.base import verdict_of
-from judgekit.judges.layered import LayeredJudge, Settings
+from judgekit.judges.layers import LayeredJudge, Settings
 from judgekit.judges.token_verdict import compared_marks
 from judgekit.models.errors import Unavailable
 from judgekit.prompts import PromptError, load_strategy
@@ -329,12 +329,12 @@ def test_a_damaged_model_gives_errors_not_verdicts(folder):
     ("name", "settings", "said"),
     [
         ("", {}, "needs a model"),
-        ("{}", {"mode": "guess"}, "mode='guess' is not one of"),
+        ("{}", {"mode": "guess"}, "mode='guess'"),
         ("{}#verdict", {"mode": "direct"}, "the settings another"),
         ("{}", {"scale": "5"}, "scale '5'"),
         ("{}", {"weights": "none.json"}, "none.json"),
         ("{}", {"colour": "red"}, "no setting is called 'colour'"),
-        ("{}", {"batch_tokens": "0"}, "must be above 0"),
+        ("{}", {"batch_tokens": "0"}, "greater than 0"),
         ("{}", {"device": "abacus"}, "is no device"),
         ("{}#verdict", {"strategy": "cot"}, "explains before it judges"),
         ("{}#verdict", {"strategy": "single"}, "does not ask for a verdict"),

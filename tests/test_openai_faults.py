@@ -25,27 +25,14 @@ logging.basicConfig(level=logging.DEBUG, filename=sys.argv[2])
 sys.path.insert(0, sys.argv[3])
 from test_openai_faults import MOST, pairs
 from judgekit.judges import load_judge
-from judgekit.judges.pacing import Concurrency
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 
-settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "most": MOST}
+settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST}
 judge = load_judge("openai/tiny", settings=settings)
-grown, seen = Concurrency.succeeded, {"lowest": MOST, "recovered": 0.0}
-
-def watched(pace):
-    grown(pace)
-    if pace.lowest < seen["lowest"]:
-        seen.update(lowest=pace.lowest, recovered=0.0)
-    seen["recovered"] = max(seen["recovered"], pace.limit)
-
-Concurrency.succeeded = watched
 with VerdictStore(sys.argv[1]) as store:
     verdicts = run_judge(judge, pairs(), store)
-pace = judge.pace.concurrency
-said = {v.item_id + v.order: [v.verdict, v.status] for v in verdicts}
-told = {"limit": pace.limit, "lowest": pace.lowest, "halvings": pace.halvings, "recovered": seen["recovered"]}
-print(json.dumps({"said": said} | told))
+print(json.dumps({v.item_id + v.order: [v.verdict, v.status] for v in verdicts}))
 """
 
 
@@ -115,7 +102,7 @@ def test_every_item_is_judged_once_whatever_fails_and_whoever_is_killed(tmp_path
 
     # Every item once, with the verdict on itself and on no other.
     expected = {pair.item_id + order: [pair.label, "ok"] for pair in pairs() for order in ("ab", "ba")}
-    assert printed["said"] == expected
+    assert printed == expected
     with closing(sqlite3.connect(path)) as store:
         rows = store.execute("SELECT status, reply FROM replies").fetchall()
     assert len(rows) == N_ITEMS and {status for status, _ in rows} == {"ok"}
@@ -130,9 +117,6 @@ def test_every_item_is_judged_once_whatever_fails_and_whoever_is_killed(tmp_path
     assert sum(before_last.values()) - kept[1] <= 2 * MOST
     assert sum(server.answered.values()) - N_ITEMS <= 2 * MOST + late(server)
 
-    # Concurrency gave way, and came back after its lowest; where it ends depends on when the last time-out struck.
-    assert printed["halvings"] >= 10 and printed["lowest"] <= 4
-    assert printed["recovered"] >= 8 and printed["limit"] >= 2 * printed["lowest"]
     assert server.most_at_once <= MOST
 
     # The key is in no file, although the server put it into its messages.

@@ -100,8 +100,8 @@ def test_both_engines_put_the_same_tokens(folder):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gpu_memory_utilization": "1.5"}, "not in"),
-        ({"tensor_parallel_size": "0"}, "tensor_parallel_size=0"),
+        ({"gpu_memory_utilization": "1.5"}, "gpu_memory_utilization='1.5'"),
+        ({"tensor_parallel_size": "0"}, "tensor_parallel_size='0'"),
         ({"max_model_len": "100"}, "leaves no room"),
         ({"batch_tokens": "9"}, "no setting is called 'batch_tokens'"),
         ({"mode": "x"}, "mode='x'"),

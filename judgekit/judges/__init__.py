@@ -1,6 +1,7 @@
 """Judges by name: ``provider/model``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,8 @@ __all__ = [
     "verdict_of",
 ]
 
-
-ASKED = ("openai", "hf", "vllm", "layers")  # providers of models that are asked by a strategy, with settings
-
-
+ASKED = {"openai": "OpenAIJudge", "hf": "HFJudge", "vllm": "VLLMJudge", "layers": "LayeredJudge"}  # take settings
+_TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
 
@@ -33,11 +32,10 @@ class UnknownJudge(ValueError):
 
 def shipped() -> list[str]:
     """Names of the judges that need nothing but the installed package."""
-    encoders = sorted(path.parent.name for path in PRETRAINED.glob("*/judge.json"))
-    probes = sorted(path.parent.name for path in PRETRAINED.glob("probes/*/ties.json"))
-    rules = [*RULES, "features", "majority_class"]
-    named = {"encoder": encoders, "probe": probes, "baseline": rules}
-    return [f"{provider}/{name}" for provider, names in named.items() for name in names]
+    names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
+    for provider, (_, file, parent) in _TRAINED.items():
+        names += sorted(f"{provider}/{path.parent.name}" for path in (PRETRAINED / parent).glob(f"*/{file}"))
+    return names
 
 
 def load_judge(
@@ -85,25 +83,26 @@ def load_judge(
     provider, _, model = name.partition("/")
     if settings and provider not in ASKED:
         raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
+    if provider in ASKED:
+        from judgekit.judges.generative import load_asked
+
+        return load_asked(_kind(provider, ASKED[provider]), model, settings)
+    if provider in _TRAINED and model:
+        return _trained(name, folder)
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
-    if name == "baseline/majority_class" and label is not None:
-        return MajorityClass(label)
     if name == "baseline/majority_class":
-        raise UnknownJudge("baseline/majority_class always gives one label: state which with label='A', 'B' or 'tie'")
+        if label is None:
+            raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
+        return MajorityClass(label)
     if name == "baseline/features":
         from judgekit.judges.features import FeaturesJudge
 
         return FeaturesJudge(folder or PRETRAINED / "features")
-    if provider == "encoder" and model:
-        from judgekit.judges.encoder import EncoderJudge
+    if provider == "replay":
+        from judgekit.judges.replay import load_replay
 
-        return _trained(EncoderJudge, "judge.json", name, [folder] if folder else [PRETRAINED / model, model])
-    if provider == "probe" and model:
-        from judgekit.judges.probe import ProbeJudge
-
-        places = [folder] if folder else [PRETRAINED / "probes" / model, model]
-        return _trained(ProbeJudge, "ties.json", name, places)
+        return load_replay(name)
     if provider == "own":
         from judgekit.judges.own import load_own
 
@@ -111,16 +110,6 @@ def load_judge(
             return load_own(model)
         except (LookupError, TypeError) as unknown:
             raise UnknownJudge(str(unknown)) from None
-    if provider == "replay":
-        from judgekit.judges.replay import load_replay
-
-        return load_replay(name)
-    if provider == "layers":
-        from judgekit.judges.layered import load_layered
-
-        return load_layered(model, settings)
-    if provider in ASKED:
-        return _asked(provider, model, settings)
     models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
@@ -129,10 +118,9 @@ def load_judge(
 def model_of_run(name: str, run: str) -> Path | None:
     """The folder in which a run keeps its own model of a judge's name, or None where it trained none."""
     provider, _, model = name.partition("/")
-    if provider not in ("encoder", "baseline", "probe"):
+    if provider not in (*_TRAINED, "baseline"):
         return None
-    models = run_folder(run, "models")
-    folder = models / "probes" / model if provider == "probe" else models / model
+    folder = run_folder(run, "models") / ("probes" if provider == "probe" else "") / model
     return folder if folder.is_dir() else None  # a training that was not finished is refused, not passed over
 
 
@@ -141,28 +129,19 @@ def judges_of_run(run: str) -> dict[str, str]:
     return dict(_LOADED.get(run, {}))
 
 
-def _asked(provider: str, model: str, settings: Mapping[str, object] | None) -> Judge:
-    """The judge of a model that is asked by a strategy; its module is imported when it is wanted."""
-    from judgekit.judges.generative import load_asked
-
-    if provider == "openai":
-        from judgekit.judges.openai import OpenAIJudge
-
-        return load_asked(OpenAIJudge, model, settings)
-    if provider == "hf":
-        from judgekit.judges.hf import HFJudge
-
-        return load_asked(HFJudge, model, settings)
-    from judgekit.judges.vllm import VLLMJudge
-
-    return load_asked(VLLMJudge, model, settings)
+def _kind(provider: str, kind: str) -> Any:
+    """The class of a provider's judges; its module is imported when it is wanted."""
+    return getattr(import_module(f"judgekit.judges.{provider}"), kind)
 
 
-def _trained(kind: Callable[..., Judge], file: str, name: str, candidates: list[Any]) -> Judge:
+def _trained(name: str, folder: str | Path | None) -> Judge:
     """A trained judge from the first folder that holds its file."""
-    folders = [Path(candidate) for candidate in candidates]
-    for folder in folders:
-        if (folder / file).is_file():
-            return kind(folder, name=name)
+    provider, _, model = name.partition("/")
+    kind, file, parent = _TRAINED[provider]
+    folders = [Path(folder)] if folder else [PRETRAINED / parent / model, Path(model)]
+    for place in folders:
+        if (place / file).is_file():
+            judge: Judge = _kind(provider, kind)(place, name=name)
+            return judge
     looked = " and ".join(map(str, folders))
     raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")

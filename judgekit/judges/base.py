@@ -7,31 +7,20 @@ from typing import Protocol, runtime_checkable
 
 from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
 
+POSITIONS = ("first", "second", "tie", None)  # what the verdict of a reply may be
 WRONG_VERDICT = "{} replied {!r}: a reply's verdict is 'first' or 'second' as shown, 'tie' or None"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A pair as a judge sees it: positions instead of names.
-
-    Attributes
-    ----------
-    question, first, second : str
-    reference : str or None
-    turns : tuple of (question, first, second)
-        Earlier turns, oldest first.
-    order : {"ab", "ba"}
-        Which of the item's responses stands first.
-    item_id : str
-        Judges that read only texts must look at neither of the last two.
-    """
+    """A pair as a judge sees it: positions instead of names."""
 
     question: str
     first: str
     second: str
     reference: str | None = None
-    turns: tuple[tuple[str, str, str], ...] = ()
-    order: str = "ab"
+    turns: tuple[tuple[str, str, str], ...] = ()  # question, first, second of earlier turns, oldest first
+    order: str = "ab"  # which of the item's responses stands first; judges that read look at neither this nor the id
     item_id: str = ""
 
     @property
@@ -56,26 +45,13 @@ class Judge(Protocol):
 
     A judge may also have ``judge_stream(requests)``, which yields replies as they are finished: dictionaries from the
     position of a request to its reply, every position once. `judgekit.scoring.run_judge` then stores each at once.
-
-    Attributes
-    ----------
-    name : str
-        ``provider/model``.
-    fingerprint : str
-        Hash over everything its replies depend on: weights, settings, version of the code that matters.
-    decoding : str
-        Decoding configuration as JSON; ``"{}"`` where there is nothing to decode.
-    batch_size : int
-        How many requests one call should hold; replies of a call become durable together.
-    sees_item : bool
-        True for yardsticks and replays, which look up the item and its own order (their replies are keyed by it too).
     """
 
-    name: str
-    fingerprint: str
-    decoding: str
-    batch_size: int
-    sees_item: bool
+    name: str  # ``provider/model``
+    fingerprint: str  # hash over everything its replies depend on: weights, settings, version of the code that matters
+    decoding: str  # decoding configuration as JSON; ``"{}"`` where there is nothing to decode
+    batch_size: int  # how many requests one call should hold; replies of a call become durable together
+    sees_item: bool  # True where replies depend on the item and its order: they are keyed by both
 
     def judge(self, requests: list[Request]) -> list[Reply]:
         """Reply to each request, in order. A request that fails gets a reply with status ``error``."""
@@ -98,16 +74,15 @@ def request_key(judge: Judge, request: Request) -> str:
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
     """A reply in the item's own A and B; ValueError where its verdict is not by position."""
-    first, second = ("A", "B") if order == "ab" else ("B", "A")
-    named = {"first": first, "second": second, "tie": "tie", None: None}
-    if reply.verdict not in named:
+    if reply.verdict not in POSITIONS:
         raise ValueError(WRONG_VERDICT.format(judge_name, reply.verdict))
     swap = order == "ba"
+    named = {"first": "B" if swap else "A", "second": "A" if swap else "B"}
     return Verdict(
         item_id=pair.item_id,
         judge=judge_name,
         order=order,
-        verdict=named[reply.verdict],
+        verdict=named.get(reply.verdict or "", reply.verdict),
         p_a=reply.p_second if swap else reply.p_first,
         p_b=reply.p_first if swap else reply.p_second,
         p_tie=reply.p_tie,

@@ -1,4 +1,4 @@
-"""One chat completion from an OpenAI-compatible server: sent, checked, and sent again where that can help.
+"""Chat completions from an OpenAI-compatible server: sent, checked, and sent again where that can help.
 
 The openai package sends and sorts failures; its own retries are off, because a retry can be paid for twice and has to
 be counted against the budget.
@@ -6,34 +6,37 @@ be counted against the budget.
 
 import asyncio
 import email.utils
+import queue
 import random
 import re
 import time
 import warnings
-from collections.abc import Mapping
-from typing import Any, NoReturn, TypeGuard
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import httpx2
 import openai
+from anyio.from_thread import start_blocking_portal
 
 from judgekit.judges.generative import CUT, Completion, Messages, estimated_tokens
-from judgekit.judges.pacing import BudgetSpent, Pace
-from judgekit.judges.server import Secret
+from judgekit.judges.server import Budget, BudgetSpent, RateLimit, Secret, ServerSettings
+from judgekit.records import Reply
 
-LONGEST_BACKOFF = 60.0  # seconds
-LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
-LONGEST_REPLY = 16  # MiB, decoded: 8,000 tokens with 20 alternatives each
-LONGEST_SAID = 300  # characters of a server's message that are kept
-SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
-AGAIN = {408, 409, 425, 429}  # and what is 500 or above
-HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
-NOT_TAKEN = re.compile(r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted", re.IGNORECASE)
-SPARE = {  # parameters that a request can do without, and what takes their place
+_LONGEST_BACKOFF = 60.0  # seconds
+_LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
+_LONGEST_REPLY = 16  # MiB, decoded: 8,000 tokens with 20 alternatives each
+_LONGEST_SAID = 300  # characters of a server's message that are kept
+_SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
+_AGAIN = {408, 409, 425, 429}  # and what is 500 or above
+_HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
+_NOT_TAKEN = re.compile(r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted", re.IGNORECASE)
+_SPARE = {  # parameters that a request can do without, and what takes their place
     "max_tokens": "max_completion_tokens",
     "temperature": None,
     "top_logprobs": None,
     "logprobs": None,
 }
+Put = Callable[[Any], Awaitable[None]]
 
 
 class ChatError(Exception):
@@ -49,17 +52,18 @@ class Stopped(ChatError):
 
 
 class Passing(ChatError):
-    """A failure that another attempt may not meet: of an ``overloaded`` server, with the seconds it asked to ``wait``;
-    ``billed`` where the request may have been answered, and counted, all the same.
+    """A failure that another attempt may not meet, with the seconds that the server asked to ``wait``.
+
+    ``billed``: the request may have been answered, and counted, all the same.
     """
 
-    def __init__(self, message: str, overloaded: bool = False, wait: float = 0.0, billed: bool = False) -> None:
+    def __init__(self, message: str, wait: float = 0.0, billed: bool = False) -> None:
         super().__init__(message)
-        self.overloaded, self.wait, self.billed = overloaded, wait, billed
+        self.wait, self.billed = wait, billed
 
 
 class _BoundedClient(httpx2.AsyncClient):
-    """Sends the key, and reads no more of a reply than `LONGEST_REPLY`, whatever it is packed in.
+    """Sends the key, and reads no more of a reply than `_LONGEST_REPLY`, whatever it is packed in.
 
     Every request has a connection of its own. On a connection that is used again, a reply that a proxy delivered twice
     is taken for the reply to the next request, and a pair gets the verdict on another.
@@ -77,8 +81,8 @@ class _BoundedClient(httpx2.AsyncClient):
         try:
             async for piece in response.aiter_bytes():
                 body += piece
-                if len(body) > LONGEST_REPLY * 2**20:
-                    raise Passing(f"the reply is longer than {LONGEST_REPLY} MiB", billed=True)
+                if len(body) > _LONGEST_REPLY * 2**20:
+                    raise Passing(f"the reply is longer than {_LONGEST_REPLY} MiB", billed=True)
         finally:
             await response.aclose()
         framing = ("content-encoding", "content-length", "transfer-encoding")
@@ -87,27 +91,45 @@ class _BoundedClient(httpx2.AsyncClient):
 
 
 class ChatClient:
-    """Asks one model of one server, up to and without ``/chat/completions``, within a pace."""
+    """Asks one model of one server, up to and without ``/chat/completions``, within rates and budget; for one run."""
 
-    def __init__(self, base_url: str, key: Secret, model: str, pace: Pace) -> None:
-        self._key, self._model, self._pace = key, model, pace
+    def __init__(self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget) -> None:
+        self._key, self._model, self._settings, self._budget = key, model, settings, budget
+        self._requests, self._tokens = RateLimit(settings.requests_per_minute), RateLimit(settings.tokens_per_minute)
         self._without: dict[str, str | None] = {}
         self._stopped: str | None = None
-        self._failed_in_a_row = self.requests_sent = 0
+        self._failed_in_a_row, self._resume_at = 0, 0.0
         self._openai = openai.AsyncOpenAI(
             base_url=base_url,
             api_key="put in by the HTTP client",
             max_retries=0,
-            timeout=pace.timeout,
-            http_client=_BoundedClient(key, pace.timeout),
+            timeout=settings.timeout,
+            http_client=_BoundedClient(key, settings.timeout),
         )
         self._openai.organization = self._openai.project = None  # server and key come from two variables, no more
 
-    async def __aenter__(self) -> "ChatClient":
-        return self
+    def replies(
+        self, items: Sequence[Any], reply: Callable[[Any], Awaitable[Reply]], failed: Callable[[str], Reply]
+    ) -> Iterator[dict[int, Reply]]:
+        """Yield replies as they come, by the position of their item; a failure is a reply, too."""
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._openai.close()
+        async def work(put: Put, waiting: Iterator[tuple[int, Any]]) -> None:
+            for position, item in waiting:
+                try:
+                    replied = await reply(item)
+                except Exception as failure:  # one item that fails must not cost the others
+                    kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
+                    replied = failed(f"{kind}: {self._key.redacted(str(failure)).removeprefix('not asked: ')}")
+                await put({position: replied})
+
+        async def run(put: Put) -> None:
+            waiting = iter(enumerate(items))
+            async with self._openai, asyncio.TaskGroup() as group:
+                for _ in range(min(self._settings.concurrency, len(items))):
+                    group.create_task(work(put, waiting))
+
+        if items:
+            yield from streamed(run)
 
     async def complete(self, messages: Messages, max_tokens: int, **options: Any) -> Completion:
         """The completion of some messages.
@@ -115,22 +137,23 @@ class ChatClient:
         Refused where the server will not answer this request, Stopped where no request can succeed any more, ChatError
         where every attempt failed.
         """
-        for attempt in range(self._pace.attempts):
+        attempts = self._settings.attempts
+        for attempt in range(attempts):
             try:
                 completion = await self._attempt(messages, max_tokens, options)
             except Passing as passing:
                 failure = passing
-                if attempt + 1 < self._pace.attempts:
-                    longest = min(LONGEST_BACKOFF, self._pace.backoff * 2**attempt)
+                if attempt + 1 < attempts:
+                    longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
                     # Drawn, so that requests do not march in step.
                     await asyncio.sleep(max(passing.wait, random.uniform(0.5, 1.0) * longest))
             else:
                 self._failed_in_a_row = 0
                 return completion
         self._failed_in_a_row += 1
-        if self._failed_in_a_row >= self._pace.give_up_after:
+        if self._failed_in_a_row >= self._settings.give_up_after:
             self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
-        raise ChatError(f"{self._pace.attempts} attempts failed; the last: {failure}")
+        raise ChatError(f"{attempts} attempts failed; the last: {failure}")
 
     def _stop(self, why: str) -> NoReturn:
         """Let no further request out."""
@@ -138,41 +161,35 @@ class ChatClient:
         raise Stopped(why) from None
 
     async def _attempt(self, messages: Messages, max_tokens: int, options: dict[str, Any]) -> Completion:
-        """One request, within concurrency, rates and budget."""
-        pace, reserved = self._pace, (estimated_tokens(messages), max_tokens)
-        async with pace.concurrency.slot() as token:
-            await pace.requests.take(1)
-            entry = await pace.tokens.take(sum(reserved))
-            await self._reserve(reserved)
-            used = reserved
-            try:
-                completion = await self._send(messages, max_tokens, options, reserved)
-                used = (completion.tokens_in, completion.tokens_out)
-            except Passing as passing:
-                used = reserved if passing.billed else (0, 0)
-                if passing.overloaded:
-                    pace.concurrency.overloaded(token)
-                if passing.wait:
-                    pace.concurrency.pause(passing.wait)
-                raise
-            except ChatError:
-                used = (0, 0)
-                raise
-            finally:
-                pace.budget.settle(reserved, used)
-                pace.tokens.settle(entry, sum(used))
-            pace.concurrency.succeeded()
+        """One request, within rates and budget."""
+        reserved = (estimated_tokens(messages), max_tokens)
+        while (wait := self._resume_at - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        await self._requests.take(1)
+        entry = await self._tokens.take(sum(reserved))
+        await self._reserve(reserved)
+        used = reserved
+        try:
+            completion = await self._send(messages, max_tokens, options, reserved)
+            used = (completion.tokens_in, completion.tokens_out)
             return completion
+        except ChatError as failure:
+            if not getattr(failure, "billed", False):
+                used = (0, 0)
+            raise
+        finally:
+            self._budget.settle(reserved, used)
+            entry[1] = sum(used)
 
     async def _reserve(self, tokens: tuple[int, int]) -> None:
         """Set tokens aside; where they are not there, what is in flight may still give some back."""
         while not self._stopped:
             try:
-                return self._pace.budget.reserve(*tokens)
+                return self._budget.reserve(*tokens)
             except BudgetSpent as spent:
-                if not self._pace.budget.in_flight:
+                if not self._budget.in_flight:
                     self._stop(str(spent))
-            await asyncio.sleep(SETTLING)
+            await asyncio.sleep(_SETTLING)
         raise Stopped(f"not asked: {self._stopped}")
 
     async def _send(
@@ -186,14 +203,12 @@ class ChatClient:
                 body |= {instead: value} if instead else {}
         asked: Any = list(messages)
         started = time.perf_counter()
-        self.requests_sent += 1
         try:
-            async with asyncio.timeout(self._pace.timeout):
+            async with asyncio.timeout(self._settings.timeout):
                 create = self._openai.chat.completions.with_raw_response.create
                 response = (await create(model=self._model, messages=asked, extra_body=body)).http_response
         except (TimeoutError, openai.APITimeoutError):
-            said = f"no answer within {self._pace.timeout:g} s"
-            raise Passing(said, overloaded=True, billed=True) from None
+            raise Passing(f"no answer within {self._settings.timeout:g} s", billed=True) from None
         except openai.APIStatusError as status:
             self._raise_for(status.status_code, status.response.text, status.response.headers, body)
         except openai.APIConnectionError as broken:
@@ -203,22 +218,23 @@ class ChatClient:
     def _said(self, what: object) -> str:
         """A foreign message: one line, bounded, without the key."""
         text = f"{type(what).__name__}: {what}" if isinstance(what, BaseException) else str(what)
-        return self._key.redacted(" ".join(text.split()))[:LONGEST_SAID]
+        return self._key.redacted(" ".join(text.split()))[:_LONGEST_SAID]
 
     def _raise_for(self, status: int, text: str, headers: Mapping[str, str], body: dict[str, Any]) -> NoReturn:
         """The error that a status other than 200 stands for."""
         said = self._said(text)
         if status == 429 and "insufficient_quota" in text:
             self._stop(f"the server says 429: {said}")
-        if status in AGAIN or status >= 500:
+        if status in _AGAIN or status >= 500:
             wait = retry_after(headers)
-            if wait > LONGEST_WAIT:
+            if wait > _LONGEST_WAIT:
                 self._stop(f"the server asks to wait {wait:,.0f} s ({status}: {said})")
-            raise Passing(f"the server says {status}: {said}", overloaded=True, wait=wait) from None
-        if status in HOPELESS or 300 <= status < 400:
+            self._resume_at = max(self._resume_at, time.monotonic() + wait)
+            raise Passing(f"the server says {status}: {said}", wait=wait) from None
+        if status in _HOPELESS or 300 <= status < 400:
             self._stop(f"the server says {status}: {said}")
-        for name, instead in SPARE.items():
-            if name in body and name in said and NOT_TAKEN.search(said):
+        for name, instead in _SPARE.items():
+            if name in body and name in said and _NOT_TAKEN.search(said):
                 if name not in self._without:
                     warnings.warn(f"{self._model}: the server does not take {name}; asked without it", stacklevel=2)
                 self._without[name] = instead
@@ -241,16 +257,11 @@ class ChatClient:
                 raise TypeError("no text")
             usage = fields.get("usage") or {}
             counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            used: list[int] = [c if _is_count(c) else kept for c, kept in zip(counts, reserved, strict=True)]
+            used = [c if type(c) is int and c >= 0 else kept for c, kept in zip(counts, reserved, strict=True)]
             logprobs = tuple((choice.get("logprobs") or {}).get("content") or ())
         except (LookupError, TypeError, AttributeError, StopIteration) as wrong:
             raise Passing(f"the reply has another shape ({type(wrong).__name__})", billed=True) from None
         return Completion(self._key.redacted(text, alike=False), used[0], used[1], logprobs, seconds, cut=cut)
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    """Whether a value is a number of tokens."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
@@ -269,3 +280,29 @@ def retry_after(headers: Mapping[str, str]) -> float:
             except (ValueError, OverflowError):
                 continue
     return 0.0
+
+
+def streamed(work: Callable[[Put], Awaitable[None]]) -> Iterator[Any]:
+    """Run ``work(put)`` in a thread with an event loop of its own, also where one runs already; yield what it puts.
+
+    ``await put(item)`` returns when the consumer comes back for more: whoever puts has one item at most that is not
+    dealt with. Closing the generator cancels the work and waits for it, so an interruption loses at most what each of
+    those who put had in hand, however slowly the consumer stores. What the work raised is raised after what it had put.
+    """
+    box = queue.SimpleQueue[tuple[Any, asyncio.Event] | None]()
+
+    async def put(item: Any) -> None:
+        dealt_with = asyncio.Event()
+        box.put((item, dealt_with))
+        await dealt_with.wait()
+
+    with start_blocking_portal() as portal:
+        running = portal.start_task_soon(work, put)
+        running.add_done_callback(lambda _: box.put(None))
+        try:
+            while (received := box.get()) is not None:
+                yield received[0]
+                portal.call(received[1].set)
+        finally:
+            running.cancel()
+        running.result()

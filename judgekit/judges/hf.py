@@ -8,11 +8,9 @@ import torch
 from pydantic import PositiveInt, field_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.local import LocalJudge, LocalSettings, Question
-from judgekit.judges.rounds import Results
+from judgekit.judges.local import LocalJudge, LocalSettings, Question, Results, known_device
 from judgekit.models.batching import LEAST_SHARED, shared_start
-from judgekit.models.causal import CausalModel, fitting_batches, load_model, out_of_memory
-from judgekit.models.memory_estimate import memory_estimate
+from judgekit.models.causal import CausalModel, attempted, fitting_batches, load_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,14 +21,7 @@ class Settings(LocalSettings):
     batch_tokens: PositiveInt = 16_384  # at once, padding and completions included; halved where memory runs out
     share_prefix: bool = True  # read what all prompts begin with only once
 
-    @field_validator("device")
-    @classmethod
-    def _is_device(cls, device: str) -> str:
-        try:
-            torch.device("cpu" if device == "auto" else device)
-        except RuntimeError:
-            raise ValueError(f"device={device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
-        return device
+    _known_device = field_validator("device")(known_device)
 
 
 class HFJudge(LocalJudge):
@@ -40,19 +31,8 @@ class HFJudge(LocalJudge):
     settings_kind = Settings
 
     def __init__(self, model: str, settings: Settings | None = None, demonstrations: Sequence[Any] = ()) -> None:
-        settings = settings or Settings()
-        automatic = "cuda" if torch.cuda.is_available() else "cpu"
-        self.device = automatic if settings.device == "auto" else settings.device
         super().__init__(model, settings, demonstrations)
-        self.batch_tokens = settings.batch_tokens
-
-    def _automatic_dtype(self) -> str:
-        return "float32" if torch.device(self.device).type == "cpu" else "bfloat16"
-
-    def notes(self) -> list[str]:
-        """What a reader should know before the model is loaded: memory, and what is unusual."""
-        estimate = memory_estimate(self.model, self.config, getattr(torch, self.dtype), self.batch_tokens)
-        return [str(estimate), *super().notes()]
+        self.batch_tokens = self.settings.batch_tokens
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -68,9 +48,7 @@ class HFJudge(LocalJudge):
             positions = [n for n, q in enumerate(questions) if (q.call, q.weighed) == kind]
             room = self.max_new_tokens(kind[0])
             lengths = {n: len(questions[n].ids) + room for n in positions}
-            if refused := self._share([questions[n].ids for n in positions]):
-                yield dict.fromkeys(positions, refused)
-                continue
+            self._share([questions[n].ids for n in positions])
 
             def work(batch: list[int]) -> list[Any]:
                 return self._answered([questions[n] for n in batch])
@@ -83,32 +61,24 @@ class HFJudge(LocalJudge):
                     done = [MemoryError(f"{short} of {self.device}")]
                 yield dict(zip(batch, done, strict=True))
 
-    def _share(self, prompts: list[tuple[int, ...]]) -> MemoryError | None:
-        """Let the engine read what prompts begin with alike; the failure, if not even that can be held."""
+    def _share(self, prompts: list[tuple[int, ...]]) -> None:
+        """Let the engine read what prompts begin with alike only once, where that is worth it and fits."""
         start = shared_start(prompts) if self.settings.share_prefix and len(prompts) > 1 else ()
         start = start[: min(map(len, prompts)) - 1]  # every row has a token of its own to read
-        try:
-            self.engine.share(start if len(start) >= LEAST_SHARED else ())
-        except RuntimeError as failure:
-            if not out_of_memory(failure):
-                raise
-            return MemoryError(f"the {len(start):,} tokens that all prompts begin with do not fit into the memory")
-        return None
+        attempted(self.engine.share, start if len(start) >= LEAST_SHARED else ())
 
     def _answered(self, questions: list[Question]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""
         started = time.perf_counter()
-        prompts = [list(question.ids) for question in questions]
-        weighed, longest = questions[0].weighed, self.max_new_tokens(questions[0].call)
-        if weighed:
-            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
-        else:
-            made = self.engine.generate(prompts, longest, self.settings.temperature)
+        prompts, longest = [list(question.ids) for question in questions], self.max_new_tokens(questions[0].call)
+        if questions[0].weighed:
+            sums = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
+            seconds = (time.perf_counter() - started) / len(questions)
+            return [self.weighed(question, each, seconds) for question, each in zip(questions, sums, strict=True)]
+        made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(questions)
-        if weighed:
-            return [self._weighed(question, sums, seconds) for question, sums in zip(questions, made, strict=True)]
         return [
             # The end token is left out: without one, there are as many tokens as there may be.
-            self._written(question, ids, seconds, ended=isinstance(ids, ValueError) or len(ids) < longest)
+            ids if isinstance(ids, ValueError) else self.written(question, ids, seconds, ended=len(ids) < longest)
             for question, ids in zip(questions, made, strict=True)
         ]

@@ -1,30 +1,44 @@
-"""What judges that run a model themselves have in common: settings, prompts as tokens, and replies."""
+"""What judges that run a model themselves have in common: settings, prompts as tokens, rounds of questions, replies."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, NamedTuple
 
+import torch
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.forecast import Forecast, forecast
-from judgekit.judges.generative import AskedJudge, Completion, Interview, Messages, longest_completion
-from judgekit.judges.pacing import Budget
-from judgekit.judges.rounds import Results, Rounds
-from judgekit.judges.settings import DEFAULT
+from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Interview, Messages, Steps
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
+from judgekit.models.memory_estimate import memory_estimate
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
-FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
-RATING = range(1, 11)  # the marks of the assignment's prompt
-WINDOW = 512  # requests that are prepared at once
-DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
+_FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
+_MARKS = range(1, 11)  # of the assignment's prompt
+_WINDOW = 512  # requests that are prepared at once
+_DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
+NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
+Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
+
+
+def device_of(name: str) -> str:
+    """A device, or what ``auto`` stands for: a GPU where there is one, else the CPU."""
+    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def known_device(name: str) -> str:
+    """The name of a device, or ``auto``; ValueError where there is no such device."""
+    try:
+        torch.device(device_of(name))
+    except RuntimeError:
+        raise ValueError("is no device: auto, cpu, cuda, cuda:1, ...") from None
+    return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +92,15 @@ class LocalJudge(AskedJudge):
         self.tokens = ChatTokenizer(tokenizer, settings.thinking)
         self.ends = end_tokens(self.files, self.config, tokenizer)
         self.plan = self._candidates() if settings.mode == "one_pass" else None
-        self.model, self.name = model, self.name_of(model, settings)
+        self.model, self.name = model, self.name_of(model)
         self.engine: Any = None
-        self.dtype = self._automatic_dtype() if settings.dtype == "auto" else settings.dtype
+        self.device = device_of(getattr(settings, "device", "auto"))
+        automatic = "float32" if torch.device(self.device).type == "cpu" else "bfloat16"
+        self.dtype = automatic if settings.dtype == "auto" else settings.dtype
         self.fingerprint = fingerprint_of(
-            self.provider, FORMATS[settings.mode], self.files.digest, self.strategy.version
+            self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
-        decoding = {name: asdict(settings)[name] for name in DECODING} | {"dtype": self.dtype}
+        decoding = {name: asdict(settings)[name] for name in _DECODING} | {"dtype": self.dtype}
         self.decoding = json.dumps(decoding, sort_keys=True)
         self.positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
         self.max_prompt_tokens = self._room_for_prompts()
@@ -93,49 +109,42 @@ class LocalJudge(AskedJudge):
         """The replies that are weighed in place of a written one."""
         said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
         if self.strategy.kind == "single":
-            said = {float(mark): f"Rating: [[{mark}]]" for mark in RATING}
+            said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
         try:
             return plan_of(said, self.tokens.reply_tokens)
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
 
-    def _automatic_dtype(self) -> str:
-        """The dtype of the weights where none is set, by name."""
-        raise NotImplementedError
-
-    def _is_weighed(self, call: str) -> bool:
-        """Whether the replies of a call are weighed instead of written."""
-        return self.plan is not None and call == self.strategy.calls[-1].name
-
     def max_new_tokens(self, call: str) -> int:
         """Longest completion of a call; for replies that are weighed, their longest."""
-        if self.plan is not None and self._is_weighed(call):
+        if self.plan is not None and call == self.strategy.calls[-1].name:
             return len(self.plan.forced) + max(map(len, self.plan.paths))
-        return self.settings.max_new_tokens or longest_completion(self.strategy, call)
+        return self.settings.max_new_tokens or super().max_new_tokens(call)
+
+    def most_written(self, call: str) -> int:
+        """Most tokens that a call writes: none where replies are weighed."""
+        return 0 if self.plan is not None and call == self.strategy.calls[-1].name else self.max_new_tokens(call)
 
     def _room_for_prompts(self) -> int | None:
-        """Most tokens of a prompt: what is set, or what the model's positions leave beside the longest completion."""
-        room = None
-        if self.positions is not None:
-            room = self.positions - max(self.max_new_tokens(call.name) for call in self.strategy.calls)
-            if room <= 0:
-                raise Unavailable(f"{self.model} has {self.positions} positions: max_new_tokens leaves no room in them")
-        given = [limit for limit in (room, self.settings.max_prompt_tokens) if limit is not None]
-        return min(given, default=None)
+        """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
+        written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
+        limits = [] if self.settings.max_prompt_tokens is None else [self.settings.max_prompt_tokens]
+        aside = getattr(self.settings, "max_model_len", None)
+        for room, what in (
+            (self.positions, f"{self.model} has {self.positions} positions"),
+            (aside, f"max_model_len={aside}"),
+        ):
+            if room is not None and room <= written:
+                raise Unavailable(f"{what}: max_new_tokens leaves no room for a prompt")
+            limits += [] if room is None else [room - written]
+        return min(limits, default=None)
 
     def notes(self) -> list[str]:
-        """What a reader should know before the model is loaded: lines of text."""
-        if self.tokens.templated:
-            return []
-        return [f"{self.model} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"]
-
-    def forecast(self, requests: Sequence[Request]) -> Forecast:
-        """What judging some requests would take, in advance."""
-
-        def most_written(call: str) -> int:
-            return 0 if self._is_weighed(call) else self.max_new_tokens(call)
-
-        return forecast(self.strategy, requests, most_written, None, Budget())
+        """What a reader should know before the model is loaded: memory, and what is unusual."""
+        asked = ("batch_tokens", "max_model_len")  # of hf/, of vllm/
+        held = next((n for name in asked if (n := getattr(self.settings, name, None))), self.positions or 0)
+        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
+        return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -148,31 +157,72 @@ class LocalJudge(AskedJudge):
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
         """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
         self.load()
-        rounds = Rounds(self.question, self.complete)
-        interview = Interview(self.strategy, rounds.ask, rounds.shared, self.max_prompt_tokens, self.tokens.size)
-        for start in range(0, len(requests), WINDOW):
-            asked = [interview.reply(request) for request in requests[start : start + WINDOW]]
-            for finished in rounds.hold(asked):
-                yield {start + position: self._reply(result) for position, result in finished.items()}
+        known: dict[Any, Any] = {}
+        for start in range(0, len(requests), _WINDOW):
+            window = enumerate(requests[start : start + _WINDOW], start)
+            asked = {
+                position: Interview(self.strategy, request, self.max_prompt_tokens, self.tokens.size).steps()
+                for position, request in window
+            }
+            yield from self._in_rounds(asked, known)
+
+    def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
+        """Hold interviews side by side: all go on until each waits for a completion, then those are made together.
+
+        ``known``: completions of questions that several interviews put, or the exceptions in place of them.
+        """
+        waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
+        questions: dict[Any, Question] = {}  # of the next round
+
+        def advance(position: int, completion: Any = None, made: bool = True) -> dict[int, Reply]:
+            """Send an interview on until it waits for a completion; its reply, if it has ended."""
+            try:
+                while True:
+                    if isinstance(completion, Exception):
+                        raise completion
+                    ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
+                    key = ask.key if ask.shared else (position, ask.call)
+                    if key not in known:
+                        if key not in waiting:
+                            questions[key] = self.question(ask.messages, ask.call)
+                        waiting.setdefault(key, []).append(position)
+                        return {}
+                    completion, made = known[key], False
+            except StopIteration as ended:
+                return {position: ended.value}
+            except Exception as failure:  # one item that fails must not cost the others
+                return {position: self.failed(failure)}
+
+        if replies := {n: reply for position in interviews for n, reply in advance(position).items()}:
+            yield replies
+        while questions:
+            asked, questions = questions, {}
+            keys = list(asked)
+            for completed in self.complete(list(asked.values())):
+                replies = {}
+                # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
+                first = sorted((waiting[keys[number]][0], number) for number in completed)
+                for position, number in first:
+                    if isinstance(keys[number], bytes):
+                        known[keys[number]] = completed[number]
+                    replies |= advance(position, completed[number])
+                others = sorted((each, number) for _, number in first for each in waiting.pop(keys[number])[1:])
+                for position, number in others:
+                    replies |= advance(position, completed[number], made=False)
+                if replies:
+                    yield replies
 
     def question(self, messages: Messages, call: str) -> Question:
         """A prompt as the engine gets it."""
-        return Question(tuple(self.tokens.ids(messages)), call, self._is_weighed(call))
+        weighed = self.plan is not None and call == self.strategy.calls[-1].name
+        return Question(tuple(self.tokens.ids(messages)), call, weighed)
 
-    def _reply(self, result: Reply | Exception) -> Reply:
-        """A failure is a reply, too."""
-        return self.failed(f"{type(result).__name__}: {result}") if isinstance(result, Exception) else result
-
-    def _written(
-        self, question: Question, ids: list[int] | ValueError, seconds: float, ended: bool
-    ) -> Completion | ValueError:
-        """A completion that was generated, up to its end token if there was one; else the error that it is."""
-        if isinstance(ids, ValueError):
-            return ids
+    def written(self, question: Question, ids: list[int], seconds: float, ended: bool) -> Completion:
+        """A completion that was generated, up to its end token if there was one."""
         cut = None if ended else "length"
         return Completion(self.tokens.text(ids), len(question.ids), len(ids), seconds=seconds, cut=cut)
 
-    def _weighed(self, question: Question, logprobs: list[float], seconds: float) -> Completion | ValueError:
+    def weighed(self, question: Question, logprobs: list[float], seconds: float) -> Completion | ValueError:
         """A completion that was weighed; an exception where the numbers are none."""
         assert self.plan is not None
         try:

@@ -7,11 +7,11 @@ code that the user installed; no file is executed because a name points at it.
 from importlib.metadata import entry_points
 from typing import Any
 
-from judgekit.judges.base import WRONG_VERDICT, Judge, Request
+from judgekit.judges.base import POSITIONS, WRONG_VERDICT, Judge, Request
 from judgekit.records import Reply
 
-GROUP = "judgekit.judges"
-WANTED = ("name", "fingerprint", "decoding", "batch_size", "sees_item", "judge")
+_GROUP = "judgekit.judges"
+_WANTED = ("name", "fingerprint", "decoding", "batch_size", "sees_item", "judge")
 
 
 class _Checked:
@@ -29,7 +29,7 @@ class _Checked:
         """The replies of the judge; ValueError where a verdict is not by position."""
         replies = self._own.judge(requests)
         for reply in replies:
-            if reply.verdict not in ("first", "second", "tie", None):
+            if reply.verdict not in POSITIONS:
                 raise ValueError(WRONG_VERDICT.format(self.name, reply.verdict))
         return replies
 
@@ -40,16 +40,16 @@ def load_own(name: str) -> Judge:
     LookupError where no installed package registers it (the message lists those that are), TypeError where what is
     registered cannot be loaded or lacks a part of the protocol (the message says which).
     """
-    points = {point.name: point for point in entry_points(group=GROUP)}
+    points = {point.name: point for point in entry_points(group=_GROUP)}
     if name not in points:
         known = ", ".join(sorted(f"own/{registered}" for registered in points)) or "none"
-        raise LookupError(f"no installed package registers a judge {name!r} under {GROUP}; registered: {known}")
+        raise LookupError(f"no installed package registers a judge {name!r} under {_GROUP}; registered: {known}")
     origin = f"own/{name} ({points[name].value})"
     try:
         judge = points[name].load()()
     except Exception as wrong:  # code of the user's, which may fail in any way
         raise TypeError(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
     if not isinstance(judge, Judge):
-        missing = next(part for part in WANTED if not hasattr(judge, part))
+        missing = next(part for part in _WANTED if not hasattr(judge, part))
         raise TypeError(f"the judge {origin} has no {missing!r} (judgekit.judges.Judge)")
     return _Checked(judge)

@@ -102,7 +102,7 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = Non
         )
     held = given[:, tried]
     won, kept = ((a >= b - 1e-12)[:, tried] & held for a, b in ((judge, human), (human, judge)))
-    return Duels(tuple(votes.annotators[j] for j in tried), won * 1.0, kept * 1.0, held, votes.clusters)
+    return Duels(tuple(votes.annotators[j] for j in tried), won.astype(float), kept.astype(float), held, votes.clusters)
 
 
 def _judge_codes(votes: Votes, labels: Mapping[str, str]) -> Array:

@@ -213,7 +213,7 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
     values = aligned(votes, probabilities)
     if not votes.given.any(1).all():
         raise ValueError(f"{votes.items[int(np.argmin(votes.given.any(1)))]}: no vote; keep `Votes.voted()` only")
-    votes = votes.of([name for name, voted in zip(votes.annotators, votes.given.any(0), strict=True) if voted])
+    votes = votes.of([name for name, voted in zip(votes.annotators, np.any(votes.given, axis=0), strict=True) if voted])
     with seeded(seed):
         table = get_label_quality_multiannotator(
             votes.wide(), values, return_detailed_quality=False, return_weights=True, verbose=False

@@ -68,9 +68,9 @@ def sample_rates(pairs: Sequence[PreferencePair]) -> dict[str, float]:
     A reader's rate is its accuracy; who votes for the longer response or for A is right as often as that is, and a
     spammer by chance.
     """
-    longer = np.mean([label_of_gap(len(pair.response_a) - len(pair.response_b)) == pair.label for pair in pairs])
-    unread = {"reader": 0.0, "length": longer, "position": np.mean([pair.label == "A" for pair in pairs])}
-    unread["spammer"] = 1 / len(LABELS)
+    longer = float(np.mean([label_of_gap(len(pair.response_a) - len(pair.response_b)) == pair.label for pair in pairs]))
+    first = float(np.mean([pair.label == "A" for pair in pairs]))
+    unread = {"reader": 0.0, "length": longer, "position": first, "spammer": 1 / len(LABELS)}
     return {who.name: float(who.bias * unread[who.kind] + (1 - who.bias) * who.accuracy) for who in annotators()}
 
 

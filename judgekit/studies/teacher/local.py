@@ -3,8 +3,8 @@
 import json
 from dataclasses import fields, replace
 
+from judgekit.judges.generative import read_settings
 from judgekit.judges.hf import HFJudge, Settings
-from judgekit.judges.settings import read_settings
 from judgekit.models.errors import Unavailable
 from judgekit.records import fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of

@@ -1,14 +1,11 @@
 """``openai/<model>``: completions of a model behind a server, for teachers and for those that they rate."""
 
-import asyncio
 import json
 import os
 
-from judgekit.judges.chat import ChatClient, Stopped
-from judgekit.judges.generative import OPEN_TOKENS
-from judgekit.judges.server import ServerSettings, server_of
-from judgekit.judges.settings import read_settings
-from judgekit.judges.streaming import streamed
+from judgekit.judges.chat import ChatClient
+from judgekit.judges.generative import OPEN_TOKENS, read_settings
+from judgekit.judges.server import Budget, ServerSettings, server_of
 from judgekit.prompts.fitting import message_characters
 from judgekit.records import Reply, fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of
@@ -28,7 +25,7 @@ class ServerEngine:
     ----------
     name, fingerprint, decoding : str
         What a reply is kept under, beside its messages.
-    budget : judgekit.judges.pacing.Budget
+    budget : judgekit.judges.server.Budget
         Of this object, however often it asks.
 
     Raises
@@ -44,8 +41,7 @@ class ServerEngine:
         self.max_tokens = settings.max_tokens or OPEN_TOKENS
         self.fingerprint = fingerprint_of("teacher", FORMAT, self.base_url, model)
         self.decoding = json.dumps({"max_tokens": self.max_tokens, "temperature": settings.temperature})
-        self.budget = settings.budget()
-        settings.pace(self.budget)  # a wrong limit is told before anything is read
+        self.budget = Budget(settings)
 
     def refusal(self, messages):
         """Why messages cannot be sent; None where they can."""
@@ -65,28 +61,9 @@ class ServerEngine:
         dict of int to judgekit.scoring.store.Reply
             From the place of messages to their reply; every place once. A failure is a reply with status ``error``.
         """
-        if asked:
-            for finished in streamed(lambda put: self.run(asked, put)):
-                yield dict(finished)
+        client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
 
-    async def run(self, asked, put):
-        """Ask for everything."""
-        waiting = iter(enumerate(asked))
-        pace = self.settings.pace(self.budget)
-        async with ChatClient(self.base_url, self.key, self.model, pace) as client, asyncio.TaskGroup() as group:
+        async def reply(item):
+            return reply_of(await client.complete(item[0], self.max_tokens, temperature=self.settings.temperature))
 
-            async def work():
-                for place, (messages, _) in waiting:
-                    await put((place, await self.reply(client, messages)))
-
-            for _ in range(min(self.settings.most, len(asked))):
-                group.create_task(work())
-
-    async def reply(self, client, messages):
-        """One reply; a failure is a reply too."""
-        try:
-            return reply_of(await client.complete(messages, self.max_tokens, temperature=self.settings.temperature))
-        except Exception as failure:  # one item that fails must not cost the others
-            kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
-            said = self.key.redacted(str(failure)).removeprefix("not asked: ")
-            return Reply(None, status="error", raw=f"{kind}: {said}")
+        return client.replies(asked, reply, lambda said: Reply(None, status="error", raw=said))

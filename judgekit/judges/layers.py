@@ -3,73 +3,57 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any, Literal
 
-import torch
+from pydantic import PositiveInt, field_validator, model_validator
+from pydantic.dataclasses import dataclass
 
-from judgekit.inside.layers.aggregation import OVER, distribution, last_only, uniform_weights
+from judgekit.inside.layers.aggregation import distribution, last_only, uniform_weights
 from judgekit.inside.layers.asking import conversation, room_for
 from judgekit.inside.layers.reading import LayerReader
 from judgekit.inside.layers.saved import load_weights
 from judgekit.judges.base import Request
-from judgekit.judges.forecast import Forecast
-from judgekit.judges.generative import most_probable, reply_of, reply_of_marks
-from judgekit.judges.settings import read_settings
+from judgekit.judges.generative import Forecast, most_probable, reply_of, reply_of_marks
+from judgekit.judges.local import NO_TEMPLATE, device_of, known_device
 from judgekit.models.errors import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
-from judgekit.prompts import POLICIES, Prompt, PromptError, PromptTooLong, Strategy, load_strategy
+from judgekit.prompts import Prompt, PromptError, PromptTooLong, Strategy, load_strategy
 from judgekit.prompts.parsing import Parsed
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt
 from judgekit.records import Reply, fingerprint_of
 
 _FORMAT = 1
-_MODES = ("direct", "reasoning", "verdict")
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
 _SIDES = ("first", "second")
-_LONGEST_EXPLANATION = 256  # tokens, as in the published code
-_REMEMBERED = (
-    100_000  # prompts whose probabilities are remembered: each response of a pair is rated once for both orders
-)
+_REMEMBERED = 100_000  # prompts: each response of a pair is rated once for both orders
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a ``layers/`` judge reads its model.
+    """How a ``layers/`` judge reads its model."""
 
-    ``mode``: rate each response, at once (direct) or after an explanation that the model writes (reasoning), and
-    compare the ratings; or read the verdict on both. ``weights``: ``uniform``, ``last`` (the ordinary expected score),
-    or a file of learned weights. ``over``: what is averaged. ``normed``: layers go through the final norm. ``scale``:
-    lowest and highest rating. ``rubric``: YAML file with ``criterion`` and ``levels``. ``strategy``, ``policy``: for
-    verdicts; whether a tie may be given. ``max_new_tokens``: of an explanation. ``dtype``: auto is bfloat16 on a GPU
-    and float32 elsewhere. ``device``: auto is a GPU where there is one. ``batch_tokens``: tokens at once; the states of
-    all layers of a batch are in memory for a moment.
-    """
+    # Rate each response, at once or after an explanation that the model writes; or read the verdict on both.
+    mode: Literal["direct", "reasoning", "verdict"] = "direct"
+    weights: str = "uniform"  # or last (the ordinary expected score), or a file of learned weights
+    over: Literal["logits", "probabilities", "double_softmax"] = "logits"  # what is averaged
+    normed: bool = False  # layers go through the final norm
+    scale: str = "1-5"  # lowest and highest rating
+    rubric: str | None = None  # YAML file with ``criterion`` and ``levels``
+    strategy: str = "letter"  # for verdicts
+    policy: Literal["permissive", "strict"] = "permissive"  # or strict: a tie may not be given
+    max_new_tokens: PositiveInt = 256  # of an explanation, as in the published code
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
+    device: str = "auto"  # a GPU where there is one, else the CPU
+    batch_tokens: PositiveInt = 8192  # at once; the states of all layers of a batch are in memory for a moment
 
-    mode: str = "direct"
-    weights: str = "uniform"
-    over: str = "logits"
-    normed: bool = False
-    scale: str = "1-5"
-    rubric: str | None = None
-    strategy: str = "letter"
-    policy: str = "permissive"
-    max_new_tokens: int = _LONGEST_EXPLANATION
-    dtype: str = "auto"
-    device: str = "auto"
-    batch_tokens: int = 8192
+    _known_device = field_validator("device")(known_device)
 
-    def __post_init__(self) -> None:
-        known = {"mode": _MODES, "over": OVER, "policy": POLICIES, "dtype": _DTYPES}
-        for name, allowed in known.items():
-            if getattr(self, name) not in allowed:
-                raise Unavailable(f"{name}={getattr(self, name)!r} is not one of {', '.join(allowed)}")
-        for name in ("max_new_tokens", "batch_tokens"):
-            if getattr(self, name) <= 0:
-                raise Unavailable(f"{name}={getattr(self, name)} must be above 0")
+    @model_validator(mode="after")
+    def _asks_in_one_way(self) -> "Settings":
         if self.mode == "verdict" and self.rubric:
-            raise Unavailable("rubric= is for ratings: mode=verdict asks by a strategy")
+            raise ValueError("rubric= is for ratings: mode=verdict asks by a strategy")
+        return self
 
 
 class LayeredJudge:
@@ -82,21 +66,24 @@ class LayeredJudge:
     a prompt or a file of weights cannot be used.
     """
 
+    provider = "layers"
+    example = "a model: a folder, or a name such as Qwen/Qwen3-0.6B"
+    settings_kind = Settings
     batch_size = 64
     sees_item = False
+
+    @staticmethod
+    def named(asked: str) -> dict[str, str]:
+        """The settings that a name states after ``#``."""
+        return {"mode": asked}
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
         self.strategy, self.scores = _prompt_of(settings)
-        on_gpu = torch.cuda.is_available() and settings.device in ("auto", "cuda")
-        device = ("cuda" if on_gpu else "cpu") if settings.device == "auto" else settings.device
+        device = device_of(settings.device)
         dtype = ("float32" if device == "cpu" else "bfloat16") if settings.dtype == "auto" else settings.dtype
-        try:
-            torch.device(device)
-        except RuntimeError:
-            raise Unavailable(f"device={device!r} is no device: auto, cpu, cuda, cuda:1, ...") from None
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
-        self.labels = ("first", "second") if settings.policy == "strict" else ("first", "second", "tie")
+        self.labels = _SIDES if settings.policy == "strict" else (*_SIDES, "tie")
         self.sides = ("pair",) if settings.mode == "verdict" else _SIDES
         self.plan = self._candidates()
         self.weights = self._layer_weights()
@@ -111,7 +98,7 @@ class LayeredJudge:
         matters = ("mode", "over", "normed", "policy")
         decoding = {name: asdict(settings)[name] for name in matters} | {"max_new_tokens": self.written}
         self.decoding = json.dumps(decoding | {"scores": self.scores, "dtype": dtype}, sort_keys=True)
-        self.known: dict[bytes, Any] = {}  # probabilities, or what a prompt failed with
+        self._known: dict[bytes, Any] = {}  # probabilities, or what a prompt failed with
 
     def _candidates(self) -> Plan:
         """The replies that are weighed: ratings, or verdicts."""
@@ -136,39 +123,33 @@ class LayeredJudge:
 
     def notes(self) -> list[str]:
         """What a reader should know beforehand: lines of text."""
-        if self.reader.tokens.templated:
-            return []
-        return [f"{self.name} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"]
+        return [] if self.reader.tokens.templated else [f"{self.name} {NO_TEMPLATE}"]
 
-    def forecast(self, requests: Sequence[Request]) -> Forecast:
-        """What judging some requests would take, in advance (`judgekit.judges.forecast.Forecast`)."""
-        sizes: dict[bytes, int] = {}
-        impossible = 0
+    def _prompts(self, requests: Sequence[Request]) -> list[list[Prompt] | Exception]:
+        """The prompts of each request, or why it cannot be asked about."""
+        prompts: list[list[Prompt] | Exception] = []
         for request in requests:
             try:
-                prompts = [self.prompt(request, side) for side in self.sides]
-            except (PromptError, PromptTooLong):
-                impossible += 1
-                continue
-            sizes |= {_key(prompt): self.reader.tokens.size(list(prompt.messages)) for prompt in prompts}
-        tokens_out = len(sizes) * (self.written or 0)
-        return Forecast(len(requests), impossible, len(sizes), len(sizes), sum(sizes.values()), tokens_out, None)
+                prompts.append([self.prompt(request, side) for side in self.sides])
+            except (PromptError, PromptTooLong) as wrong:
+                prompts.append(wrong)
+        return prompts
+
+    def forecast(self, requests: Sequence[Request]) -> Forecast:
+        """What judging some requests would take, in advance."""
+        asked = [shown for shown in self._prompts(requests) if not isinstance(shown, Exception)]
+        sizes = {_key(prompt): self._size(prompt) for shown in asked for prompt in shown}
+        n, n_impossible, written = len(sizes), len(requests) - len(asked), len(sizes) * (self.written or 0)
+        return Forecast(len(requests), n_impossible, n, n, sum(sizes.values()), written, None)
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Reply to each request, in order; one that fails gets a reply with status ``error``."""
         started = time.perf_counter()
-        prompts: dict[int, list[Prompt]] = {}
-        replies: dict[int, Reply] = {}
-        for place, request in enumerate(requests):
-            try:
-                prompts[place] = [self.prompt(request, side) for side in self.sides]
-            except (PromptError, PromptTooLong) as wrong:
-                replies[place] = self._failed(wrong)
-        made = self._read([prompt for shown in prompts.values() for prompt in shown])
-        for place, shown in prompts.items():
-            replies[place] = self._reply(shown, made)
+        asked = self._prompts(requests)
+        made = self._read([prompt for shown in asked if not isinstance(shown, Exception) for prompt in shown])
+        replies = [self._failed(each) if isinstance(each, Exception) else self._reply(each, made) for each in asked]
         seconds = (time.perf_counter() - started) / max(1, len(requests))
-        return [replace(replies[place], seconds=seconds) for place in range(len(requests))]
+        return [replace(reply, seconds=seconds) for reply in replies]
 
     def prompt(self, request: Request, side: str) -> Prompt:
         """The messages that ask about a response, or about both."""
@@ -177,19 +158,18 @@ class LayeredJudge:
             return self.strategy.render("verdict", request, limit=limit, measure=measure)
         return conversation(self.strategy, request, limit, measure, side)
 
-    def _failed(self, wrong: Exception) -> Reply:
-        raw = f"{type(wrong).__name__}: {wrong}"
-        return Reply(None, status="error", raw=raw, prompt_version=self.strategy.version)
+    def _size(self, prompt: Prompt) -> int:
+        """Tokens of a prompt."""
+        return self.reader.tokens.size(list(prompt.messages))
 
     def _read(self, prompts: Sequence[Prompt]) -> set[bytes]:
         """Let the model read prompts that it has not read before; the keys of those."""
         asked = {_key(prompt): prompt for prompt in prompts}
-        fresh = {key: prompt for key, prompt in asked.items() if key not in self.known}
-        if len(self.known) > _REMEMBERED:
-            self.known = {key: self.known[key] for key in asked if key in self.known}
+        if len(self._known) > _REMEMBERED:
+            self._known = {key: self._known[key] for key in asked if key in self._known}
+        fresh = {key: list(prompt.messages) for key, prompt in asked.items() if key not in self._known}
         if fresh:
-            results = self._probabilities([list(prompt.messages) for prompt in fresh.values()])
-            self.known |= dict(zip(fresh, results, strict=True))
+            self._known |= dict(zip(fresh, self._probabilities(list(fresh.values())), strict=True))
         return set(fresh)
 
     def _probabilities(self, asked: list[list[dict[str, str]]]) -> list[Any]:
@@ -200,9 +180,14 @@ class LayeredJudge:
         except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
             return [wrong] if len(asked) == 1 else [self._probabilities([one])[0] for one in asked]
 
+    def _failed(self, wrong: Exception) -> Reply:
+        """The reply to a request that failed."""
+        raw = f"{type(wrong).__name__}: {wrong}"
+        return Reply(None, status="error", raw=raw, prompt_version=self.strategy.version)
+
     def _reply(self, prompts: list[Prompt], made: set[bytes]) -> Reply:
         """A reply from the probabilities that the layers gave; what was read now counts as a call of this reply."""
-        results = [self.known[_key(prompt)] for prompt in prompts]
+        results = [self._known[_key(prompt)] for prompt in prompts]
         if wrong := [each for each in results if isinstance(each, Exception)]:
             return self._failed(wrong[0])
         weights = [dict(zip(self.plan.names, map(float, each), strict=True)) for each in results]
@@ -210,7 +195,7 @@ class LayeredJudge:
         if any(value != value for each in weights for value in each.values()):
             reply = Reply(None, status="unparsed", raw="the model wrote no rating")
         elif self.settings.mode == "verdict":
-            reply = most_probable(reply_of(Parsed(None, "ok", None), raw, {}), weights[0], self.labels)
+            reply = most_probable(reply_of(Parsed(None, "ok", None), raw), weights[0], self.labels)
         else:
             reply = reply_of_marks(weights[0], weights[1], self.labels, raw)
         now = {_key(prompt): prompt for prompt in prompts if _key(prompt) in made}
@@ -218,7 +203,7 @@ class LayeredJudge:
         return replace(
             reply,
             prompt_version=self.strategy.version,
-            tokens_in=sum(self.reader.tokens.size(list(prompt.messages)) for prompt in now.values()),
+            tokens_in=sum(map(self._size, now.values())),
             tokens_out=0 if self.written is None else None,
             calls=len(now),
             truncated=max(prompt.truncated for prompt in prompts) or None,
@@ -226,7 +211,7 @@ class LayeredJudge:
 
 
 def _prompt_of(settings: Settings) -> tuple[Strategy, tuple[int, ...]]:
-    """The strategy that asks, and the scores it asks for (places of the verdicts, where it asks for one)."""
+    """The strategy that asks, and the scores it asks for (positions of the verdicts, where it asks for one)."""
     if settings.mode != "verdict":
         scores = scale_of(settings.scale)
         rubric = read_rubric(settings.rubric, scores) if settings.rubric else Rubric(scores=scores)
@@ -241,17 +226,3 @@ def _prompt_of(settings: Settings) -> tuple[Strategy, tuple[int, ...]]:
 
 def _key(prompt: Prompt) -> bytes:
     return hashlib.sha256(json.dumps(prompt.messages).encode()).digest()
-
-
-def load_layered(name: str, settings: Mapping[str, Any] | None = None) -> LayeredJudge:
-    """The judge of a name without ``layers/``: a model, and after ``#`` a mode; Unavailable where one is wrong."""
-    model, marked, mode = name.partition("#")
-    given = dict(settings or {})
-    if not model:
-        raise Unavailable("layers/ needs a model: a folder, or a name such as Qwen/Qwen3-0.6B")
-    if marked and given.setdefault("mode", mode) != mode:
-        raise Unavailable(f"the judge's name says mode {mode!r}, the settings another")
-    try:
-        return LayeredJudge(model, read_settings(Settings, given))
-    except PromptError as wrong:
-        raise Unavailable(str(wrong)) from None
