@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -544,17 +543,6 @@ def test_start_up_is_light():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.endswith("[]\n") and "there is no such file" in done.stderr
-
-
-def test_help_is_quick():
-    fastest = min(timed(lambda: run_command("--help")) for _ in range(3))
-    assert fastest < 0.5
-
-
-def timed(function):
-    started = time.perf_counter()
-    function()
-    return time.perf_counter() - started
 
 
 def test_version():

@@ -415,7 +415,7 @@ def test_a_server_that_asks_for_hours_is_not_waited_for(serve):
     serve(lambda text, attempt: "429", retry_after="7200")
     started = time.monotonic()
     (reply,) = judge_of().judge([REQUEST])
-    assert reply.status == "error" and "7,200 s" in reply.raw and time.monotonic() - started < 5
+    assert reply.status == "error" and "7,200 s" in reply.raw and time.monotonic() - started < 60
 
 
 def test_one_pair_that_cannot_be_asked_about_costs_no_other(serve):
@@ -520,20 +520,20 @@ def test_no_window_holds_more_than_the_rate():
 
     times = asyncio.run(play())
     assert all(later - earlier >= 0.2 for earlier, later in zip(times, times[5:], strict=False))
-    assert times[-1] - times[0] < 2
+    assert times[-1] - times[0] < 20
 
 
 def test_a_request_above_the_rate_waits_for_an_empty_window():
     async def play():
-        limit = RateLimit(10, window=0.1)
+        limit = RateLimit(10, window=1)
         await limit.take(1)
         started = time.monotonic()
         entry = await limit.take(50)
-        assert time.monotonic() - started >= 0.1
+        assert time.monotonic() - started >= 1
         entry[1] = 2
         started = time.monotonic()
         await limit.take(8)
-        assert time.monotonic() - started < 0.05
+        assert time.monotonic() - started < 0.9, "it does not wait for the next window"
 
     asyncio.run(play())
 
