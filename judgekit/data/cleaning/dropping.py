@@ -1,14 +1,16 @@
 """What a filter returns: what it keeps, and a record of each item it drops."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 Item = Any  # a PreferencePair or a Response
 Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
 Reason = tuple[str, str] | None  # why an item goes, and what it clashed with
 
 
-class Dropped(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Dropped:
     """One item that a filter dropped: which, why, and what it clashed with."""
 
     item_id: str
