@@ -15,7 +15,7 @@ from judgekit.stats import Array
 def published_estimate(
     features: Mapping[str, Array], labels: Array, head: Head, seed: int = 731, n_boot: int = 2000
 ) -> tuple[dict[str, tuple[float, float, float]], int]:
-    """Scores of the best single layer on one test fold, chosen by that fold: every metric with its ends; and its items.
+    """Every metric, with its interval, of the best single layer on one test fold, chosen by it; and the fold's size.
 
     ``features``: by kind, shape (n_items, n_layers, width). ``seed``: of the split of four to one, stratified by label
     and blind to questions; 731 in the published code.
@@ -27,7 +27,7 @@ def published_estimate(
     labels = np.asarray(labels)
     train, test = train_test_split(np.arange(len(labels)), test_size=0.2, stratify=labels, random_state=seed)
     family = head.families[0]
-    best, found = -1.0, None  # type: float, Any
+    best, found = -1.0, None  # type: float, Array
     for array in features.values():
         for layer in range(array.shape[1]):
             X = joined_layers(array, (layer,))

@@ -1,7 +1,7 @@
 """A fitted probe as two files that can be read by eye and by numpy, and that execute nothing.
 
-``probe.safetensors`` holds one affine map (scaling, projection and classifier multiplied together) and, for an ordinal
-probe, its thresholds; ``probe.json`` says which hidden states of which model the map expects.
+``probe.safetensors``: one affine map (scaling, projection and classifier multiplied together) and, for an ordinal
+probe, its thresholds. ``probe.json``: which hidden states of which model the map expects.
 """
 
 import hashlib

@@ -55,7 +55,7 @@ METRICS = {"weighted_f1": weighted_f1, "macro_f1": macro_f1, "accuracy": accurac
 def scored(
     labels: Array, predicted: Array, scores: Array, groups: Array, classes: Array, n_boot: int = 2000, seed: int = 0
 ) -> dict[str, tuple[float, float, float]]:
-    """Weighted F1, macro F1, accuracy and Spearman's correlation of out-of-fold predictions, each with its ends.
+    """Weighted F1, macro F1, accuracy and Spearman's correlation of out-of-fold predictions, each with its interval.
 
     ``scores``: expected class, or the predicted class where a family gives no probabilities; only for Spearman.
     ``groups``: question of each item; questions are resampled, not items.

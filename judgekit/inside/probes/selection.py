@@ -89,7 +89,7 @@ class Search:
         self.features, self.labels, self.head, self.space, self.seed = features, labels, head, space, seed
         self.families = space.families or head.families
         self.folds = grouped_folds(labels, groups, space.n_inner, seed)
-        self.scored, self.projected = {}, {}  # type: dict[Any, tuple[float, float]], dict[Any, list[tuple[Floats, Floats]]]
+        self.scored, self.projected = {}, {}  # type: dict[Any, tuple[float, float]], dict[Any, Any]
 
     def score(self, name: str, layers: Sequence[int], family: str, setting: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and standard deviation of the metric over inner folds."""

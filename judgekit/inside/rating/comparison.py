@@ -30,7 +30,8 @@ def metric_table(
         for metric, values in metrics_of(cell, result, n_boot, seed).items():
             # A constant has no rank correlation: it ranks nothing.
             values = values if np.isfinite(values).all() else (0.0, 0.0, 0.0)
-            number = Number(*map(float, values), n=len(cell.labels), spec=SPECS[metric])
+            # Three floats: mypy cannot tell how many.
+            number = Number(*map(float, values), n=len(cell.labels), spec=SPECS[metric])  # type: ignore[arg-type, misc]
             rows.append((*name, method, metric, number))
     return pd.DataFrame(rows, columns=["set", "aspect", "head", "method", "metric", "number"])
 

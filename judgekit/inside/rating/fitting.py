@@ -58,7 +58,7 @@ def fit_rater(
     if len(names) != 1:
         raise ValueError(f"cells of {len(names)} sets and heads: a rater has one")
     ((name, head),) = names
-    own = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
+    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
     probes = {}
     for cell in cells:
         estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}

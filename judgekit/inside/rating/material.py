@@ -33,7 +33,7 @@ def read_states(
     it was. ``step``: texts per step of the bar.
     """
     texts = {text_of(item) for aspects in ratings.values() for items in aspects.values() for item in items}
-    ordered, found = sorted(texts, key=lambda text: (len(text), text)), {}  # type: list[str], dict[str, dict[str, np.ndarray]]
+    ordered, found = sorted(texts, key=lambda text: (len(text), text)), {}  # type: list[str], dict[str, Any]
     with progress_bar(len(ordered), "reading", "text", shown) as bar:
         for start in range(0, len(ordered), step):
             batch = ordered[start : start + step]

@@ -51,7 +51,7 @@ def fit_probes(
     if skipped:
         (_, aspect, _), why = next(iter(skipped.items()))
         raise ValueError(f"aspect {aspect!r}: {why}: too few to fit a probe")
-    families = {"linear": SAVED, "majority": dict.fromkeys(SAVED, ("majority",))}
+    families: dict[str, Any] = {"linear": SAVED, "majority": dict.fromkeys(SAVED, ("majority",))}
     methods = {method: Method(tuple(poolings), given) for method, given in families.items()}
     with tempfile.TemporaryDirectory() as folder:
         results = run_study(cells, methods, folder, seed, shown=shown)

@@ -35,8 +35,18 @@ def transfer_numbers(
                 scores[title] = np.array([sum(expected.values()) for _, expected in rated])
             for title, values in scores.items():
                 groups = [item.cluster for item in items]
-                value = weighted_bootstrap(lambda w, v=values, s=said: spearman(v, s, w), groups, n_boot, seed)
-                found[name, aspect, title] = Number(*map(float, value), n=len(items), spec=".2f")
+                # Three floats: mypy can neither tell how many, nor infer a lambda with defaults.
+                value = weighted_bootstrap(
+                    lambda w, v=values, s=said: spearman(v, s, w),  # type: ignore[misc]
+                    groups,
+                    n_boot,
+                    seed,
+                )
+                found[name, aspect, title] = Number(  # type: ignore[misc]
+                    *map(float, value),  # type: ignore[arg-type]
+                    n=len(items),
+                    spec=".2f",
+                )
     return found
 
 
