@@ -1,10 +1,13 @@
 """What a probe predicts: its classes, and which classifier families may predict them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judgekit.stats import Array
+if TYPE_CHECKING:
+    from judgekit.stats import Array
+
 
 GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
@@ -32,7 +35,7 @@ HEADS = {
 }
 
 
-def binary_labels(scores: Array, threshold: float = GOOD) -> np.ndarray:
+def binary_labels(scores: "Array", threshold: float = GOOD) -> np.ndarray:
     """Scores as good (1) or not (0), shape (n_items,); ``threshold``: lowest good score.
 
     >>> binary_labels([1, 3, 4, 5]).tolist()
@@ -41,7 +44,7 @@ def binary_labels(scores: Array, threshold: float = GOOD) -> np.ndarray:
     return (np.asarray(scores, float) >= threshold).astype(int)
 
 
-def checked_labels(labels: Array, head: Head) -> np.ndarray:
+def checked_labels(labels: "Array", head: Head) -> np.ndarray:
     """Labels as an array of int; ValueError where one is no class of the head, or fewer than two classes occur."""
     labels = np.asarray(labels)
     strange = sorted({label for label in labels.tolist() if label not in head.classes})
