@@ -8,7 +8,6 @@ import numpy as np
 if TYPE_CHECKING:
     from judgekit.stats import Array
 
-
 GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 

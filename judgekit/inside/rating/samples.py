@@ -29,11 +29,13 @@ def evaluate_samples(
     The totals are the sum of the numbers and the sum of expected classes: the latter ranks, since whole totals tie.
 
     ``samples``: each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file
-    of them, JSON lines or a JSON list. ``probe``: ``gsm8k-binary``, ... (`judgekit.inside.rating.rater_names`), or a
-    folder (`judgekit.inside.rating.save_rater`). ``top_percent``: share in (0, 1] that is kept, best first: ``int(n *
-    top_percent)`` samples, by ``total_expected``, then by ``total_score``, then in the order given; 1 keeps all, in the
-    order given. ``output_path``: where to write the result: JSON lines where the name ends in ``.jsonl``, else a JSON
-    list. ``reader``: the model, where it is loaded already.
+    of them, JSON lines or a JSON list.
+    ``probe``: ``gsm8k-binary``, ... (`judgekit.inside.rating.rater_names`), or a folder of
+    `judgekit.inside.rating.save_rater`.
+    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``,
+    then by ``total_score``, then in the order given; 1 keeps all, in the order given.
+    ``output_path``: where the result is written: JSON lines where the name ends in ``.jsonl``, else a JSON list.
+    ``reader``: the model, where it is loaded already.
 
     PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
     place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``
