@@ -1,9 +1,11 @@
 """Aspects and their files: YAML that is checked field by field."""
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -21,14 +23,7 @@ class AspectError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A scored response that shows a teacher the scale and the form of its reply.
-
-    Attributes
-    ----------
-    question, response : str
-    score : int
-    justification : str
-    """
+    """A scored response that shows a teacher the scale and the form of its reply."""
 
     question: str
     response: str
@@ -40,17 +35,8 @@ class Example:
 class Aspect:
     """One thing that a response is scored by.
 
-    Attributes
-    ----------
-    name : str
-        Lower case, as it stands in columns and result keys.
-    title : str
-        As it stands in a prompt.
-    definition : str
-    levels : dict of int to str
-        What each score means, in ascending order; consecutive whole numbers.
-    example : Example or None
-        Shown to teachers; probes never see it.
+    ``name``: lower case, as it stands in columns and result keys. ``title``: as it stands in a prompt. ``levels``:
+    score to what it means, consecutive whole numbers, ascending. ``example``: shown to teachers; probes never see it.
     """
 
     name: str
@@ -60,7 +46,7 @@ class Aspect:
     example: Example | None = None
 
     @property
-    def scores(self):
+    def scores(self) -> tuple[int, ...]:
         """The scores there are, ascending."""
         return tuple(self.levels)
 
@@ -68,7 +54,7 @@ class Aspect:
 class SafeOnceLoader(PlainSafeLoader):
     """The safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
 
-    def construct_mapping(self, node, deep=False):
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """A mapping, each key once."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -79,35 +65,20 @@ class SafeOnceLoader(PlainSafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def preset_names():
+def preset_names() -> list[str]:
     """Names of the aspects that come with the package."""
     files = resources.files("judgekit.inside.aspects").iterdir()
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
-def load_aspects(name_or_path):
-    """Aspects of a preset, or of a file of one's own.
+def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
+    """Aspects of a preset, or of a file of one's own, by name and in the order of the file.
 
-    Parameters
-    ----------
-    name_or_path : str or path
-        ``reasoning`` (five aspects of a worked answer, 1-5), ``sft`` (seven aspects of examples for fine-tuning, 1-9),
-        or a YAML file: names of aspects to ``title``, ``definition``, ``levels`` (whole score to what it means,
-        consecutive and ascending) and optionally ``example`` (``question``, ``response``, ``score``,
-        ``justification``).
+    ``name_or_path``: ``reasoning`` (five aspects of a worked answer, 1-5), ``sft`` (seven aspects of examples for
+    fine-tuning, 1-9), or a YAML file: names of aspects to ``title``, ``definition``, ``levels`` (whole score to what it
+    means, consecutive and ascending) and optionally ``example`` (``question``, ``response``, ``score``,
+    ``justification``). AspectError names file and field.
 
-    Returns
-    -------
-    dict of str to Aspect
-        In the order of the file.
-
-    Raises
-    ------
-    AspectError
-        Names file and field.
-
-    Examples
-    --------
     >>> list(load_aspects("reasoning")), load_aspects("sft")["relevance"].scores[-1]
     (['semantic_consistency', 'logicality', 'informativeness', 'fluency', 'factuality'], 9)
     """
@@ -132,7 +103,7 @@ def load_aspects(name_or_path):
     return {name: aspect_of(name, fields, where) for name, fields in values.items()}
 
 
-def aspect_of(name, fields, where):
+def aspect_of(name: Any, fields: Any, where: str) -> Aspect:
     """One checked aspect."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise AspectError(f"{where}: the name {name!r} is not lower-case letters, digits and _")
@@ -144,7 +115,7 @@ def aspect_of(name, fields, where):
     return Aspect(name, title, definition, levels, example)
 
 
-def check_names(fields, known, place, optional=()):
+def check_names(fields: Any, known: set[str], place: str, optional: Iterable[str] = ()) -> None:
     """Refuse unknown and missing fields."""
     if not isinstance(fields, dict):
         raise AspectError(f"{place} is {kind_of(fields)}, not fields with values")
@@ -154,7 +125,7 @@ def check_names(fields, known, place, optional=()):
         raise AspectError(f"{place}: field {missing[0]!r} is missing")
 
 
-def text_of(fields, field, place):
+def text_of(fields: Mapping[Any, Any], field: Any, place: str) -> str:
     """A text that says something, without blanks around it."""
     value = fields[field]
     if not isinstance(value, str) or not value.strip():
@@ -162,7 +133,7 @@ def text_of(fields, field, place):
     return value.strip()
 
 
-def levels_of(given, place):
+def levels_of(given: Any, place: str) -> dict[int, str]:
     """Scores and what they mean."""
     if not isinstance(given, dict):
         raise AspectError(f"{place} is {kind_of(given)}, not scores with descriptions")
@@ -179,7 +150,7 @@ def levels_of(given, place):
     return {score: text_of(given, score, place) for score in scores}
 
 
-def example_of(fields, levels, place):
+def example_of(fields: Any, levels: Mapping[int, str], place: str) -> Example:
     """A checked example."""
     check_names(fields, EXAMPLE, place)
     if not is_whole(fields["score"]) or fields["score"] not in levels:
@@ -190,12 +161,12 @@ def example_of(fields, levels, place):
     return Example(question, response, fields["score"], justification)
 
 
-def is_whole(value):
+def is_whole(value: Any) -> bool:
     """Whether a value is a whole number (true and false are none)."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def kind_of(value):
+def kind_of(value: Any) -> str:
     """What a YAML value is, in words."""
     kinds = {str: "empty text", dict: "fields with values", list: "a list", type(None): "empty"}
     return kinds.get(type(value), f"{type(value).__name__} {value!r:.40}")

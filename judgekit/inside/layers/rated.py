@@ -1,6 +1,8 @@
 """Rated items that weights over layers are learned from: logits, labels, and the loss of some weights on them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,19 +10,15 @@ from torch.nn.functional import cross_entropy
 
 from judgekit.inside.layers.aggregation import checked_logits
 from judgekit.inside.layers.scale import checked_scores
+from judgekit.stats import Array, Floats
 
 
 @dataclass(frozen=True)
 class RatedItems:
     """Checked training material, as tensors.
 
-    Attributes
-    ----------
-    logits : torch.Tensor, shape (n_items, n_used_layers, n_scores)
-    labels : torch.Tensor, shape (n_items,)
-    target : torch.Tensor, shape (n_items, n_scores)
-        Labels as probabilities (`soft_target`).
-    scores : torch.Tensor, shape (n_scores,)
+    ``logits``: shape (n_items, n_used_layers, n_scores). ``labels``: (n_items,). ``target``: labels as probabilities
+    (`soft_target`), shape (n_items, n_scores). ``scores``: the scale, (n_scores,).
     """
 
     logits: torch.Tensor
@@ -28,69 +26,37 @@ class RatedItems:
     target: torch.Tensor
     scores: torch.Tensor
 
-    def loss(self, parameters, share, rows=slice(None)):
-        """Loss of the softmax of some parameters as weights.
+    def loss(self, parameters: torch.Tensor, share: float, rows: Any = slice(None)) -> torch.Tensor:
+        """Loss of the softmax of some parameters (n_used_layers,) as weights.
 
-        Parameters
-        ----------
-        parameters : torch.Tensor, shape (n_used_layers,)
-        share : float
-            Of cross-entropy; the rest is the squared error of the expected score, in squared points.
-        rows : optional
-            Which items.
+        ``share``: of cross-entropy; the rest is the squared error of the expected score, in squared points. ``rows``:
+        which items.
         """
         return self.loss_of(parameters.softmax(0), share, rows)
 
-    def loss_of(self, weights, share, rows=slice(None)):
+    def loss_of(self, weights: torch.Tensor, share: float, rows: Any = slice(None)) -> torch.Tensor:
         """Loss of some weights, which need not sum to one; otherwise as `loss`."""
         logits = torch.einsum("l,nlk->nk", weights, self.logits[rows])
         gap = logits.softmax(-1) @ self.scores - self.labels[rows]
         return share * cross_entropy(logits, self.target[rows]) + (1 - share) * (gap**2).mean()
 
 
-def soft_target(labels, scores):
-    """Labels as probabilities of scores: a label between two scores is divided between them.
+def soft_target(labels: Array, scores: Sequence[int]) -> Floats:
+    """Labels as probabilities of scores, shape (n_items, n_scores): a label between two is divided between them.
 
-    Parameters
-    ----------
-    labels : array, shape (n_items,)
-    scores : sequence of int
-
-    Returns
-    -------
-    array, shape (n_items, n_scores)
-
-    Notes
-    -----
     The published code drops what follows the decimal point: 3.67, the mean of three raters, becomes 3.
 
-    Examples
-    --------
     >>> soft_target([2, 2.25], (1, 2, 3)).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.75, 0.25]]
     """
     return np.stack([np.interp(labels, scores, row) for row in np.eye(len(scores))], axis=-1)
 
 
-def rated_items(logits, labels, scores, last):
+def rated_items(logits: Array, labels: Array, scores: Sequence[int], last: bool) -> RatedItems:
     """Training material after a look at it.
 
-    Parameters
-    ----------
-    logits : array, shape (n_items, n_layers, n_scores)
-    labels : array, shape (n_items,)
-    scores : sequence of int
-    last : bool
-        Whether the last layer is used.
-
-    Returns
-    -------
-    RatedItems
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a number is missing, a label lies outside the scale, or no layer or item is left.
+    ``logits``: shape (n_items, n_layers, n_scores). ``last``: whether the last layer is used. ValueError where shapes
+    do not fit, a number is missing, a label lies outside the scale, or no layer or item is left.
     """
     scores = checked_scores(scores)
     logits, labels = checked_logits(logits, len(scores)), np.asarray(labels, float)

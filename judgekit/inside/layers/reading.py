@@ -1,5 +1,8 @@
 """Prompts in, logits of the score tokens at every layer out: one forward pass per batch."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -11,45 +14,30 @@ from judgekit.models.causal import CausalModel, attempted, fitting_batches, load
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
+from judgekit.models.one_pass import Plan
 from judgekit.records import fingerprint_of
+from judgekit.stats import Floats
 
 
-def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=8192, progress=False):
+def layer_logits(
+    engine: CausalModel,
+    prompts: Sequence[Any],
+    plan: Plan,
+    normed: bool = False,
+    norm: str | None = None,
+    batch_tokens: int = 8192,
+    progress: bool = False,
+) -> Floats:
     """Logits of candidates at every layer, where the model is about to write one.
 
-    Parameters
-    ----------
-    engine : judgekit.models.causal.CausalModel
-    prompts : sequence of list of int, or None
-        Token ids up to where the reply, or the rest of it, begins. None for a prompt that has no place to look at
-        (`written_up_to`): its row is NaN.
-    plan : judgekit.models.one_pass.Plan
-        Of scores (`judgekit.inside.layers.scale.score_plan`), or of verdicts (`judgekit.models.one_pass.plan_of`).
-    normed : bool
-        Whether every layer's state goes through the final norm (`judgekit.inside.layers.head.ScoreHead`).
-    norm : str, optional
-        Name of that norm, where it is none of the usual ones.
-    batch_tokens : int
-        Tokens per forward pass, padding included. The states of all layers of a batch are in memory until those of
-        the last columns are copied.
-    progress : bool
-        Whether to show a bar.
+    Shape (n_prompts, n_layers + 1, n_candidates). Layer 0 is the embedding output. Rows are in the order of the
+    prompts, and depend on neither padding nor batch beyond float rounding. ``prompts``: token ids up to where the
+    reply, or the rest of it, begins; None for a prompt that has no place to look at (`written_up_to`): its row is NaN.
+    ``plan``: of scores (`judgekit.inside.layers.scale.score_plan`), or of verdicts
+    (`judgekit.models.one_pass.plan_of`). ``normed``, ``norm``: as for `judgekit.inside.layers.head.ScoreHead`.
+    ``batch_tokens``: tokens per forward pass, padding included; the states of all layers of a batch are in memory until
+    those of the last columns are copied. Where memory runs out, batches are halved.
 
-    Returns
-    -------
-    numpy.ndarray of float64, shape (n_prompts, n_layers + 1, n_candidates)
-        Layer 0 is the embedding output. Rows are in the order of the prompts, and depend on neither padding nor batch
-        beyond float rounding.
-
-    Raises
-    ------
-    ValueError
-        If a prompt is empty, a logit is not finite, or the model's output head cannot be applied to its layers.
-    MemoryError
-        If a single prompt does not fit into the memory.
-
-    Notes
-    -----
     Where every candidate is one token, these are that token's logits: what the published code takes. A candidate of
     several tokens has the logit of its first one plus the log-probabilities, over the whole vocabulary and at the same
     layer, of the others. At the last layer the softmax over candidates is then exactly that of
@@ -58,7 +46,8 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     Models that cap or scale their logits (Gemma, Cohere, Granite) have every layer's capped or scaled alike; the
     published code leaves that out.
 
-    Where memory runs out, batches are halved.
+    ValueError where a prompt is empty, a logit is not finite, or the model's output head cannot be applied to its
+    layers; MemoryError where a single prompt does not fit into the memory.
     """
     head = ScoreHead(engine.model, normed, norm)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
@@ -69,7 +58,7 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     share(engine, [prompts[row] for row in lengths])
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
 
-        def work(batch):
+        def work(batch: list[int]) -> np.ndarray:
             sequences = [[*prompts[row], *plan.forced] for row in batch]
             return batch_logits(engine, head, sequences, plan, batch_tokens).cpu().numpy()
 
@@ -85,7 +74,7 @@ def layer_logits(engine, prompts, plan, normed=False, norm=None, batch_tokens=81
     return found
 
 
-def share(engine, prompts):
+def share(engine: Any, prompts: Sequence[Sequence[int]]) -> None:
     """Let the engine read what all prompts begin with only once, where that is worth it."""
     start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
     start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
@@ -95,7 +84,9 @@ def share(engine, prompts):
 
 
 @torch.inference_mode()
-def batch_logits(engine, head, sequences, plan, budget):
+def batch_logits(
+    engine: CausalModel, head: ScoreHead, sequences: Sequence[Sequence[int]], plan: Plan, budget: int
+) -> torch.Tensor:
     """`layer_logits` of one batch, shape (n_rows, n_layers + 1, n_candidates)."""
     ids, mask, cache = engine.rows(sequences)
     places = positions(mask)[:, -ids.shape[1] :]
@@ -117,19 +108,10 @@ def batch_logits(engine, head, sequences, plan, budget):
     return sums
 
 
-def written_up_to(prompts, completions, plan):
-    """Prompts with what a model wrote up to its last score.
-
-    Parameters
-    ----------
-    prompts, completions : sequence of list of int
-    plan : judgekit.models.one_pass.Plan
-
-    Returns
-    -------
-    list of (list of int, or None)
-        None where a completion says no score.
-    """
+def written_up_to(
+    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], plan: Plan
+) -> list[list[int] | None]:
+    """Prompts with what a model wrote up to its last score; None where a completion says no score."""
     found = []
     for prompt, written in zip(prompts, completions, strict=True):
         place = score_place(written, plan)
@@ -137,13 +119,10 @@ def written_up_to(prompts, completions, plan):
     return found
 
 
-def messages_of(conversation, row):
+def messages_of(conversation: Any, row: int) -> list[dict[str, str]]:
     """A conversation that a tokenizer takes: lone surrogates, which no tokenizer does, become question marks.
 
-    Raises
-    ------
-    ValueError
-        If it is no list of messages with ``role`` and ``content``.
+    ValueError where it is no list of messages with ``role`` and ``content``.
     """
     said = list(conversation) if isinstance(conversation, (list, tuple)) else []
     if not said or not all(isinstance(one, dict) and {"role", "content"} <= set(one) for one in said):
@@ -156,26 +135,16 @@ def messages_of(conversation, row):
 class LayerReader:
     """A causal language model whose layers are asked for a score.
 
-    Parameters
-    ----------
-    name : str
-        A folder, ``owner/model[@revision]`` on the hub, or either with ``+adapter``
-        (`judgekit.models.files.model_files`).
-    device : str
-    dtype : {"float32", "bfloat16", "float16"}
-        Of the weights. Logits of score tokens are computed in float32 from states of that precision.
-    batch_tokens : int
-        Tokens per forward pass, padding and completions included.
-    thinking : bool
-        Ask a model that can think to do so before it writes; for ``max_new_tokens`` of `logits`.
-
-    Raises
-    ------
-    judgekit.models.errors.Unavailable
-        If there is no such model.
+    ``name``: a folder, ``owner/model[@revision]`` on the hub, or either with ``+adapter``
+    (`judgekit.models.files.model_files`). ``dtype``: of the weights, ``float32``, ``bfloat16`` or ``float16``; logits
+    of score tokens are computed in float32 from states of that precision. ``batch_tokens``: tokens per forward pass,
+    padding and completions included. ``thinking``: ask a model that can think to do so before it writes; for
+    ``max_new_tokens`` of `logits`. Unavailable where there is no such model.
     """
 
-    def __init__(self, name, device="cpu", dtype="float32", batch_tokens=8192, thinking=False):
+    def __init__(
+        self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192, thinking: bool = False
+    ) -> None:
         from transformers import AutoConfig, AutoTokenizer
 
         if dtype not in ("float32", "bfloat16", "float16"):
@@ -197,38 +166,30 @@ class LayerReader:
         self.engine = CausalModel(load_model(files, getattr(torch, dtype), device), ends, pad)
         self.room = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
 
-    def plan(self, scores, reply="{score}"):
+    def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:
         """The tokens of a scale (`judgekit.inside.layers.scale.score_plan`)."""
         return score_plan(scores, self.tokens.reply_tokens, reply)
 
-    def logits(self, conversations, plan, normed=False, norm=None, max_new_tokens=None, progress=False):
+    def logits(
+        self,
+        conversations: Sequence[Any],
+        plan: Plan,
+        normed: bool = False,
+        norm: str | None = None,
+        max_new_tokens: int | None = None,
+        progress: bool = False,
+    ) -> Floats:
         """Logits of a plan's candidates at every layer (`layer_logits`).
 
-        Parameters
-        ----------
-        conversations : sequence of list of dict
-            Messages with ``role`` and ``content``; each asks for one score.
-        plan : judgekit.models.one_pass.Plan
-        normed : bool
-        norm : str, optional
-        max_new_tokens : int, optional
-            Let the model write, greedily, and look where it says its last score (the published code: 10 tokens for a
-            direct answer, 256 for one with reasoning). Without it nothing is written: the score is taken to come at
-            once, with what the plan puts before it.
-        progress : bool
-            Whether to show bars.
+        Shape (n_conversations, n_layers + 1, n_candidates); NaN where nothing that the model wrote is a score.
+        ``conversations``: messages with ``role`` and ``content``, each asking for one score. ``max_new_tokens``: let
+        the model write, greedily, and look where it says its last score (the published code: 10 tokens for a direct
+        answer, 256 for one with reasoning). Without it nothing is written: the score is taken to come at once, with
+        what the plan puts before it.
 
-        Returns
-        -------
-        numpy.ndarray, shape (n_conversations, n_layers + 1, n_candidates)
-            NaN where nothing that the model wrote is a score.
-
-        Raises
-        ------
-        ValueError
-            If a conversation is none, or does not fit into the model's positions.
+        ValueError where a conversation is none, or does not fit into the model's positions.
         """
-        prompts = [self.tokens.ids(messages_of(messages, row)) for row, messages in enumerate(conversations)]
+        prompts: list[Any] = [self.tokens.ids(messages_of(messages, row)) for row, messages in enumerate(conversations)]
         said = len(plan.forced) + max(map(len, plan.paths))
         for row, prompt in enumerate(prompts):
             if self.room is not None and len(prompt) + said + (max_new_tokens or 0) > self.room:
@@ -237,22 +198,18 @@ class LayerReader:
             prompts = written_up_to(prompts, self.write(prompts, max_new_tokens, progress), plan)
         return layer_logits(self.engine, prompts, plan, normed, norm, self.batch_tokens, progress)
 
-    def write(self, prompts, max_new_tokens, progress=False):
+    def write(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, progress: bool = False) -> list[list[int]]:
         """Greedy completions of prompts, in their order: lists of token ids.
 
-        Raises
-        ------
-        ValueError
-            If the model's logits are no numbers.
-        MemoryError
-            If a single prompt does not fit into the memory.
+        ValueError where the model's logits are no numbers; MemoryError where a single prompt does not fit into the
+        memory.
         """
         share(self.engine, prompts)
         lengths = {row: len(prompt) + max_new_tokens for row, prompt in enumerate(prompts)}
-        written = {}
+        written: dict[int, Any] = {}
         with progress_bar(len(lengths), "writing", "prompt", shown=progress) as bar:
 
-            def work(batch):
+            def work(batch: list[int]) -> list[Any]:
                 return self.engine.generate([prompts[row] for row in batch], max_new_tokens)
 
             longest_first = sorted(lengths, key=lambda row: -lengths[row])

@@ -6,7 +6,9 @@ thing.
 """
 
 import json
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +16,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from judgekit.inside.layers.aggregation import aggregated_scores, distribution, expected_score, modal_score
 from judgekit.inside.layers.reading import layer_logits, written_up_to
-from judgekit.inside.layers.weights import published_weights
+from judgekit.inside.layers.weights import LayerWeights, published_weights
 from judgekit.models.causal import CausalModel
 from judgekit.models.one_pass import Plan
+from judgekit.stats import Floats
 
 VOCABULARY = 40
 SCALE = (1, 2, 3, 4, 5)
@@ -25,7 +28,7 @@ PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
 N_PROMPTS, N_TRAIN = 48, 36
 
 
-def seeded_model(seed=0):
+def seeded_model(seed: int = 0) -> LlamaForCausalLM:
     """Three blocks with a final norm that is far from the identity; no token ends a reply."""
     config = LlamaConfig(
         vocab_size=VOCABULARY,
@@ -53,54 +56,44 @@ def seeded_model(seed=0):
     return model
 
 
-def seeded_prompts(seed=1):
+def seeded_prompts(seed: int = 1) -> tuple[list[list[int]], list[int]]:
     """Prompts of 5 to 30 tokens, and what people are said to have rated: whole scores from 1 to 5."""
     draws = np.random.RandomState(seed)
     prompts = [draws.randint(1, VOCABULARY, size=draws.randint(5, 31)).tolist() for _ in range(N_PROMPTS)]
     return prompts, draws.randint(1, 6, size=N_PROMPTS).tolist()
 
 
-def published():
+def published() -> dict[str, Any]:
     """The published code's values for the seeded model; None and -1 where it found no score."""
     text = (resources.files("judgekit.inside.layers") / "reference.json").read_text(encoding="utf-8")
     return json.loads(text)
 
 
-def seeded_logits():
-    """What this package reads off the seeded model.
+def seeded_logits() -> tuple[list[Any], Floats]:
+    """What this package reads off the seeded model: completions of ten tokens each, and logits (N_PROMPTS, 4, 5).
 
-    Returns
-    -------
-    completions : list of list of int
-        Ten tokens each.
-    logits : array, shape (N_PROMPTS, 4, 5)
-        NaN where a completion says no score.
+    NaN where a completion says no score.
     """
     engine, (prompts, _) = CausalModel(seeded_model()), seeded_prompts()
-    completions = engine.generate(prompts, 10)
+    completions: Any = engine.generate(prompts, 10)
     return completions, layer_logits(engine, written_up_to(prompts, completions, PLAN), PLAN)
 
 
-def beside_published():
-    """This package's values beside the published code's, computed now.
+def beside_published() -> dict[str, tuple[np.ndarray, ...]]:
+    """This package's values and the published code's, of the same shape, by part; computed now.
 
-    Returns
-    -------
-    dict of str to (array, array)
-        Part to our values and theirs, of the same shape: ``logits`` of every layer, ``vscore`` and ``escore``, weights
-        by both losses, and scores of the last rows by every aggregate, which weights from the first rows go into.
+    ``logits`` of every layer, ``vscore`` and ``escore``, weights by both losses, and scores of the last rows by every
+    aggregate, which weights from the first rows go into.
 
-    Raises
-    ------
-    ValueError
-        If the completions differ, or scores were found elsewhere: what follows would compare different things.
+    ValueError where the completions differ, or scores were found elsewhere: what follows would compare different
+    things.
     """
     theirs, (completions, logits) = published(), seeded_logits()
     there = np.array([row is not None for row in theirs["logits"]])
     if completions != theirs["completions"] or (np.isnan(logits).any((1, 2)) == there).any():
         raise ValueError("the seeded model wrote other completions than under the published code")
     found = aggregated_scores(logits, SCALE)
-    pairs = {"logits": (logits[there], [row for row in theirs["logits"] if row is not None])}
+    pairs: dict[str, Any] = {"logits": (logits[there], [row for row in theirs["logits"] if row is not None])}
     pairs |= {name: (found[name][there], np.array(theirs[name])[there]) for name in ("vscore", "escore")}
     labels, train = np.array(seeded_prompts()[1]), np.arange(N_PROMPTS) < N_TRAIN
     known, rest = there & train, there & ~train
@@ -112,7 +105,7 @@ def beside_published():
     return {name: tuple(np.asarray(side, float) for side in sides) for name, sides in pairs.items()}
 
 
-def aggregates_of(logits, learned):
+def aggregates_of(logits: Floats, learned: LayerWeights) -> dict[str, Floats]:
     """Scores by every aggregate, under the published code's names for them."""
     found = aggregated_scores(logits, SCALE, learned.values, last=False)
     summed = distribution(logits, [1, 1, 1, 0], "double_softmax")  # the published code sums here: it does not average
@@ -130,11 +123,9 @@ def aggregates_of(logits, learned):
     }
 
 
-def largest_difference(pairs):
+def largest_difference(pairs: Mapping[str, tuple[np.ndarray, ...]]) -> float:
     """Largest absolute difference between two sides, over all parts of `beside_published`.
 
-    Examples
-    --------
     >>> largest_difference({"a": (np.array([1.0, 2.0]), np.array([1.0, 2.5])), "b": (np.zeros(1), np.zeros(1))})
     0.5
     """

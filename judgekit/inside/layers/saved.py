@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from judgekit.inside.layers.scale import checked_scores
 from judgekit.inside.layers.weights import LOSSES, LayerWeights
@@ -19,17 +20,9 @@ class WeightsError(ValueError):
 class SavedWeights:
     """Weights over layers, and what was read to fit them.
 
-    Attributes
-    ----------
-    weights : judgekit.inside.layers.weights.LayerWeights
-    model : str
-        Fingerprint of the model (`judgekit.inside.layers.reading.LayerReader`): its files and their precision.
-    prompt : str
-        Version of the prompt (`judgekit.prompts.Strategy`).
-    normed : bool
-        Whether layers went through the final norm.
-    over : str
-        What the weights average (`judgekit.inside.layers.aggregation.OVER`).
+    ``model``: fingerprint of the model (`judgekit.inside.layers.reading.LayerReader`), its files and their precision.
+    ``prompt``: version of the prompt (`judgekit.prompts.Strategy`). ``normed``: whether layers went through the final
+    norm. ``over``: what the weights average (`judgekit.inside.layers.aggregation.OVER`).
     """
 
     weights: LayerWeights
@@ -39,18 +32,8 @@ class SavedWeights:
     over: str = "logits"
 
 
-def save_weights(path, saved):
-    """Write weights to a JSON file.
-
-    Parameters
-    ----------
-    path : path
-    saved : SavedWeights
-
-    Returns
-    -------
-    pathlib.Path
-    """
+def save_weights(path: str | Path, saved: SavedWeights) -> Path:
+    """The path of a JSON file to which weights were written."""
     content = {"schema": SCHEMA, **asdict(saved)}
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,23 +41,12 @@ def save_weights(path, saved):
     return path
 
 
-def load_weights(path, **wanted):
+def load_weights(path: str | Path, **wanted: Any) -> SavedWeights:
     """Weights from a JSON file.
 
-    Parameters
-    ----------
-    path : path
-    **wanted
-        What they must have been fitted for: ``model``, ``prompt``, ``normed``, ``over``, ``scores``.
-
-    Returns
-    -------
-    SavedWeights
-
-    Raises
-    ------
-    WeightsError
-        If the file is missing, no JSON, lacks a field or holds something else in it, or was fitted for something else.
+    ``wanted``: what they must have been fitted for: ``model``, ``prompt``, ``normed``, ``over``, ``scores``.
+    WeightsError where the file is missing, no JSON, lacks a field or holds something else in it, or was fitted for
+    something else.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -92,10 +64,10 @@ def load_weights(path, **wanted):
     return saved
 
 
-def saved_of(content, path):
+def saved_of(content: Any, path: str | Path) -> SavedWeights:
     """Checked content of a file."""
 
-    def field(place, name, kind):
+    def field(place: Any, name: str, kind: Any) -> Any:
         value = place.get(name) if isinstance(place, dict) else None
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             raise WeightsError(f"{path}: field {name!r} is missing, or not what it should be")
@@ -104,7 +76,7 @@ def saved_of(content, path):
     if field(content, "schema", int) != SCHEMA:
         raise WeightsError(f"{path}: field 'schema' is {content['schema']}; this version reads {SCHEMA}")
     given = field(content, "weights", dict)
-    values = [number(value) for value in field(given, "values", list)]
+    values: list[Any] = [number(value) for value in field(given, "values", list)]
     if len(values) < 2 or None in values or min(values) < 0 or not math.isclose(sum(values), 1, abs_tol=1e-6):
         raise WeightsError(f"{path}: field 'values' holds no weights: numbers from 0 that sum to 1, one per layer")
     try:
@@ -121,7 +93,7 @@ def saved_of(content, path):
     return SavedWeights(weights, normed=field(content, "normed", bool), **texts)
 
 
-def number(value):
+def number(value: Any) -> float | None:
     """A finite number as a float, or None."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if plain and math.isfinite(value) else None

@@ -1,18 +1,14 @@
 """Which tokens say a score: from a scale and the words around a score to a plan of token ids."""
 
 import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from judgekit.models.one_pass import plan_of
+from judgekit.models.one_pass import Plan, plan_of
 
 
-def checked_scores(scores):
-    """A scale as a tuple of whole numbers.
-
-    Raises
-    ------
-    ValueError
-        If it has fewer than two scores, or they are not whole and ascending.
-    """
+def checked_scores(scores: Any) -> tuple[int, ...]:
+    """A scale as a tuple; ValueError where it has fewer than two scores, or they are not whole and ascending."""
     scores = tuple(scores)
     if not all(isinstance(score, numbers.Integral) and not isinstance(score, bool) for score in scores):
         raise ValueError(f"a scale has whole scores, not {list(scores)}")
@@ -22,36 +18,21 @@ def checked_scores(scores):
     return scores
 
 
-def score_plan(scores, tokenise, reply="{score}"):
-    """The token ids to look at for the scores of a scale.
+def score_plan(
+    scores: Sequence[int], tokenise: Callable[[str], tuple[list[int], list[int]]], reply: str = "{score}"
+) -> Plan:
+    """The token ids to look at for the scores of a scale, which are the plan's ``names``.
 
-    Parameters
-    ----------
-    scores : sequence of int
-        Ascending, e.g. ``range(1, 6)``.
-    tokenise : callable
-        From a text to token ids and, for each, where it ends in the text
-        (`judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`).
-    reply : str
-        What the model is taken to write, with ``{score}`` in it: ``"{score}"``, ``"Rating: [[{score}]]"``. All that
-        stands before the score is put into its mouth.
+    ``tokenise``: from a text to token ids and, for each, where it ends in the text
+    (`judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`). ``reply``: what the model is taken to write, with
+    ``{score}`` in it: ``"{score}"``, ``"Rating: [[{score}]]"``. All that stands before the score is put into its mouth.
 
-    Returns
-    -------
-    judgekit.models.one_pass.Plan
-        ``names`` are the scores.
-
-    Raises
-    ------
-    ValueError
-        If the scale is none, the reply does not hold ``{score}`` exactly once, or the tokens of one score begin those
-        of another (``1`` and ``10`` where digits are tokens of their own): something must follow the score then,
-        whose probability tells them apart.
-
-    Notes
-    -----
     Several tokens per score are handled as in `judgekit.models.one_pass`. The published code has one token id per
     score, and so no scale beyond 9 with a tokenizer that splits numbers into digits.
+
+    ValueError where the scale is none, the reply does not hold ``{score}`` exactly once, or the tokens of one score
+    begin those of another (``1`` and ``10`` where digits are tokens of their own): something must follow the score
+    then, whose probability tells them apart.
     """
     scores = checked_scores(scores)
     if reply.count("{score}") != 1:
@@ -67,27 +48,12 @@ def score_plan(scores, tokenise, reply="{score}"):
     return plan
 
 
-def score_place(written, plan):
-    """Where a completion says its last score.
+def score_place(written: Sequence[int], plan: Plan) -> int | None:
+    """Position of the first token of a completion's last score, with what the plan puts before it; or None.
 
-    Parameters
-    ----------
-    written : sequence of int
-        Token ids of the completion.
-    plan : judgekit.models.one_pass.Plan
-
-    Returns
-    -------
-    int or None
-        Place of the first token of the last score, with what the plan puts before it; None where there is none.
-
-    Notes
-    -----
     The published code looks for score tokens from the end, too. Tokens of one digit are found inside longer numbers:
     with a scale from 1 to 5, a completion that ends in "of 10" says 1. Words around the score, in the plan, avoid it.
 
-    Examples
-    --------
     >>> from judgekit.models.one_pass import Plan
     >>> plan = Plan((1, 2), ("1", "2"), (), ((11,), (12,)))
     >>> score_place([30, 11, 7, 12, 4], plan), score_place([30, 7], plan)

@@ -3,43 +3,36 @@
 Weights are fitted on validation items; test items are scored and measured, and nothing else is done with them.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgekit.inside.layers.aggregation import aggregated_scores, distribution, expected_score
 from judgekit.inside.layers.evaluation import differences, evaluated
-from judgekit.inside.layers.weights import fit_weights, published_weights, scaled_last
-from judgekit.stats import ratio, weighted_bootstrap
+from judgekit.inside.layers.weights import LayerWeights, fit_weights, published_weights, scaled_last
+from judgekit.stats import Array, Floats, ratio, weighted_bootstrap
 
 # The two losses, with and without the last layer; the published code fits one epoch of each of two of them.
-FITTED = {
+FITTED: dict[str, dict[str, Any]] = {
     "learned": {"loss": "mixed", "last": True},
     "learned_no_last": {"loss": "mixed", "last": False},
     "learned_entropy": {"loss": "cross_entropy", "last": True},
     "learned_entropy_no_last": {"loss": "cross_entropy", "last": False},
 }
-PUBLISHED = {
+PUBLISHED: dict[str, dict[str, Any]] = {
     "published": {"loss": "mixed", "last": False, "batch_size": 4},
     "published_entropy": {"loss": "cross_entropy", "last": True, "batch_size": 8},
 }
 
 
-def fitted_weights(logits, labels, scores):
+def fitted_weights(logits: Floats, labels: Array, scores: Sequence[int]) -> dict[str, LayerWeights]:
     """Weights over layers by every way of fitting them.
 
-    Parameters
-    ----------
-    logits : array, shape (n_items, n_layers, n_scores)
-        Of validation items; rows of NaN are left out.
-    labels : array, shape (n_items,)
-    scores : sequence of int
-
-    Returns
-    -------
-    dict of str to judgekit.inside.layers.weights.LayerWeights
-        Keys of `FITTED`, to the optimum, and of `PUBLISHED`, one epoch.
+    By keys of `FITTED`, to the optimum, and of `PUBLISHED`, one epoch. ``logits``: of validation items, shape (n_items,
+    n_layers, n_scores); rows of NaN are left out.
     """
     there = ~np.isnan(logits).any((1, 2))
     rated = logits[there], np.asarray(labels, float)[there], scores
@@ -47,24 +40,17 @@ def fitted_weights(logits, labels, scores):
     return found | {name: published_weights(*rated, **how) for name, how in PUBLISHED.items()}
 
 
-def scores_by_method(validation, labels, test, scores):
-    """Scores of test items by every method and ablation.
+def scores_by_method(
+    validation: Mapping[bool, Floats], labels: Array, test: Mapping[bool, Floats], scores: Sequence[int]
+) -> tuple[dict[str, Floats], dict[str, LayerWeights]]:
+    """Scores of test items by every method and ablation, each of shape (n_test,), and the fitted weights.
 
-    Parameters
-    ----------
-    validation, test : dict of bool to array, shape (n_items, n_layers, n_scores)
-        Logits without the final norm (False) and with it (True).
-    labels : array
-        Of the validation items.
-    scores : sequence of int
+    ``vscore``, ``escore``; ``escore_scaled``, with one number fitted (`inside.layers.weights.scaled_last`); ``uniform``
+    and ``uniform_no_last``; each of `fitted_weights`; ``uniform_normed`` and ``learned_normed``; ablations of
+    ``uniform`` and ``learned`` (`judgekit.inside.layers.aggregation.aggregated_scores`).
 
-    Returns
-    -------
-    predictions : dict of str to array, shape (n_test,)
-        ``vscore``, ``escore``; ``escore_scaled``, with one number fitted (`inside.layers.weights.scaled_last`);
-        ``uniform`` and ``uniform_no_last``; each of `fitted_weights`; ``uniform_normed`` and ``learned_normed``;
-        ablations of ``uniform`` and ``learned`` (`judgekit.inside.layers.aggregation.aggregated_scores`).
-    weights : dict of str to judgekit.inside.layers.weights.LayerWeights
+    ``validation``, ``test``: logits without the final norm (False) and with it (True), shape (n_items, n_layers,
+    n_scores). ``labels``: of the validation items.
     """
     weights = fitted_weights(validation[False], labels, scores)
     there = ~np.isnan(validation[False]).any((1, 2))
@@ -79,61 +65,51 @@ def scores_by_method(validation, labels, test, scores):
     return found | {f"{name}_normed": normed[name] for name in ("uniform", "learned")}, weights
 
 
-def scores_by_layer(logits, scores):
+def scores_by_layer(logits: Floats, scores: Sequence[int]) -> Floats:
     """Expected scores by each layer alone, shape (n_layers, n_items)."""
     n_layers = logits.shape[1]
     return np.stack([expected_score(distribution(logits, row), scores) for row in np.eye(n_layers)])
 
 
-def ordered_pairs(labels, clusters):
-    """Pairs of items of the same question that differ in their labels, the better one first.
+def ordered_pairs(labels: Array, clusters: Array) -> np.ndarray:
+    """Pairs of items of the same question that differ in their labels, the better one first, shape (n_pairs, 2).
 
-    Returns
-    -------
-    array of int, shape (n_pairs, 2)
-
-    Examples
-    --------
     >>> ordered_pairs([1, 3, 2], ["a", "a", "b"]).tolist()
     [[1, 0]]
     """
-    members = pd.Series(range(len(labels))).groupby(np.asarray(clusters, dtype=str)).apply(list)
+    members: Any = pd.Series(range(len(labels))).groupby(np.asarray(clusters, dtype=str)).apply(list)
     pairs = [pair for group in members for pair in combinations(group, 2) if labels[pair[0]] != labels[pair[1]]]
     return np.array([pair if labels[pair[0]] > labels[pair[1]] else pair[::-1] for pair in pairs]).reshape(-1, 2)
 
 
-def pair_hits(predicted, pairs):
+def pair_hits(predicted: Array, pairs: np.ndarray) -> Floats:
     """Whether the better item of each pair has the higher score, a half where both have the same."""
     predicted = np.asarray(predicted, float)
     return (1 + np.sign(predicted[pairs[:, 0]] - predicted[pairs[:, 1]])) / 2
 
 
-def measured(predictions, labels, clusters, scores, baseline=None, in_pairs=True, n_boot=2000, seed=0):
-    """Every measure of every way of scoring.
+def measured(
+    predictions: Mapping[str, Array],
+    labels: Array,
+    clusters: Array,
+    scores: Sequence[int],
+    baseline: str | None = None,
+    in_pairs: bool = True,
+    n_boot: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every measure of every way of scoring: columns ``method, measure, value, low, high, n``.
 
-    Parameters
-    ----------
-    predictions : dict of str to array, shape (n_items,)
-    labels : array, shape (n_items,)
-    clusters : sequence, length n_items
-        Question of each item; questions are resampled.
-    scores : sequence of int
-    baseline : str, optional
-        Take differences from this one, in the same resamples, in place of the measures.
-    in_pairs : bool
-        Whether responses to the same question are also compared with each other.
-    n_boot, seed : int
+    Measures are those of `inside.layers.evaluation.evaluated`, and ``pair_accuracy``: the share of pairs of responses
+    to the same question, with different labels, whose better one has the higher score (where there are any).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``method, measure, value, low, high, n``. Measures are those of `inside.layers.evaluation.evaluated`,
-        and ``pair_accuracy``: the share of pairs of responses to the same question, with different labels, whose
-        better one has the higher score (where there are any).
+    ``predictions``: by method, shape (n_items,). ``clusters``: question of each item; questions are resampled.
+    ``baseline``: take differences from this one, in the same resamples, in place of the measures. ``in_pairs``: whether
+    responses to the same question are also compared with each other.
     """
     labels, names = np.asarray(labels, float), np.asarray(clusters, dtype=str)
     how = {"n_boot": n_boot, "seed": seed}
-    pairs = ordered_pairs(labels, names) if in_pairs else ()
+    pairs: Any = ordered_pairs(labels, names) if in_pairs else ()
     rows = []
     for method, predicted in predictions.items():
         if baseline is None:
@@ -151,7 +127,7 @@ def measured(predictions, labels, clusters, scores, baseline=None, in_pairs=True
     return pd.DataFrame(rows, columns=["method", "measure", "value", "low", "high", "n"])
 
 
-def mean_over_questions(values, clusters, n_boot, seed):
+def mean_over_questions(values: Floats, clusters: np.ndarray, n_boot: int, seed: int) -> tuple[float, float, float]:
     """A mean with its interval; pairs with a missing score count in neither."""
     there = np.isfinite(values)
     values, clusters = values[there], clusters[there]

@@ -4,7 +4,9 @@ Only the rows that are passed are ever looked at. `cross_fitted` gives every row
 question had a say in.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +15,9 @@ from sklearn.model_selection import GroupKFold
 from torch.utils.data import DataLoader
 
 from judgekit.inside.layers.aggregation import checked_logits, distribution, expected_score, last_only
-from judgekit.inside.layers.rated import rated_items
+from judgekit.inside.layers.rated import RatedItems, rated_items
 from judgekit.inside.layers.scale import checked_scores
+from judgekit.stats import Array, Floats
 
 # What cross-entropy counts; the rest is the squared error of the expected score. The published code has a parameter of
 # that share, started at 0.5 before a sigmoid, and reads it once per epoch: in its one epoch it never changes.
@@ -25,17 +28,9 @@ LOSSES = {"cross_entropy": 1.0, "mixed": 1 / (1 + np.exp(-0.5))}
 class LayerWeights:
     """Weights over layers, and what they hold for.
 
-    Attributes
-    ----------
-    values : tuple of float
-        One for each layer, the embedding output first; they sum to one. 0 for a last layer that was left out.
-    scores : tuple of int
-        The scale.
-    loss : str
-    n_items : int
-        Rated items that they were fitted on.
-    training_loss : float
-        On those items, with these weights.
+    ``values``: one for each layer, the embedding output first; they sum to one; 0 for a last layer that was left out.
+    ``scores``: the scale. ``n_items``: rated items that they were fitted on. ``training_loss``: on those items, with
+    these weights.
     """
 
     values: tuple
@@ -44,25 +39,22 @@ class LayerWeights:
     n_items: int
     training_loss: float
 
-    def expected_scores(self, logits):
+    def expected_scores(self, logits: Array) -> Floats:
         """Expected scores of items, shape (n_items,), from logits of shape (n_items, n_layers, n_scores).
 
-        Raises
-        ------
-        ValueError
-            If layers or scores are not those that the weights were fitted on.
+        ValueError where layers or scores are not those that the weights were fitted on.
         """
         return expected_score(distribution(checked_logits(logits, len(self.scores)), self.values), self.scores)
 
 
-def checked_loss(loss):
+def checked_loss(loss: str) -> float:
     """The share of cross-entropy in a loss."""
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is none of {', '.join(LOSSES)}")
     return LOSSES[loss]
 
 
-def finished(items, parameters, scores, loss, last):
+def finished(items: RatedItems, parameters: torch.Tensor, scores: Sequence[int], loss: str, last: bool) -> LayerWeights:
     """Weights from parameters that were fitted."""
     with torch.no_grad():
         reached = float(items.loss(parameters, LOSSES[loss]))
@@ -70,43 +62,27 @@ def finished(items, parameters, scores, loss, last):
     return LayerWeights((*values, *([] if last else [0.0])), checked_scores(scores), loss, len(items.labels), reached)
 
 
-def fit_weights(logits, labels, scores, loss="mixed", last=True):
+def fit_weights(
+    logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed", last: bool = True
+) -> LayerWeights:
     """The weights with the least loss on rated items.
 
-    Parameters
-    ----------
-    logits : array, shape (n_items, n_layers, n_scores)
-        Of training items only.
-    labels : array, shape (n_items,)
-        What people gave, from the lowest score to the highest; may be fractional.
-    scores : sequence of int
-    loss : {"mixed", "cross_entropy"}
-        Cross-entropy, or 0.62 of it and 0.38 of the mean squared error of the expected score.
-    last : bool
-        Whether the last layer may have weight.
+    ``logits``: of training items only, shape (n_items, n_layers, n_scores). ``labels``: what people gave, from the
+    lowest score to the highest; may be fractional. ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of
+    the mean squared error of the expected score. ``last``: whether the last layer may have weight.
 
-    Returns
-    -------
-    LayerWeights
+    Both losses are those of LAGER's code (arXiv 2508.03550): cross-entropy over all layers in its first version, the
+    mixed one without the last layer since. There the search is a single epoch of Adam, which stops near where it
+    started (`published_weights`); here it goes on to the optimum, by L-BFGS, so that the outcome depends on no seed, no
+    order and no step size.
 
-    Raises
-    ------
-    ValueError
-        If the material is none (`judgekit.inside.layers.rated.rated_items`), or the loss is unknown.
-    RuntimeError
-        If the search does not end.
-
-    Notes
-    -----
-    Both losses are those of LAGER's code (arXiv 2508.03550): cross-entropy over all layers in its first version,
-    the mixed one without the last layer since. There the search is a single epoch of Adam, which stops near where it
-    started (`published_weights`); here it goes on to the optimum, by L-BFGS, so that the outcome depends on no seed,
-    no order and no step size.
+    ValueError where the material is none (`judgekit.inside.layers.rated.rated_items`), or the loss is unknown;
+    RuntimeError where the search does not end.
     """
     share, items = checked_loss(loss), rated_items(logits, labels, scores, last)
 
-    def loss_and_gradient(values):
-        parameters = torch.tensor(values, requires_grad=True)
+    def loss_and_gradient(values: Floats) -> tuple[float, Floats]:
+        parameters: Any = torch.tensor(values, requires_grad=True)
         value = items.loss(parameters, share)
         value.backward()
         return float(value.detach()), parameters.grad.numpy()
@@ -119,26 +95,21 @@ def fit_weights(logits, labels, scores, loss="mixed", last=True):
     return finished(items, torch.tensor(found.x), scores, loss, last)
 
 
-def published_weights(logits, labels, scores, loss="mixed", last=False, batch_size=4, rate=0.01, seed=42):
-    """Weights after one epoch of Adam, as LAGER's code fits them.
+def published_weights(
+    logits: Array,
+    labels: Array,
+    scores: Sequence[int],
+    loss: str = "mixed",
+    last: bool = False,
+    batch_size: int = 4,
+    rate: float = 0.01,
+    seed: int = 42,
+) -> LayerWeights:
+    """Weights after one epoch of Adam, as LAGER's code fits them; material as for `fit_weights`.
 
-    Parameters
-    ----------
-    logits, labels, scores, loss, last
-        As for `fit_weights`.
-    batch_size : int
-        The published code has 4 with the mixed loss, and 8 with cross-entropy.
-    rate : float
-        Of Adam.
-    seed : int
-        Of the order of items.
+    ``batch_size``: the published code has 4 with the mixed loss, and 8 with cross-entropy. ``rate``: of Adam. ``seed``:
+    of the order of items.
 
-    Returns
-    -------
-    LayerWeights
-
-    Notes
-    -----
     The search starts from equal weights; with the last layer, from parameters 0 and 1 for the last. An item moves a
     parameter by about ``rate / batch_size`` at most: a thousand items cannot bring the weights far. Kept to compare
     with published numbers; fractional labels are not cut off as they are there (`inside.layers.rated.soft_target`).
@@ -151,28 +122,22 @@ def published_weights(logits, labels, scores, loss="mixed", last=False, batch_si
     optimiser = torch.optim.Adam([parameters], lr=rate)
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to use up
         torch.manual_seed(seed)
-        for rows in DataLoader(range(len(items.labels)), batch_size=batch_size, shuffle=True):
+        # torch's types ask for a Dataset; any sequence will do.
+        for rows in DataLoader(range(len(items.labels)), batch_size=batch_size, shuffle=True):  # type: ignore[arg-type]
             optimiser.zero_grad()
             items.loss(parameters, share, rows).backward()
             optimiser.step()
     return finished(items, parameters.detach(), scores, loss, last)
 
 
-def scaled_last(logits, labels, scores, loss="mixed"):
+def scaled_last(logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed") -> Floats:
     """All weight on the last layer, times the one number that suits rated items best: a control for learned weights.
+
+    Shape (n_layers,), for `judgekit.inside.layers.aggregation.distribution`; sums to an inverse temperature, from 0.01
+    to 100. Material and loss as for `fit_weights`.
 
     Layers that tell nothing have small logits. Weight on them makes the sum of the others smaller and its softmax
     flatter, as a temperature does: what weights over layers gain beyond this control, the layers have given.
-
-    Parameters
-    ----------
-    logits, labels, scores, loss
-        As for `fit_weights`.
-
-    Returns
-    -------
-    array, shape (n_layers,)
-        For `judgekit.inside.layers.aggregation.distribution`; sums to an inverse temperature, from 0.01 to 100.
     """
     share, items = checked_loss(loss), rated_items(logits, labels, scores, last=True)
     last = torch.tensor(last_only(items.logits.shape[1]))
@@ -182,31 +147,21 @@ def scaled_last(logits, labels, scores, loss="mixed"):
     return np.exp(found.x) * last.numpy()
 
 
-def cross_fitted(logits, labels, clusters, scores, n_folds=5, seed=0, fit=fit_weights, **more):
-    """Expected scores of all items, each by weights that were fitted on other questions.
+def cross_fitted(
+    logits: Array,
+    labels: Array,
+    clusters: Sequence[str],
+    scores: Sequence[int],
+    n_folds: int = 5,
+    seed: int = 0,
+    fit: Callable[..., LayerWeights] = fit_weights,
+    **more: Any,
+) -> tuple[Floats, list[LayerWeights]]:
+    """Expected scores of all items, each by weights that were fitted on other questions; and the weights, one per fold.
 
-    Parameters
-    ----------
-    logits : array, shape (n_items, n_layers, n_scores)
-        Rows of NaN (items without a score) get no score and train nothing.
-    labels : array, shape (n_items,)
-    clusters : sequence, length n_items
-        Question of each item.
-    scores : sequence of int
-    n_folds, seed : int
-        Folds are drawn by question alone, without a look at labels.
-    fit : callable
-        `fit_weights` or `published_weights`; ``more`` is for it.
-
-    Returns
-    -------
-    predicted : array, shape (n_items,)
-    weights : list of LayerWeights, one per fold
-
-    Raises
-    ------
-    ValueError
-        If there are fewer questions than folds, or lengths differ.
+    ``logits``: rows of NaN (items without a score) get no score and train nothing. ``clusters``: question of each item;
+    folds are drawn by question alone, without a look at labels. ``fit``: `fit_weights` or `published_weights`; ``more``
+    is for it. ValueError where there are fewer questions than folds, or lengths differ.
     """
     logits, labels = checked_logits(logits), np.asarray(labels, float)
     if not len(logits) == len(labels) == len(clusters):

@@ -1,5 +1,4 @@
 """Probes: small classifiers on vectors that stand for texts, chosen so that no test item has a say in the choice.
 
-Arrays in, predictions out; where the vectors come from is `judgekit.inside.representations`' business. scikit-learn is
-imported where probes are fitted, not where a saved one predicts (`judgekit.inside.probes.saved`).
+scikit-learn is imported where probes are fitted, not where a saved one predicts (`judgekit.inside.probes.saved`).
 """

@@ -1,30 +1,17 @@
 """From a fitted scikit-learn pipeline to a probe that numpy alone can apply."""
 
+from typing import Any
+
 import numpy as np
 
-from judgekit.inside.probes.saved import KINDS, SavedProbe
+from judgekit.inside.probes.saved import KINDS, Inputs, SavedProbe
 
 
-def saved_probe(fitted, family, inputs, about=None):
-    """Multiply the steps of a linear probe into one affine map.
+def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] | None = None) -> SavedProbe:
+    """The steps of a linear probe multiplied into one affine map, whose probabilities equal the pipeline's.
 
-    Parameters
-    ----------
-    fitted : sklearn.pipeline.Pipeline
-        Of `judgekit.inside.probes.families.make_probe`, fitted on the inputs' layers side by side.
-    family : {"logistic", "ordinal", "pair_logistic"}
-    inputs : judgekit.inside.probes.saved.Inputs
-    about : dict, optional
-
-    Returns
-    -------
-    SavedProbe
-        Its probabilities equal the pipeline's.
-
-    Raises
-    ------
-    ValueError
-        If the family is not linear, or the pipeline was fitted on features of another width.
+    ``fitted``: a pipeline of `judgekit.inside.probes.families.make_probe`, fitted on the inputs' layers side by side.
+    ValueError where the family is not linear, or the pipeline was fitted on features of another width.
     """
     if family not in KINDS:
         raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(KINDS)} can")

@@ -1,6 +1,8 @@
 """Families of probes: scaling, projection and a classifier, all fitted on the rows they are given and no others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -14,21 +16,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from judgekit.inside.probes.ordinal import OrdinalLogistic
+from judgekit.stats import Array, Floats
 
 
 @dataclass(frozen=True)
 class Family:
     """A kind of classifier and the settings that are tried.
 
-    Attributes
-    ----------
-    make : callable
-        From a setting and a seed to an unfitted scikit-learn classifier.
-    grid : tuple of dict
-        Settings; the middle one stands for the family where layers are ranked.
-    centred : bool
-        Whether features are centred. Differences of two responses must not be: exchanging the responses has to change
-        the sign of everything and nothing else.
+    ``make``: from a setting and a seed to an unfitted scikit-learn classifier. ``grid``: settings; the middle one
+    stands for the family where layers are ranked. ``centred``: whether features are centred. Differences of two
+    responses must not be: exchanging the responses has to change the sign of everything and nothing else.
     """
 
     make: object
@@ -36,17 +33,17 @@ class Family:
     centred: bool = True
 
     @property
-    def usual(self):
+    def usual(self) -> dict[str, Any]:
         """The setting that stands for the family."""
         return self.grid[len(self.grid) // 2]
 
 
-def strengths(*values):
+def strengths(*values: float) -> tuple[dict[str, float], ...]:
     """A grid over the inverse regularisation strength."""
     return tuple({"C": value} for value in values)
 
 
-FAMILIES = {
+FAMILIES: dict[str, Any] = {  # each a Family
     "majority": Family(lambda setting, seed: DummyClassifier(strategy="most_frequent"), ({},)),
     "logistic": Family(
         lambda setting, seed: LogisticRegression(class_weight="balanced", max_iter=2000, **setting),
@@ -83,13 +80,13 @@ FAMILIES = {
 class RootMeanSquareScaler(TransformerMixin, BaseEstimator):
     """Divide each feature by its root mean square, leaving zero where it is."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Array, y: Any = None) -> Self:
         """Learn the scale; a feature that is always 0 keeps the scale 1."""
         size = np.sqrt(np.square(X).mean(0))
         self.scale_ = np.where(size > 0, size, 1.0)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Array) -> Floats:
         """Scaled features."""
         return X / self.scale_
 
@@ -97,19 +94,14 @@ class RootMeanSquareScaler(TransformerMixin, BaseEstimator):
 class Projection(TransformerMixin, BaseEstimator):
     """Principal components, at most as many as the rows it is fitted on allow.
 
-    Parameters
-    ----------
-    n_components : int
-    centred : bool
-        False projects without centring (truncated singular value decomposition).
-    seed : int
-        For the randomised solver.
+    ``centred``: False projects without centring (truncated singular value decomposition). ``seed``: for the randomised
+    solver.
     """
 
-    def __init__(self, n_components=50, centred=True, seed=0):
+    def __init__(self, n_components: int = 50, centred: bool = True, seed: int = 0) -> None:
         self.n_components, self.centred, self.seed = n_components, centred, seed
 
-    def fit(self, X, y=None):
+    def fit(self, X: Array, y: Any = None) -> Self:
         """Find the components."""
         count = max(1, min(self.n_components, X.shape[0] - 1, X.shape[1]))
         kind = PCA if self.centred else TruncatedSVD
@@ -117,49 +109,24 @@ class Projection(TransformerMixin, BaseEstimator):
             self.found_ = kind(count, random_state=self.seed).fit(X)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Array) -> Floats:
         """Coordinates along the components, shape (n_items, n_components)."""
         return self.found_.transform(X)
 
 
-def make_features(centred=True, n_components=50, seed=0):
-    """What stands before the classifier, unfitted: scaling and, unless ``n_components`` is None, projection.
-
-    Parameters
-    ----------
-    centred : bool
-        `Family.centred`.
-    n_components : int or None
-    seed : int
-
-    Returns
-    -------
-    sklearn.pipeline.Pipeline
-        Steps ``scale`` and ``project``.
-    """
-    steps = [("scale", StandardScaler() if centred else RootMeanSquareScaler())]
+def make_features(centred: bool = True, n_components: int | None = 50, seed: int = 0) -> Pipeline:
+    """What stands before the classifier, unfitted: ``scale`` and (unless ``n_components`` is None) ``project``."""
+    steps: list[tuple[str, Any]] = [("scale", StandardScaler() if centred else RootMeanSquareScaler())]
     if n_components is not None:
         steps.append(("project", Projection(n_components, centred, seed)))
     return Pipeline(steps)
 
 
-def make_probe(family, setting, n_components=50, seed=0):
-    """An unfitted probe.
+def make_probe(family: str, setting: Mapping[str, Any], n_components: int | None = 50, seed: int = 0) -> Pipeline:
+    """An unfitted probe: steps ``scale``, ``project`` (unless ``n_components`` is None) and ``classify``.
 
-    Parameters
-    ----------
-    family : str
-        One of `FAMILIES`.
-    setting : dict
-        Of the family's grid.
-    n_components : int or None
-        Principal components kept; None classifies all features.
-    seed : int
-
-    Returns
-    -------
-    sklearn.pipeline.Pipeline
-        Steps ``scale``, ``project`` (unless ``n_components`` is None) and ``classify``.
+    ``family``: one of `FAMILIES`. ``setting``: of the family's grid. ``n_components``: principal components kept; None
+    classifies all features.
     """
     kind = FAMILIES[family]
     steps = make_features(kind.centred, n_components, seed).steps

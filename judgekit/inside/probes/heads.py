@@ -1,8 +1,12 @@
 """What a probe predicts: its classes, and which classifier families may predict them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from judgekit.stats import Array
 
 GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
@@ -12,13 +16,9 @@ CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 class Head:
     """The labels of a probe.
 
-    Attributes
-    ----------
-    name : str
-    classes : tuple of int
-        In ascending order. Stated, never read off the data: a class that a fold lacks still counts in macro F1.
-    families : tuple of str
-        Classifier families that may be tried (`judgekit.inside.probes.families`); the first one ranks layers.
+    ``classes``: in ascending order. Stated, never read off the data: a class that a fold lacks still counts in macro
+    F1. ``families``: classifier families that may be tried (`judgekit.inside.probes.families`); the first one ranks
+    layers.
     """
 
     name: str
@@ -34,31 +34,17 @@ HEADS = {
 }
 
 
-def binary_labels(scores, threshold=GOOD):
-    """Scores as good (1) or not (0).
+def binary_labels(scores: "Array", threshold: float = GOOD) -> np.ndarray:
+    """Scores as good (1) or not (0), shape (n_items,); ``threshold``: lowest good score.
 
-    Parameters
-    ----------
-    scores : array, shape (n_items,)
-    threshold : float, default 4
-        Lowest good score.
-
-    Examples
-    --------
     >>> binary_labels([1, 3, 4, 5]).tolist()
     [0, 0, 1, 1]
     """
     return (np.asarray(scores, float) >= threshold).astype(int)
 
 
-def checked_labels(labels, head):
-    """Labels as an array of int.
-
-    Raises
-    ------
-    ValueError
-        If a label is no class of the head, or fewer than two classes occur.
-    """
+def checked_labels(labels: "Array", head: Head) -> np.ndarray:
+    """Labels as an array of int; ValueError where one is no class of the head, or fewer than two classes occur."""
     labels = np.asarray(labels)
     strange = sorted({label for label in labels.tolist() if label not in head.classes})
     if strange:

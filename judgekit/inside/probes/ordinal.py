@@ -1,10 +1,14 @@
 """Ordinal regression: one direction, and thresholds between the classes along it."""
 
+from typing import Any, Self
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
+
+from judgekit.stats import Array, Floats
 
 
 class OrdinalLogistic(ClassifierMixin, BaseEstimator):
@@ -13,44 +17,23 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
     ``P(y <= class k) = sigmoid(threshold_k - x @ coef)``, thresholds ascending. With two classes this is logistic
     regression.
 
-    Parameters
-    ----------
-    C : float, default 1
-        Inverse strength of the penalty: the sum of losses is multiplied by it, as in scikit-learn.
-    class_weight : {"balanced"}, dict or None
-        As in scikit-learn.
-    max_iter : int
+    ``C``: inverse strength of the penalty; the sum of losses is multiplied by it, as in scikit-learn. ``class_weight``:
+    ``"balanced"``, a dictionary or None, as in scikit-learn. Fitted: ``classes_``, ``coef_`` (n_features,) and
+    ``thresholds_`` (n_classes - 1,).
 
-    Attributes
-    ----------
-    classes_ : array, shape (n_classes,)
-    coef_ : array, shape (n_features,)
-    thresholds_ : array, shape (n_classes - 1,)
-
-    Notes
-    -----
     McCullagh (1980), Journal of the Royal Statistical Society B 42. The loss is convex in coefficients and thresholds;
     the search runs over the logarithms of the gaps between thresholds, which keeps these in order. One direction for
-    all classes costs far fewer parameters than a classifier per class, and it cannot fit classes that do not lie
-    along a line.
+    all classes costs far fewer parameters than a classifier per class, and it cannot fit classes that do not lie along
+    a line.
     """
 
-    def __init__(self, C=1.0, class_weight=None, max_iter=2000):
+    def __init__(self, C: float = 1.0, class_weight: Any = None, max_iter: int = 2000) -> None:
         self.C, self.class_weight, self.max_iter = C, class_weight, max_iter
 
-    def fit(self, X, y):
-        """Fit by penalised maximum likelihood.
+    def fit(self, X: Array, y: Array) -> Self:
+        """The model fitted by penalised maximum likelihood, from features of shape (n_items, n_features).
 
-        Parameters
-        ----------
-        X : array, shape (n_items, n_features)
-        y : array, shape (n_items,)
-            Labels whose sorted order is the order of the classes.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than two classes.
+        ``y``: labels whose sorted order is the order of the classes. ValueError where there are fewer than two classes.
         """
         X = np.asarray(X, float)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -65,25 +48,23 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
         self.coef_, self.thresholds_ = found[: X.shape[1]], thresholds_of(found[X.shape[1] :])
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Array) -> Floats:
         """Probability of each class, shape (n_items, n_classes)."""
         return class_probabilities(np.asarray(X, float) @ self.coef_, self.thresholds_)
 
-    def predict(self, X):
+    def predict(self, X: Array) -> np.ndarray:
         """The most probable class of each item."""
         return self.classes_[self.predict_proba(X).argmax(1)]
 
 
-def thresholds_of(parameters):
+def thresholds_of(parameters: Floats) -> Floats:
     """Ascending thresholds from the lowest one and the logarithms of the gaps above it."""
     return parameters[0] + np.concatenate([[0.0], np.cumsum(np.exp(parameters[1:]))])
 
 
-def class_probabilities(position, thresholds):
+def class_probabilities(position: Array, thresholds: Floats) -> Floats:
     """Probability of each class from where items lie, shape (n_items, n_classes).
 
-    Examples
-    --------
     >>> class_probabilities(np.array([0.0]), np.array([0.0])).tolist()
     [[0.5, 0.5]]
     """
@@ -91,7 +72,7 @@ def class_probabilities(position, thresholds):
     return np.diff(below, axis=1, prepend=0, append=1)
 
 
-def penalised_loss(parameters, X, codes, weight):
+def penalised_loss(parameters: Floats, X: Floats, codes: np.ndarray, weight: Floats) -> tuple[float, Floats]:
     """Weighted negative log-likelihood plus half the squared coefficients, and its gradient.
 
     With a = upper threshold - position and b = lower threshold - position, the likelihood of an item is

@@ -1,33 +1,25 @@
 """The estimate that the published procedure would give: the layer that does best on the test fold, quoted from it."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from judgekit.inside.probes.families import FAMILIES, make_probe
+from judgekit.inside.probes.heads import Head
 from judgekit.inside.probes.scores import class_counts, scored, weighted_f1
 from judgekit.inside.probes.selection import joined_layers
+from judgekit.stats import Array
 
 
-def published_estimate(features, labels, head, seed=731, n_boot=2000):
-    """Scores of the best single layer on one test fold, chosen by that fold.
+def published_estimate(
+    features: Mapping[str, Array], labels: Array, head: Head, seed: int = 731, n_boot: int = 2000
+) -> tuple[dict[str, tuple[float, float, float]], int]:
+    """Every metric, with its interval, of the best single layer on one test fold, chosen by it; and the fold's size.
 
-    Parameters
-    ----------
-    features : dict of str to array, shape (n_items, n_layers, width)
-    labels : array of int, shape (n_items,)
-    head : judgekit.inside.probes.heads.Head
-    seed : int
-        Of the split of four to one, stratified by label and blind to questions; 731 in the published code.
-    n_boot : int
+    ``features``: by kind, shape (n_items, n_layers, width). ``seed``: of the split of four to one, stratified by label
+    and blind to questions; 731 in the published code.
 
-    Returns
-    -------
-    dict of str to (value, low, high)
-        As `judgekit.inside.probes.scores.scored`.
-    n_test : int
-
-    Notes
-    -----
     Not an estimate of anything: kept to show how far it lies from `inside.probes.nested` on the same items. The
     published code looks through layers and poolings, prints the report on the test fold of each, and quotes the best;
     items of one question may stand on both sides. Logistic regression on scaled features, without projection.
@@ -35,7 +27,7 @@ def published_estimate(features, labels, head, seed=731, n_boot=2000):
     labels = np.asarray(labels)
     train, test = train_test_split(np.arange(len(labels)), test_size=0.2, stratify=labels, random_state=seed)
     family = head.families[0]
-    best, found = -1.0, None
+    best, found = -1.0, None  # type: float, Array
     for array in features.values():
         for layer in range(array.shape[1]):
             X = joined_layers(array, (layer,))

@@ -1,13 +1,14 @@
 """A fitted probe as two files that can be read by eye and by numpy, and that execute nothing.
 
-``probe.safetensors`` holds one affine map (scaling, projection and classifier multiplied together) and, for an ordinal
-probe, its thresholds; ``probe.json`` says which hidden states of which model the map expects.
+``probe.safetensors``: one affine map (scaling, projection and classifier multiplied together) and, for an ordinal
+probe, its thresholds. ``probe.json``: which hidden states of which model the map expects.
 """
 
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -15,6 +16,7 @@ from safetensors.numpy import load_file, save
 from scipy.special import expit, softmax
 
 from judgekit.data.files import replaced
+from judgekit.stats import Array, Floats
 
 FORMAT = 1
 CONFIG, TENSORS = "probe.json", "probe.safetensors"
@@ -42,22 +44,9 @@ class ProbeError(ValueError):
 class Inputs:
     """The hidden states that a probe reads.
 
-    Attributes
-    ----------
-    model : str
-        Name, for people.
-    model_fingerprint : str
-        What is compared before the probe is used (``StateReader.fingerprint``).
-    pooling : str
-        Quantity of `judgekit.inside.representations.reader`.
-    layers : tuple of int
-        In that module's numbering, ascending.
-    width : int
-        Of one layer's pooled vector.
-    limit : int
-        Tokens read of a text.
-    bf16 : bool
-        Whether the model computed in bfloat16.
+    ``model``: name, for people. ``model_fingerprint``: what is compared before the probe is used
+    (``StateReader.fingerprint``). ``pooling``, ``layers`` (ascending): as in `judgekit.models.states`. ``width``: of
+    one layer's pooled vector. ``limit``: tokens read of a text. ``bf16``: whether the model computed in bfloat16.
     """
 
     model: str
@@ -73,19 +62,10 @@ class Inputs:
 class SavedProbe:
     """An affine map from hidden states to class probabilities.
 
-    Attributes
-    ----------
-    kind : {"logistic", "ordinal", "pair_logistic"}
-    classes : tuple of int
-        Ascending.
-    inputs : Inputs
-    weight : array, shape (len(layers) * width, n_outputs)
-        One output per class; a single one for two classes, and for an ordinal probe.
-    bias : array, shape (n_outputs,)
-    thresholds : array, shape (n_classes - 1,), or empty
-        Of an ordinal probe, ascending.
-    about : dict
-        What else a reader should know: data, aspect, estimated scores. Free, but JSON.
+    ``kind``: one of `KINDS`. ``classes``: ascending. ``weight``: shape (len(layers) * width, n_outputs), one output per
+    class; a single one for two classes, and for an ordinal probe. ``bias``: shape (n_outputs,). ``thresholds``: of an
+    ordinal probe, ascending, shape (n_classes - 1,); else empty. ``about``: what else a reader should know (data,
+    aspect, estimated scores), free but JSON.
     """
 
     kind: str
@@ -94,30 +74,18 @@ class SavedProbe:
     weight: np.ndarray
     bias: np.ndarray
     thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    about: dict = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def tensors(self):
+    def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weight, bias and thresholds."""
         return self.weight, self.bias, self.thresholds
 
-    def probabilities(self, states):
-        """Probability of each class.
+    def probabilities(self, states: Array) -> Floats:
+        """Probability of each class, shape (n_texts, n_classes).
 
-        Parameters
-        ----------
-        states : array, shape (n_texts, len(layers), width)
-            The layers of `Inputs.layers` alone, in that order; differences A - B for a pairwise probe.
-
-        Returns
-        -------
-        array, shape (n_texts, n_classes)
-            Rows sum to one.
-
-        Raises
-        ------
-        ValueError
-            If the states have another shape.
+        ``states``: the layers of `Inputs.layers` alone, in that order, shape (n_texts, len(layers), width); differences
+        A - B for a pairwise probe. ValueError where they have another shape.
         """
         states = np.asarray(states, float)
         expected = (len(self.inputs.layers), self.inputs.width)
@@ -131,43 +99,23 @@ class SavedProbe:
             return np.concatenate([expit(-outputs), expit(outputs)], axis=1)
         return softmax(outputs, axis=1)
 
-    def predict(self, states):
+    def predict(self, states: Array) -> np.ndarray:
         """The most probable class of each text, shape (n_texts,)."""
         return np.asarray(self.classes)[self.probabilities(states).argmax(1)]
 
-    def expected(self, states):
+    def expected(self, states: Array) -> Floats:
         """Expected class of each text, shape (n_texts,): what texts are ranked by."""
         return self.probabilities(states) @ np.asarray(self.classes, float)
 
-    def check_model(self, fingerprint, limit, bf16):
-        """Refuse hidden states that are not read as those the probe was fitted on.
-
-        Parameters
-        ----------
-        fingerprint : str
-            Of the model at hand.
-        limit : int
-        bf16 : bool
-
-        Raises
-        ------
-        ProbeError
-            If one of them differs; the message names the field.
-        """
+    def check_model(self, fingerprint: str, limit: int, bf16: bool) -> None:
+        """Refuse hidden states that are not read as those the probe was fitted on: ProbeError names the field."""
         for name, given in {"model_fingerprint": fingerprint, "limit": limit, "bf16": bf16}.items():
             if given != (own := getattr(self.inputs, name)):
                 raise ProbeError(f"the probe was fitted on {self.inputs.model} with {name} {own}, not with {given}")
 
 
-def save_probe(probe, folder):
-    """Write a probe: the tensors first, then the JSON that holds their hash.
-
-    Parameters
-    ----------
-    probe : SavedProbe
-    folder : path
-        Made if absent; a probe in it is replaced.
-    """
+def save_probe(probe: SavedProbe, folder: str | Path) -> None:
+    """Write a probe, in place of one that is there: the tensors first, then the JSON that holds their hash."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: np.ascontiguousarray(getattr(probe, name), float) for name in ("weight", "bias", "thresholds")}
@@ -181,22 +129,10 @@ def save_probe(probe, folder):
         temporary.write_text(told, encoding="utf-8")
 
 
-def load_probe(folder):
-    """Read a probe and check that its parts fit together.
+def load_probe(folder: str | Path) -> SavedProbe:
+    """A probe from ``probe.json`` and ``probe.safetensors`` of a folder, whose parts fit together.
 
-    Parameters
-    ----------
-    folder : path
-        With ``probe.json`` and ``probe.safetensors``.
-
-    Returns
-    -------
-    SavedProbe
-
-    Raises
-    ------
-    ProbeError
-        If a file is missing, damaged, or of another format, or a field does not fit; the message names both.
+    ProbeError where a file is missing, damaged, or of another format, or a field does not fit; the message names both.
     """
     folder = Path(folder)
     config = read_config(folder / CONFIG)
@@ -207,7 +143,7 @@ def load_probe(folder):
     return probe
 
 
-def read_config(path):
+def read_config(path: Path) -> dict[str, Any]:
     """The fields of ``probe.json``, each of the right type."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -232,7 +168,7 @@ def read_config(path):
     return config
 
 
-def read_tensors(path, sha256):
+def read_tensors(path: Path, sha256: str) -> dict[str, np.ndarray]:
     """The tensors of ``probe.safetensors``, if it is the file that ``probe.json`` was written for."""
     if not path.is_file():
         raise ProbeError(f"{path}: no such file")
@@ -247,7 +183,7 @@ def read_tensors(path, sha256):
     return tensors
 
 
-def check_shapes(probe, path):
+def check_shapes(probe: SavedProbe, path: Path) -> None:
     """Refuse tensors that do not fit the fields beside them."""
     n_classes = len(probe.classes)
     if probe.kind == "pair_logistic" and n_classes != 2:

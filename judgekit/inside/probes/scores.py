@@ -4,26 +4,13 @@ from functools import partial
 
 import numpy as np
 
-from judgekit.stats import cluster_bootstrap, cluster_sums, ratio, spearman, weighted_bootstrap
+from judgekit.stats import Array, Floats, cluster_bootstrap, cluster_sums, ratio, spearman, weighted_bootstrap
 
 
-def class_counts(labels, predicted, classes):
-    """One confusion matrix per item: a single count at (label, predicted class).
+def class_counts(labels: Array, predicted: Array, classes: Array) -> Floats:
+    """One confusion matrix per item, shape (n_items, n_classes, n_classes): a single count at (label, predicted class).
 
-    Parameters
-    ----------
-    labels, predicted : array of int, shape (n_items,)
-    classes : sequence of int
-        Ascending.
-
-    Returns
-    -------
-    array, shape (n_items, n_classes, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or a value is none of the classes.
+    ``classes``: ascending. ValueError where the lengths differ, or a value is none of the classes.
     """
     classes, sides = np.asarray(classes), [np.asarray(labels), np.asarray(predicted)]
     if sides[0].shape != sides[1].shape:
@@ -36,21 +23,19 @@ def class_counts(labels, predicted, classes):
     return counts
 
 
-def accuracy(matrix):
+def accuracy(matrix: Floats) -> Floats:
     """Share of items on the diagonal of confusion counts, shape (..., n_classes, n_classes)."""
     return ratio(np.trace(matrix, axis1=-2, axis2=-1), matrix.sum((-2, -1)))
 
 
-def class_f1(matrix):
+def class_f1(matrix: Floats) -> Floats:
     """F1 of each class, shape (..., n_classes); 0 for a class that neither occurs nor is predicted."""
     return ratio(2 * np.diagonal(matrix, axis1=-2, axis2=-1), matrix.sum(-1) + matrix.sum(-2))
 
 
-def macro_f1(matrix):
+def macro_f1(matrix: Floats) -> Floats:
     """Mean F1 over all classes of the head, in [0, 1].
 
-    Examples
-    --------
     >>> counts = class_counts([0, 0, 1, 1], [0, 0, 0, 1], (0, 1)).sum(0)
     >>> round(float(macro_f1(counts)), 4)  # (0.8 + 2/3) / 2
     0.7333
@@ -58,7 +43,7 @@ def macro_f1(matrix):
     return class_f1(matrix).mean(-1)
 
 
-def weighted_f1(matrix):
+def weighted_f1(matrix: Floats) -> Floats:
     """Mean F1 over classes, each weighted by how often it is the label, in [0, 1]."""
     support = matrix.sum(-1)
     return ratio((class_f1(matrix) * support).sum(-1), support.sum(-1))
@@ -67,28 +52,16 @@ def weighted_f1(matrix):
 METRICS = {"weighted_f1": weighted_f1, "macro_f1": macro_f1, "accuracy": accuracy}
 
 
-def scored(labels, predicted, scores, groups, classes, n_boot=2000, seed=0):
-    """Every metric of out-of-fold predictions, with its interval.
+def scored(
+    labels: Array, predicted: Array, scores: Array, groups: Array, classes: Array, n_boot: int = 2000, seed: int = 0
+) -> dict[str, tuple[float, float, float]]:
+    """Weighted F1, macro F1, accuracy and Spearman's correlation of out-of-fold predictions, each with its interval.
 
-    Parameters
-    ----------
-    labels, predicted : array of int, shape (n_items,)
-    scores : array of float, shape (n_items,)
-        Expected class, or the predicted class where a family gives no probabilities; only for Spearman.
-    groups : sequence, length n_items
-        Question of each item: questions are resampled, not items.
-    classes : sequence of int
-    n_boot, seed : int
+    ``scores``: expected class, or the predicted class where a family gives no probabilities; only for Spearman.
+    ``groups``: question of each item; questions are resampled, not items.
 
-    Returns
-    -------
-    dict of str to (value, low, high)
-        ``weighted_f1``, ``macro_f1``, ``accuracy`` and ``spearman``.
-
-    Notes
-    -----
-    The interval tells how much the score of these predictions varies with the questions drawn; that other training
-    sets would have given other probes is not in it.
+    The interval tells how much the score of these predictions varies with the questions drawn; that other training sets
+    would have given other probes is not in it.
     """
     sums = cluster_sums(class_counts(labels, predicted, classes), groups)
     found = {name: cluster_bootstrap(sums, metric, n_boot, seed) for name, metric in METRICS.items()}

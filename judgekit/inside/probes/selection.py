@@ -1,33 +1,27 @@
 """Which layers, pooling, family and setting: chosen by cross-validation grouped by question, on the rows given."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
 from judgekit.inside.probes.families import FAMILIES, make_features, make_probe
+from judgekit.inside.probes.heads import Head
 from judgekit.inside.probes.scores import METRICS, class_counts
+from judgekit.stats import Array, Floats
 
 
 @dataclass(frozen=True)
 class Space:
     """What is tried, and how it is compared.
 
-    Attributes
-    ----------
-    n_components : int or None
-        Principal components, fitted inside every fold; None for none.
-    candidates : int
-        Best layers of a ranking that the greedy search may add.
-    max_layers : int
-        Layers concatenated at most.
-    stability : float
-        Standard deviations over folds that a mean score is lowered by: of two equally good choices the steadier wins.
-    metric : {"macro_f1", "weighted_f1", "accuracy"}
-    n_inner : int
-        Folds that choices are made on.
-    families : tuple of str, optional
-        Instead of the head's.
+    ``n_components``: principal components, fitted inside every fold; None for none. ``candidates``: best layers of a
+    ranking that the greedy search may add. ``max_layers``: layers concatenated at most. ``stability``: standard
+    deviations over folds that a mean score is lowered by, so that of two equally good choices the steadier wins.
+    ``metric``: ``macro_f1``, ``weighted_f1`` or ``accuracy``. ``n_inner``: folds that choices are made on.
+    ``families``: instead of the head's.
     """
 
     n_components: int | None = 50
@@ -38,7 +32,7 @@ class Space:
     n_inner: int = 5
     families: tuple | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Refuse names that are not there, before hours are spent."""
         if self.metric not in METRICS:
             raise ValueError(f"metric {self.metric!r} is none of {', '.join(METRICS)}")
@@ -50,18 +44,10 @@ class Space:
 class Choice:
     """What cross-validation chose.
 
-    Attributes
-    ----------
-    features : str
-        Name of the features (the pooling).
-    layers : tuple of int
-        Places along the features' layer axis, ascending.
-    family : str
-    setting : dict
-    mean, deviation : float
-        Of the score over inner folds. The mean is the best of many: an optimistic estimate, never to be reported.
-    ranking : dict of str to array, shape (n_layers, 2)
-        Mean and deviation of every single layer, by features: for layer curves.
+    ``features``: name of the features (the pooling). ``layers``: positions along the features' layer axis, ascending.
+    ``mean``, ``deviation``: of the score over inner folds; the mean is the best of many, an optimistic estimate, never
+    to be reported. ``ranking``: mean and deviation of every single layer, shape (n_layers, 2), by features: for layer
+    curves.
     """
 
     features: str
@@ -73,23 +59,10 @@ class Choice:
     ranking: dict = field(repr=False, compare=False, default_factory=dict)
 
 
-def grouped_folds(labels, groups, n_folds, seed):
-    """Which rows each fold tests: classes spread evenly, no question in two folds.
+def grouped_folds(labels: Array, groups: Array, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training rows and test rows of each fold: classes spread evenly, no question in two folds.
 
-    Parameters
-    ----------
-    labels : array of int, shape (n_items,)
-    groups : sequence, length n_items
-    n_folds, seed : int
-
-    Returns
-    -------
-    list of (train rows, test rows)
-
-    Raises
-    ------
-    ValueError
-        If there are fewer questions than folds, or a training part holds a single class.
+    ValueError where there are fewer questions than folds, or a training part holds a single class.
     """
     n_groups = len(set(groups))
     if n_groups < n_folds:
@@ -102,31 +75,23 @@ def grouped_folds(labels, groups, n_folds, seed):
     return folds
 
 
-def joined_layers(array, layers):
+def joined_layers(array: Array, layers: Iterable[int]) -> Floats:
     """Features of some layers side by side, shape (n_items, len(layers) * width), in float64."""
     return np.asarray(array, float)[:, list(layers)].reshape(len(array), -1)
 
 
 class Search:
-    """Inner cross-validation on one set of rows.
+    """Inner cross-validation on one set of rows; features by kind, shape (n_items, n_layers, width)."""
 
-    Parameters
-    ----------
-    features : dict of str to array, shape (n_items, n_layers, width)
-    labels : array of int, shape (n_items,)
-    groups : array, shape (n_items,)
-    head : judgekit.inside.probes.heads.Head
-    space : Space
-    seed : int
-    """
-
-    def __init__(self, features, labels, groups, head, space, seed):
+    def __init__(
+        self, features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space, seed: int
+    ) -> None:
         self.features, self.labels, self.head, self.space, self.seed = features, labels, head, space, seed
         self.families = space.families or head.families
         self.folds = grouped_folds(labels, groups, space.n_inner, seed)
-        self.scored, self.projected = {}, {}
+        self.scored, self.projected = {}, {}  # type: dict[Any, tuple[float, float]], dict[Any, Any]
 
-    def score(self, name, layers, family, setting):
+    def score(self, name: str, layers: Sequence[int], family: str, setting: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and standard deviation of the metric over inner folds."""
         key = (name, tuple(sorted(layers)), family, tuple(sorted(setting.items())))
         if key not in self.scored:
@@ -139,7 +104,7 @@ class Search:
             self.scored[key] = (float(np.mean(scores)), float(np.std(scores)))
         return self.scored[key]
 
-    def prepared(self, name, layers, centred):
+    def prepared(self, name: str, layers: tuple[int, ...], centred: bool) -> list[tuple[Floats, Floats]]:
         """Scaled and projected features of every inner fold, fitted on its training part: once for all classifiers."""
         key = (name, layers, centred)
         if key not in self.projected:
@@ -149,22 +114,22 @@ class Search:
                 self.projected[key].append((steps.transform(X[train]), steps.transform(X[test])))
         return self.projected[key]
 
-    def worth(self, *candidate):
+    def worth(self, *candidate: Any) -> tuple[float, float, int]:
         """What candidates are compared by: the penalised mean, then the steadier, then the one of fewer layers."""
         mean, deviation = self.score(*candidate)
         return round(mean - self.space.stability * deviation, 9), -round(deviation, 9), -len(candidate[1])
 
-    def ranking(self, name):
+    def ranking(self, name: str) -> tuple[Floats, list[int]]:
         """Mean and deviation of each single layer, shape (n_layers, 2), and the layers from best to worst."""
         family, n_layers = self.families[0], self.features[name].shape[1]
         setting = FAMILIES[family].usual
         order = sorted(range(n_layers), key=lambda layer: self.worth(name, (layer,), family, setting), reverse=True)
         return np.array([self.score(name, (layer,), family, setting) for layer in range(n_layers)]), order
 
-    def greedy_layers(self, name, order):
+    def greedy_layers(self, name: str, order: Sequence[int]) -> tuple[int, ...]:
         """Layers added one by one, best first, while the penalised score rises."""
         family, usable = self.families[0], order[: self.space.candidates]
-        setting, chosen = FAMILIES[family].usual, (order[0],)
+        setting, chosen = FAMILIES[family].usual, (order[0],)  # type: Any, tuple[int, ...]
         while len(chosen) < self.space.max_layers:
             larger = [(*chosen, layer) for layer in usable if layer not in chosen]
             best = max(larger, key=lambda layers: self.worth(name, layers, family, setting), default=chosen)
@@ -173,18 +138,16 @@ class Search:
             chosen = best
         return tuple(sorted(chosen))
 
-    def choose(self, families=None):
+    def choose(self, families: Sequence[str] | None = None) -> Choice:
         """The choice: layers for each kind of features, the best kind, then family and setting on it.
 
-        Parameters
-        ----------
-        families : sequence of str, optional
-            Instead of the search's own, with the same first one. What was scored for one choice serves the next.
+        ``families``: instead of the search's own, with the same first one. What was scored for one choice serves the
+        next.
         """
         families = self.families if families is None else families
         if families[0] != self.families[0]:
             raise ValueError(f"layers were ranked by {self.families[0]}, not by {families[0]}")
-        first, ranking, layers = self.families[0], {}, {}
+        first, ranking, layers = self.families[0], {}, {}  # type: str, dict[str, Floats], dict[str, tuple[int, ...]]
         for name in self.features:
             ranking[name], order = self.ranking(name)
             layers[name] = self.greedy_layers(name, order)
@@ -195,37 +158,26 @@ class Search:
         return Choice(name, layers[name], family, setting, mean, deviation, ranking)
 
 
-def choose_probe(features, labels, groups, head, space=None, seed=0):
+def choose_probe(
+    features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space | None = None, seed: int = 0
+) -> Choice:
     """The best probe by inner cross-validation, and nothing about how good it is.
 
-    Parameters
-    ----------
-    features : dict of str to array, shape (n_items, n_layers, width)
-        Kinds of features (poolings, controls), each with a width and a number of layers of its own.
-    labels : array of int, shape (n_items,)
-    groups : sequence, length n_items
-        Question of each item.
-    head : judgekit.inside.probes.heads.Head
-    space : Space, optional
-    seed : int
-        For folds, forests and networks.
+    ``features``: by kind (poolings, controls), shape (n_items, n_layers, width), each with a width and a number of
+    layers of its own. ``groups``: question of each item. ``seed``: for folds, forests and networks.
 
-    Returns
-    -------
-    Choice
-
-    Notes
-    -----
-    Step by step, each step greedy: single layers are ranked with the head's first family at its usual setting; from
-    the best one, further ones among the `Space.candidates` best are added while the penalised score rises; then kinds
-    of features are compared, then families and settings on the winner. All scores are of the same inner folds, so
-    they choose and do not estimate: `judgekit.inside.probes.nested` estimates.
+    Step by step, each step greedy: single layers are ranked with the head's first family at its usual setting; from the
+    best one, further ones among the `Space.candidates` best are added while the penalised score rises; then kinds of
+    features are compared, then families and settings on the winner. All scores are of the same inner folds, so they
+    choose and do not estimate: `judgekit.inside.probes.nested` estimates.
     """
     return Search(features, np.asarray(labels), np.asarray(groups), head, space or Space(), seed).choose()
 
 
-def fit_choice(choice, features, labels, space=None, seed=0):
-    """The chosen probe, fitted on all rows given."""
+def fit_choice(
+    choice: Choice, features: Mapping[str, Array], labels: Array, space: Space | None = None, seed: int = 0
+) -> Any:
+    """The chosen probe as a pipeline, fitted on all rows given."""
     X = joined_layers(features[choice.features], choice.layers)
     probe = make_probe(choice.family, choice.setting, (space or Space()).n_components, seed)
     return probe.fit(X, np.asarray(labels))

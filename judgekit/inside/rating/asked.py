@@ -3,27 +3,27 @@
 A causal model is asked for a score. An encoder cannot be asked: there the level whose description is closest wins.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from judgekit.inside.probes.heads import binary_labels
 from judgekit.inside.probes.nested import NestedResult
 from judgekit.inside.probes.texts import rated_text
+from judgekit.stats import Floats
+
+if TYPE_CHECKING:
+    from judgekit.inside.aspects import Aspect
+    from judgekit.inside.probes.study import Cell
+    from judgekit.models.states import StateReader
+    from judgekit.records import Response
 
 
-def level_scores(reader, items, levels):
-    """Cosines of responses with the descriptions of the levels.
+def level_scores(reader: "StateReader", items: "Sequence[Response]", levels: Mapping[int, str]) -> Floats:
+    """Cosines of responses with the descriptions of the levels, in [-1, 1], shape (n_items, n_levels).
 
-    Parameters
-    ----------
-    reader : judgekit.inside.representations.reader.StateReader
-    items : list of Response
-    levels : dict of int to str
-        Score to description, ascending.
-
-    Returns
-    -------
-    array, shape (n_items, n_levels)
-        In [-1, 1]; mean-pooled states of the last layer.
+    ``levels``: score to description, ascending. Mean-pooled states of the last layer.
     """
     last = [reader.n_layers - 1]
     texts = [rated_text(item.question, item.response) for item in items]
@@ -32,15 +32,8 @@ def level_scores(reader, items, levels):
     return unit[0] @ unit[1].T
 
 
-def model_scores(reader, items, aspect):
-    """Probabilities of the scores that a causal model would give, shape (n_items, n_levels).
-
-    Parameters
-    ----------
-    reader : judgekit.inside.representations.reader.StateReader
-    items : list of Response
-    aspect : judgekit.inside.aspects.Aspect
-    """
+def model_scores(reader: "StateReader", items: "Sequence[Response]", aspect: "Aspect") -> Floats:
+    """Probabilities of the scores that a causal model would give, shape (n_items, n_levels)."""
     from scipy.special import softmax
 
     from judgekit.inside.layers.asking import read_scores
@@ -52,48 +45,32 @@ def model_scores(reader, items, aspect):
     return softmax(read_scores(asked, score_prompt("direct", rubric), items, rubric.scores)[:, -1], axis=-1)
 
 
-def is_causal(reader):
+def is_causal(reader: "StateReader") -> bool:
     """Whether the frozen model writes text."""
     return any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ())
 
 
-def prompted(cell, shares, levels, ranked):
+def prompted(cell: "Cell", shares: np.ndarray, levels: Sequence[int], ranked: np.ndarray) -> NestedResult:
     """The best-rated level of each response, as a result of a cell.
 
-    Parameters
-    ----------
-    cell : judgekit.inside.probes.study.Cell
-    shares : array, shape (n_items, n_levels)
-    levels : sequence of int
-        Ascending; from 4 on they are good.
-    ranked : array, shape (n_items,)
-        What responses are ranked by.
-
-    Returns
-    -------
-    judgekit.inside.probes.nested.NestedResult
+    ``shares``: shape (n_items, n_levels). ``levels``: ascending; from 4 on they are good. ``ranked``: what responses
+    are ranked by, shape (n_items,).
     """
     best = np.asarray(levels)[shares.argmax(1)]
     predicted = binary_labels(best) if cell.head.name == "binary" else best
     return NestedResult(predicted, ranked, np.zeros(len(best), int), [], {})
 
 
-def prompt_results(reader, ratings, cells, aspects):
-    """The prompt baseline of every cell whose aspect has a rubric.
+def prompt_results(
+    reader: "StateReader",
+    ratings: "Mapping[str, Mapping[str, Sequence[Response]]]",
+    cells: "Sequence[Cell]",
+    aspects: "Mapping[str, Aspect]",
+) -> dict[tuple[str, str, str, str], NestedResult]:
+    """The prompt baseline of every cell whose aspect has a rubric, by (set, aspect, head, "prompt").
 
-    Parameters
-    ----------
-    reader : judgekit.inside.representations.reader.StateReader
-    ratings : dict of str to dict of str to list of Response
-        What the cells were made of.
-    cells : list of judgekit.inside.probes.study.Cell
-    aspects : dict of str to judgekit.inside.aspects.Aspect
-
-    Returns
-    -------
-    dict of (set, aspect, head, "prompt") to judgekit.inside.probes.nested.NestedResult
-        A causal model's responses are ranked by their expected score, an encoder's by how much closer the highest
-        level is than the lowest.
+    ``ratings``: set to aspect to responses, what the cells were made of. A causal model's responses are ranked by their
+    expected score, an encoder's by how much closer the highest level is than the lowest.
     """
     shares, found = {}, {}
     for cell in cells:

@@ -1,61 +1,54 @@
 """Methods side by side: every metric with its interval, and differences paired by question."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from judgekit.inside.probes.nested import NestedResult
 from judgekit.inside.probes.scores import METRICS, class_counts
-from judgekit.inside.probes.study import metrics_of
-from judgekit.stats import Number, weighted_bootstrap
+from judgekit.inside.probes.study import Cell, metrics_of
+from judgekit.stats import Floats, Number, weighted_bootstrap
 
 TITLES = {"gsm8k": "GSM8K", "gpqa": "GPQA", "alpacaeval": "AlpacaEval"}
 SPECS = {"weighted_f1": ".1%", "macro_f1": ".1%", "accuracy": ".1%", "spearman": ".2f"}
 
 
-def metric_table(cells, results, n_boot=2000, seed=0):
-    """Every metric of every method on every cell.
+def metric_table(
+    cells: Sequence[Cell], results: Mapping[tuple[str, str, str, str], NestedResult], n_boot: int = 2000, seed: int = 0
+) -> pd.DataFrame:
+    """Every metric of every method on every cell: columns set, aspect, head, method, metric, number (a `Number`).
 
-    Parameters
-    ----------
-    cells : list of judgekit.inside.probes.study.Cell
-    results : dict of (set, aspect, head, method) to judgekit.inside.probes.nested.NestedResult
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, aspect, head, method, metric, number (a `Number`).
+    ``results``: by (set, aspect, head, method).
     """
-    by_name = {cell.name: cell for cell in cells}
+    by_name: dict[Any, Cell] = {cell.name: cell for cell in cells}
     rows = []
     for (*name, method), result in results.items():
         cell = by_name[tuple(name)]
         for metric, values in metrics_of(cell, result, n_boot, seed).items():
             # A constant has no rank correlation: it ranks nothing.
             values = values if np.isfinite(values).all() else (0.0, 0.0, 0.0)
-            number = Number(*map(float, values), n=len(cell.labels), spec=SPECS[metric])
+            # Three floats: mypy cannot tell how many.
+            number = Number(*map(float, values), n=len(cell.labels), spec=SPECS[metric])  # type: ignore[arg-type, misc]
             rows.append((*name, method, metric, number))
     return pd.DataFrame(rows, columns=["set", "aspect", "head", "method", "metric", "number"])
 
 
-def mean_difference(cells, results, method, other, metric="weighted_f1", n_boot=2000, seed=0):
-    """Mean over cells of one method's score minus another's, on the same items.
+def mean_difference(
+    cells: Sequence[Cell],
+    results: Mapping[tuple[str, str, str, str], NestedResult],
+    method: str,
+    other: str,
+    metric: str = "weighted_f1",
+    n_boot: int = 2000,
+    seed: int = 0,
+) -> Number:
+    """Mean over cells of one method's score minus another's, on the same items; ``n`` counts ratings.
 
-    Parameters
-    ----------
-    cells : list of judgekit.inside.probes.study.Cell
-        Of one set and head: their questions are resampled together, since aspects share them.
-    results : dict
-        As for `metric_table`.
-    method, other : str
-    metric : {"weighted_f1", "macro_f1", "accuracy"}
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-        ``n`` counts ratings.
+    ``cells``: of one set and head; their questions are resampled together, since aspects share them. ``results``: as
+    for `metric_table`. ``metric``: ``weighted_f1``, ``macro_f1`` or ``accuracy``.
     """
     groups = np.concatenate([cell.groups for cell in cells])
     bounds = np.cumsum([0, *(len(cell.labels) for cell in cells)])
@@ -64,12 +57,14 @@ def mean_difference(cells, results, method, other, metric="weighted_f1", n_boot=
     return Number(*weighted_bootstrap(statistic, groups, n_boot, seed), n=len(groups), spec=".1%")
 
 
-def counts_of(cell, result):
+def counts_of(cell: Cell, result: NestedResult) -> Floats:
     """Confusion counts of each item, shape (n_items, n_classes, n_classes)."""
     return class_counts(cell.labels, result.predicted, cell.head.classes)
 
 
-def difference_of(weight, counts, bounds, metric):
+def difference_of(
+    weight: Floats, counts: Sequence[Sequence[Floats]], bounds: np.ndarray, metric: Callable[[Floats], Floats]
+) -> Floats:
     """Mean difference when items count as often as their weights say, shape (...)."""
     found = []
     for place, (first, second) in enumerate(counts):
@@ -78,13 +73,10 @@ def difference_of(weight, counts, bounds, metric):
     return np.mean(found, axis=0)
 
 
-def choice_table(results, method="probe"):
-    """How often each pooling, layer and family was chosen, over outer folds.
+def choice_table(results: Mapping[tuple[str, str, str, str], NestedResult], method: str = "probe") -> pd.DataFrame:
+    """How often each pooling, layer and family was chosen: one row per outer fold.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per outer fold: set, aspect, head, features, layers, family.
+    Columns set, aspect, head, features, layers, family.
     """
     rows = [
         (*name[:3], choice.features, choice.layers, choice.family)
@@ -95,23 +87,12 @@ def choice_table(results, method="probe"):
     return pd.DataFrame(rows, columns=["set", "aspect", "head", "features", "layers", "family"])
 
 
-def wide_table(table, head, sets, methods, metric="weighted_f1"):
-    """One row per set and aspect, one column per method, as printed.
+def wide_table(
+    table: pd.DataFrame, head: str, sets: Sequence[str], methods: dict[str, str], metric: str = "weighted_f1"
+) -> pd.DataFrame:
+    """One row per set and aspect, as printed: columns set, aspect, and a `Number` per method.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of `metric_table`.
-    head : str
-    sets : sequence of str
-    methods : dict of str to str
-        Method to its printed name, in order.
-    metric : str
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, aspect, and a `Number` per method; sets and aspects in the order of ``table``.
+    ``table``: of `metric_table`; sets and aspects stay in its order. ``methods``: method to its printed name, in order.
     """
     part = table[(table["head"] == head) & (table["metric"] == metric) & table["set"].isin(sets)]
     order = part[["set", "aspect"]].drop_duplicates()

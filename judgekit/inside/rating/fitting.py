@@ -1,30 +1,34 @@
 """The probes that are kept: chosen and fitted on all items, by the procedure whose estimate stands beside them."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from judgekit.inside.probes.export import saved_probe
 from judgekit.inside.probes.selection import Space, choose_probe, fit_choice
 from judgekit.inside.rating.rater import Rater
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.inside.probes.saved import SavedProbe
+    from judgekit.inside.probes.study import Cell
+    from judgekit.models.states import StateReader
+
 SAVED = {"binary": ("logistic",), "five": ("logistic",), "ordinal": ("ordinal",)}  # families that can be kept
 
 
-def fit_kept(cell, reader, poolings, about=None, space=None, seed=0):
+def fit_kept(
+    cell: "Cell",
+    reader: "StateReader",
+    poolings: Sequence[str],
+    about: dict[str, Any] | None = None,
+    space: Space | None = None,
+    seed: int = 0,
+) -> "SavedProbe":
     """A saved probe for a cell.
 
-    Parameters
-    ----------
-    cell : judgekit.inside.probes.study.Cell
-    reader : judgekit.inside.representations.reader.StateReader
-        That read the cell's features, all layers in order.
-    poolings : sequence of str
-        Features that may be chosen.
-    about : dict, optional
-        Where it comes from, and its estimate.
-    space : judgekit.inside.probes.selection.Space, optional
-    seed : int
-
-    Returns
-    -------
-    judgekit.inside.probes.saved.SavedProbe
+    ``reader``: that read the cell's features, all layers in order. ``poolings``: features that may be chosen.
+    ``about``: where it comes from, and its estimate.
     """
     from judgekit.inside.representations import inputs_of
 
@@ -37,35 +41,24 @@ def fit_kept(cell, reader, poolings, about=None, space=None, seed=0):
     return saved_probe(fitted, choice.family, inputs, (about or {}) | more)
 
 
-def fit_rater(cells, table, reader, poolings, method="linear", seed=0):
-    """Probes of all aspects of a set for one head.
+def fit_rater(
+    cells: "Sequence[Cell]",
+    table: "pd.DataFrame",
+    reader: "StateReader",
+    poolings: Sequence[str],
+    method: str = "linear",
+    seed: int = 0,
+) -> Rater:
+    """Probes of all aspects of a set for one head, called ``<set>-<head>``.
 
-    Parameters
-    ----------
-    cells : list of judgekit.inside.probes.study.Cell
-        Of one set and head.
-    table : pandas.DataFrame
-        `judgekit.inside.rating.comparison.metric_table`: what is written beside each probe.
-    reader, poolings, seed
-        As for `fit_kept`.
-    method : str
-        Whose estimate that is: the same procedure, nested.
-
-    Returns
-    -------
-    judgekit.inside.rating.rater.Rater
-        Called ``<set>-<head>``.
-
-    Raises
-    ------
-    ValueError
-        If the cells are of several sets or heads.
+    ``table``: of `judgekit.inside.rating.comparison.metric_table`; what is written beside each probe. ``method``: whose
+    estimate that is: the same procedure, nested. ValueError where the cells are of several sets or heads.
     """
     names = {(cell.set, cell.head.name) for cell in cells}
     if len(names) != 1:
         raise ValueError(f"cells of {len(names)} sets and heads: a rater has one")
     ((name, head),) = names
-    own = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
+    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
     probes = {}
     for cell in cells:
         estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}

@@ -1,40 +1,39 @@
 """From rated responses to what probes are tried on: hidden states, labels of each head, and questions."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judgekit.data.progress import progress_bar
 from judgekit.inside.probes.controls import length_features
-from judgekit.inside.probes.heads import HEADS, binary_labels
+from judgekit.inside.probes.heads import HEADS, Head, binary_labels
 from judgekit.inside.probes.study import Cell
 from judgekit.inside.probes.texts import rated_text
+from judgekit.records import Response
+
+if TYPE_CHECKING:
+    from judgekit.models.states import StateReader
 
 LEAST = {"binary": 15, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
 LENGTH, ATTENTION = "length", "attention_entropy"
 
 
-def read_states(ratings, reader, quantities, step=64, shown=True):
-    """Hidden states of all rated texts, each read once.
+def read_states(
+    ratings: Mapping[str, Mapping[str, Sequence[Response]]],
+    reader: "StateReader",
+    quantities: Sequence[str],
+    step: int = 64,
+    shown: bool = True,
+) -> dict[str, dict[str, np.ndarray]]:
+    """Hidden states of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
 
-    Parameters
-    ----------
-    ratings : dict of str to dict of str to list of Response
-        Set to aspect to responses.
-    reader : judgekit.inside.representations.reader.StateReader
-        Best with a cache: an interrupted reading then goes on where it was.
-    quantities : sequence of str
-    step : int
-        Texts per step of the bar.
-    shown : bool
-
-    Returns
-    -------
-    dict of str to dict of str to array, shape (n_layers, width)
-        Text to quantity to states.
+    ``ratings``: set to aspect to responses. ``reader``: best with a cache, so that an interrupted reading goes on where
+    it was. ``step``: texts per step of the bar.
     """
     texts = {text_of(item) for aspects in ratings.values() for items in aspects.values() for item in items}
-    ordered, found = sorted(texts, key=lambda text: (len(text), text)), {}
+    ordered, found = sorted(texts, key=lambda text: (len(text), text)), {}  # type: list[str], dict[str, Any]
     with progress_bar(len(ordered), "reading", "text", shown) as bar:
         for start in range(0, len(ordered), step):
             batch = ordered[start : start + step]
@@ -44,20 +43,17 @@ def read_states(ratings, reader, quantities, step=64, shown=True):
     return found
 
 
-def text_of(item):
+def text_of(item: Response) -> str:
     """The text that is read for a response."""
     return rated_text(item.question, item.response)
 
 
-def labels_of(items, head):
+def labels_of(items: Sequence[Response], head: Head) -> np.ndarray:
     """Labels of a head for rated responses; scores of 0 and 1 are labels of the binary head already.
 
-    Raises
-    ------
-    ValueError
-        If an item has no score.
+    ValueError where an item has no score.
     """
-    scores = [item.score for item in items]
+    scores: list[Any] = [item.score for item in items]
     if None in scores:
         raise ValueError(f"{items[scores.index(None)].where}: no score")
     if head.name == "binary":
@@ -65,22 +61,14 @@ def labels_of(items, head):
     return np.rint(scores).astype(int)
 
 
-def cells_of(ratings, states, heads):
-    """Cells of a study, and those that are left out.
+def cells_of(
+    ratings: Mapping[str, Mapping[str, Sequence[Response]]],
+    states: Mapping[str, Mapping[str, np.ndarray]],
+    heads: Iterable[str],
+) -> tuple[list[Cell], dict[tuple[str, str, str], str]]:
+    """Cells of a study, with the states and `length` as features; and those left out (set, aspect, head), to why.
 
-    Parameters
-    ----------
-    ratings : dict of str to dict of str to list of Response
-    states : dict
-        Of `read_states`.
-    heads : sequence of {"binary", "five", "ordinal"}
-
-    Returns
-    -------
-    cells : list of judgekit.inside.probes.study.Cell
-        With the states and `length` as features.
-    skipped : dict of (set, aspect, head) to str
-        Why there is nothing to estimate.
+    ``states``: of `read_states`. ``heads``: names, of `judgekit.inside.probes.heads.HEADS`.
     """
     cells, skipped = [], {}
     for name, aspects in ratings.items():

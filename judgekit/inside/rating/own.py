@@ -1,6 +1,8 @@
 """Probes on one's own ratings: from rated rows to a rater, with an honest estimate beside each probe."""
 
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from judgekit.data.sources import text_key
 from judgekit.inside.probes.study import Method, run_study
@@ -9,44 +11,37 @@ from judgekit.inside.rating.fitting import SAVED, fit_rater
 from judgekit.inside.rating.material import cells_of, read_states
 from judgekit.records import Response
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.inside.rating.rater import Rater
+    from judgekit.inside.representations import StateCache
+
 POOLINGS = ("mean", "last")
 
 
 def fit_probes(
-    rows, aspects, head="binary", base="minilm", name="own", poolings=POOLINGS, cache=None, seed=0, shown=True
-):
-    """A rater fitted on one's own ratings.
+    rows: Sequence[Mapping[str, Any]],
+    aspects: Sequence[str],
+    head: str = "binary",
+    base: str = "minilm",
+    name: str = "own",
+    poolings: Sequence[str] = POOLINGS,
+    cache: "StateCache | None" = None,
+    seed: int = 0,
+    shown: bool = True,
+) -> "tuple[Rater, pd.DataFrame]":
+    """A rater fitted on one's own ratings (for `judgekit.inside.rating.save_rater`), and estimates of its probes.
 
-    Parameters
-    ----------
-    rows : list of dict
-        With ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; as
-        `judgekit.studies.teacher.rate_responses` gives them. A score of None is left out.
-    aspects : sequence of str
-    head : {"binary", "five", "ordinal"}
-        Binary: 4 and 5 are good.
-    base : str
-        Frozen model (`judgekit.inside.representations.reader.StateReader`).
-    name : str
-        What the rater is called.
-    poolings : sequence of str
-        May be chosen.
-    cache : judgekit.inside.representations.cache.StateCache, optional
-    seed : int
-    shown : bool
+    The estimates are by nested cross-validation, of ``linear`` (the probes' own procedure) and of ``majority``: columns
+    set, aspect, head, method, metric, number.
 
-    Returns
-    -------
-    rater : judgekit.inside.rating.rater.Rater
-        For `judgekit.inside.rating.save_rater`.
-    table : pandas.DataFrame
-        Estimates by nested cross-validation, of ``linear`` (the probes' own procedure) and of ``majority``: columns
-        set, aspect, head, method, metric, number.
+    ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect, as
+    `judgekit.studies.teacher.rate_responses` gives them; a score of None is left out. ``head``: ``binary`` (4 and 5 are
+    good), ``five`` or ``ordinal``. ``base``: the frozen model (`judgekit.models.states.StateReader`). ``name``: what
+    the rater is called. ``poolings``: may be chosen.
 
-    Raises
-    ------
-    ValueError
-        If a row lacks a field, or an aspect has too few ratings; names row and field.
+    ValueError where a row lacks a field, or an aspect has too few ratings; names row and field.
     """
     from judgekit.models.states import StateReader
 
@@ -56,7 +51,7 @@ def fit_probes(
     if skipped:
         (_, aspect, _), why = next(iter(skipped.items()))
         raise ValueError(f"aspect {aspect!r}: {why}: too few to fit a probe")
-    families = {"linear": SAVED, "majority": dict.fromkeys(SAVED, ("majority",))}
+    families: dict[str, Any] = {"linear": SAVED, "majority": dict.fromkeys(SAVED, ("majority",))}
     methods = {method: Method(tuple(poolings), given) for method, given in families.items()}
     with tempfile.TemporaryDirectory() as folder:
         results = run_study(cells, methods, folder, seed, shown=shown)
@@ -64,7 +59,7 @@ def fit_probes(
     return fit_rater(cells, table, reader, poolings, seed=seed), table
 
 
-def rated_items(rows, aspect, name):
+def rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> list[Response]:
     """The rows that have a score of an aspect, as responses."""
     found = []
     for place, row in enumerate(rows):

@@ -2,16 +2,22 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from judgekit.data.files import replaced
 from judgekit.data.paths import PRETRAINED
 from judgekit.data.progress import progress_bar
-from judgekit.inside.probes.saved import load_probe, save_probe
+from judgekit.inside.probes.saved import Inputs, load_probe, save_probe
 from judgekit.inside.probes.study import digest
 from judgekit.inside.probes.texts import rated_text
 from judgekit.records import fingerprint_of
+
+if TYPE_CHECKING:
+    from judgekit.inside.representations import StateCache
+    from judgekit.models.states import StateReader
 
 FORMAT, CONFIG = 1, "rater.json"
 SHIPPED = PRETRAINED / "probes"
@@ -26,21 +32,16 @@ class RaterError(ValueError):
 class Rater:
     """Rates single responses on several aspects, reading each text once.
 
-    Attributes
-    ----------
-    name : str
-    probes : dict of str to judgekit.inside.probes.saved.SavedProbe
-        By aspect; all have the same classes and read the same model in the same way.
-    about : dict
-        What else a reader should know. Free, but JSON.
+    ``probes``: `judgekit.inside.probes.saved.SavedProbe` by aspect; all have the same classes and read the same model
+    in the same way. ``about``: what else a reader should know, free but JSON.
     """
 
     name: str
     probes: dict
-    about: dict = field(default_factory=dict)
-    readers: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+    about: dict[str, Any] = field(default_factory=dict)
+    readers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.probes:
             raise RaterError(f"{self.name}: a rater without probes rates nothing")
         if wrong := [aspect for aspect in self.probes if not ASPECT.fullmatch(aspect)]:
@@ -57,26 +58,26 @@ class Rater:
             raise RaterError(f"{self.name}: a probe of pairs rates no single response")
 
     @property
-    def aspects(self):
+    def aspects(self) -> tuple[str, ...]:
         """Names of the aspects."""
         return tuple(self.probes)
 
     @property
-    def inputs(self):
+    def inputs(self) -> Inputs:
         """What all probes read, but for layers and pooling."""
         return next(iter(self.probes.values())).inputs
 
-    def reader(self, device="cpu", cache=None):
-        """The frozen model behind the probes (`judgekit.inside.representations.reader.StateReader`), loaded once."""
+    def reader(self, device: str = "cpu", cache: "StateCache | None" = None) -> "StateReader":
+        """The frozen model behind the probes, loaded once."""
         from judgekit.models.states import StateReader
 
         if (device, cache) not in self.readers:
-            more = {"limit": self.inputs.limit, "bf16": self.inputs.bf16, "device": device, "cache": cache}
+            more: Any = {"limit": self.inputs.limit, "bf16": self.inputs.bf16, "device": device, "cache": cache}
             self.readers[device, cache] = StateReader(self.inputs.model, **more)
         return self.readers[device, cache]
 
     @property
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """Hash of everything that a rating depends on."""
         parts = {
             aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(digest, probe.tensors)]
@@ -84,32 +85,22 @@ class Rater:
         }
         return fingerprint_of("rater", FORMAT, parts)
 
-    def rate(self, texts, reader=None, batch_size=64, shown=False, kept=None):
-        """Classes and expected classes of questions with responses.
+    def rate(
+        self,
+        texts: Sequence[tuple[str, str]],
+        reader: "StateReader | None" = None,
+        batch_size: int = 64,
+        shown: bool = False,
+        kept: Any = None,
+    ) -> list[tuple[dict[str, int], dict[str, float]]]:
+        """Classes and expected classes by aspect of questions with responses, in the order of the texts.
 
-        Parameters
-        ----------
-        texts : list of (str, str)
-            Question and response; equal ones are rated once.
-        reader : judgekit.inside.representations.reader.StateReader, optional
-        batch_size : int
-            Texts per step: of the bar, and of what is kept at once. The reader makes its own batches, by tokens.
-        shown : bool
-            Whether a bar shows.
-        kept : object, optional
-            Ratings that are there already by their text, ``get(text)``, and where new ones are kept, ``put(ratings)``.
+        ``texts``: question and response; equal ones are rated once. ``batch_size``: texts per step, of the bar and of
+        what is kept at once; the reader makes its own batches, by tokens. ``kept``: ratings that are there already by
+        their text, ``get(text)``, and where new ones are kept, ``put(ratings)``.
 
-        Returns
-        -------
-        list of (classes, expected)
-            In the order of the texts: two dictionaries by aspect, of int and of float.
-
-        Raises
-        ------
-        judgekit.inside.probes.saved.ProbeError
-            If the model is not the one that the probes were fitted on.
-        ValueError
-            If ``batch_size`` is below 1.
+        ProbeError where the model is not the one that the probes were fitted on; ValueError where ``batch_size`` is
+        below 1.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size}: at least one text at a time")
@@ -130,8 +121,8 @@ class Rater:
                 bar.update(len(batch))
         return [found[text] for text in wanted]
 
-    def rated_batch(self, batch, reader):
-        """Ratings of some texts, by text."""
+    def rated_batch(self, batch: Sequence[str], reader: Any) -> dict[str, tuple[dict[str, Any], ...]]:
+        """Classes and expected classes of some texts, by text."""
         from judgekit.inside.representations import states_for
 
         states = states_for(self.probes, reader, batch)
@@ -143,15 +134,8 @@ class Rater:
         }
 
 
-def save_rater(rater, folder):
-    """Write a rater: its probes, each in a folder of its own, then ``rater.json``.
-
-    Parameters
-    ----------
-    rater : Rater
-    folder : path
-        Made if absent; a rater in it is replaced.
-    """
+def save_rater(rater: Rater, folder: str | Path) -> None:
+    """Write a rater: its probes, each in a folder of its own, then ``rater.json``. One that is there is replaced."""
     folder = Path(folder)
     for aspect, probe in rater.probes.items():
         save_probe(probe, folder / aspect)
@@ -160,29 +144,16 @@ def save_rater(rater, folder):
         temporary.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
-def rater_names():
+def rater_names() -> list[str]:
     """Names of the raters that come with the package."""
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
 
 
-def load_rater(name):
-    """A rater that comes with the package, or one in a folder.
+def load_rater(name: str | Path) -> Rater:
+    """A rater that comes with the package (``gsm8k-binary``), or one in a folder that `save_rater` wrote.
 
-    Parameters
-    ----------
-    name : str or path
-        ``gsm8k-binary``, or a folder that `save_rater` wrote.
-
-    Returns
-    -------
-    Rater
-
-    Raises
-    ------
-    RaterError
-        If there is none; the message lists those there are. Or if ``rater.json`` is damaged.
-    judgekit.inside.probes.saved.ProbeError
-        If a probe is; the message names file and field.
+    RaterError where there is none (the message lists those there are), or ``rater.json`` is damaged; ProbeError where a
+    probe is: the message names file and field.
     """
     shipped = rater_names()
     folder = SHIPPED / str(name) if str(name) in shipped else Path(name)

@@ -1,58 +1,50 @@
 """Samples in, rated samples out: the one call that rates a list or a file of responses."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from judgekit.data.files import replaced
-from judgekit.data.pairfile import checked_responses, read_response_rows
+from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
 from judgekit.inside.rating.rater import Rater, load_rater
+
+if TYPE_CHECKING:
+    from judgekit.models.states import StateReader
 
 TOTAL, EXPECTED = "total_score", "total_expected"
 
 
 def evaluate_samples(
-    samples, probe="gsm8k-binary", batch_size=64, top_percent=1.0, output_path=None, reader=None, shown=False
-):
-    """Rate responses on several aspects with saved probes.
+    samples: Sequence[dict[str, Any]] | str | Path,
+    probe: str | Path | Rater = "gsm8k-binary",
+    batch_size: int = 64,
+    top_percent: float = 1.0,
+    output_path: Path | None = None,
+    reader: "StateReader | None" = None,
+    shown: bool = False,
+) -> list[dict[str, Any]]:
+    """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
 
-    Parameters
-    ----------
-    samples : list of dict, or path
-        Each with ``question`` and ``response`` (or ``prediction``); other fields are carried along. Or a file of them:
-        JSON lines, or a JSON list.
-    probe : str, path or Rater
-        ``gsm8k-binary``, ... (`judgekit.inside.rating.rater_names`), or a folder (`judgekit.inside.rating.save_rater`).
-    batch_size : int
-        Samples per step.
-    top_percent : float
-        Share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``, then by
-        ``total_score``, then in the order given. 1 keeps all, in the order given.
-    output_path : path, optional
-        Where to write the result: JSON lines where the name ends in ``.jsonl``, else a JSON list.
-    reader : judgekit.inside.representations.reader.StateReader, optional
-        The model, where it is loaded already.
-    shown : bool
-        Whether a bar shows.
+    The totals are the sum of the numbers and the sum of expected classes: the latter ranks, since whole totals tie.
 
-    Returns
-    -------
-    list of dict
-        Copies of the samples with one whole number per aspect, ``total_score`` (their sum) and ``total_expected``
-        (the sum of expected classes: what ranks, since whole totals tie). The samples given are not changed.
+    ``samples``: each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file
+    of them, JSON lines or a JSON list.
+    ``probe``: ``gsm8k-binary``, ... (`judgekit.inside.rating.rater_names`), or a folder of
+    `judgekit.inside.rating.save_rater`.
+    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``,
+    then by ``total_score``, then in the order given; 1 keeps all, in the order given.
+    ``output_path``: where the result is written: JSON lines where the name ends in ``.jsonl``, else a JSON list.
+    ``reader``: the model, where it is loaded already.
 
-    Raises
-    ------
-    judgekit.data.pairfile.PairFileError
-        If a sample lacks a field, has one of another type, or has one that would be overwritten; names place and field.
-    judgekit.inside.rating.rater.RaterError, judgekit.inside.probes.saved.ProbeError
-        If the probes cannot be had or used.
-    ValueError
-        If ``top_percent`` is not in (0, 1].
+    PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
+    place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``
+    is not in (0, 1].
     """
     if not 0 < top_percent <= 1:
         raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")
     rater = probe if isinstance(probe, Rater) else load_rater(probe)
-    read = read_response_rows if isinstance(samples, str | Path) else checked_responses
+    read: Any = read_response_rows if isinstance(samples, str | Path) else checked_responses
     rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader, shown)
     if top_percent < 1:
         rated = best(rated, top_percent)
@@ -61,13 +53,20 @@ def evaluate_samples(
     return rated
 
 
-def added_fields(rater):
+def added_fields(rater: Rater) -> tuple[str, ...]:
     """Fields that rating adds to a sample."""
     return (*rater.aspects, TOTAL, EXPECTED)
 
 
-def rated_rows(rows, rater, batch_size=64, reader=None, shown=False, kept=None):
-    """Copies of the fields of rows (`judgekit.data.pairfile.ResponseRow`) with their ratings."""
+def rated_rows(
+    rows: Sequence[ResponseRow],
+    rater: Rater,
+    batch_size: int = 64,
+    reader: "StateReader | None" = None,
+    shown: bool = False,
+    kept: Any = None,
+) -> list[dict[str, Any]]:
+    """Copies of the fields of rows with their ratings; ``kept`` as for `judgekit.inside.rating.rater.Rater.rate`."""
     rated = []
     ratings = rater.rate([(row.question, row.response) for row in rows], reader, batch_size, shown, kept)
     for row, (classes, expected) in zip(rows, ratings, strict=True):
@@ -76,10 +75,10 @@ def rated_rows(rows, rater, batch_size=64, reader=None, shown=False, kept=None):
     return rated
 
 
-def best(rated, share):
+def best(rated: Sequence[dict[str, Any]], share: float) -> list[dict[str, Any]]:
     """The best share of rated samples, best first: by expected total, where there is one, then by total."""
 
-    def rank(place):
+    def rank(place: int) -> tuple[float, float, int]:
         row = rated[place]
         total = float("-inf") if row[TOTAL] is None else row[TOTAL]  # a model may have given none
         return -row.get(EXPECTED, total), -total, place
@@ -87,7 +86,7 @@ def best(rated, share):
     return [rated[place] for place in sorted(range(len(rated)), key=rank)[: int(len(rated) * share)]]
 
 
-def write_samples(rated, path):
+def write_samples(rated: Sequence[dict[str, Any]], path: Path) -> None:
     """Write samples: JSON lines or a JSON list, by the name."""
     lines = Path(path).suffix == ".jsonl"
     text = "".join(json.dumps(row) + "\n" for row in rated) if lines else json.dumps(rated, indent=1) + "\n"

@@ -1,26 +1,29 @@
 """Do probes on a teacher's scores say what people say? Raters held against people's ratings of other responses."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from judgekit.stats import Number, spearman, weighted_bootstrap
 
+if TYPE_CHECKING:
+    from judgekit.inside.rating.rater import Rater
+    from judgekit.models.states import StateReader
+    from judgekit.records import Response
 
-def transfer_numbers(raters, ratings, reader, n_boot=2000, seed=0):
-    """Rank correlation of raters' totals, and of length, with what people say.
 
-    Parameters
-    ----------
-    raters : dict of str to judgekit.inside.rating.Rater
-    ratings : dict of str to dict of str to list of Response
-        Sets that people rated: set to what was rated to responses. None of their questions may stand in what the
-        raters were fitted on.
-    reader : judgekit.inside.representations.reader.StateReader
-    n_boot, seed : int
+def transfer_numbers(
+    raters: "Mapping[str, Rater]",
+    ratings: "Mapping[str, Mapping[str, Sequence[Response]]]",
+    reader: "StateReader",
+    n_boot: int = 2000,
+    seed: int = 0,
+) -> dict[tuple[str, str, str], Number]:
+    """Spearman's correlation of raters' totals, and of length, with what people say.
 
-    Returns
-    -------
-    dict of (set, aspect, rater or "length") to Number
-        Spearman's correlation; questions are resampled.
+    By (set, aspect, rater or "length"); questions are resampled. ``ratings``: sets that people rated, set to what was
+    rated to responses; none of their questions may stand in what the raters were fitted on.
     """
     found = {}
     for name, aspects in ratings.items():
@@ -32,23 +35,29 @@ def transfer_numbers(raters, ratings, reader, n_boot=2000, seed=0):
                 scores[title] = np.array([sum(expected.values()) for _, expected in rated])
             for title, values in scores.items():
                 groups = [item.cluster for item in items]
-                value = weighted_bootstrap(lambda w, v=values, s=said: spearman(v, s, w), groups, n_boot, seed)
-                found[name, aspect, title] = Number(*map(float, value), n=len(items), spec=".2f")
+                # Three floats: mypy can neither tell how many, nor infer a lambda with defaults.
+                value = weighted_bootstrap(
+                    lambda w, v=values, s=said: spearman(v, s, w),  # type: ignore[misc]
+                    groups,
+                    n_boot,
+                    seed,
+                )
+                found[name, aspect, title] = Number(  # type: ignore[misc]
+                    *map(float, value),  # type: ignore[arg-type]
+                    n=len(items),
+                    spec=".2f",
+                )
     return found
 
 
-def check_unseen(raters_sets, ratings):
+def check_unseen(
+    raters_sets: "Mapping[str, Mapping[str, Sequence[Response]]]",
+    ratings: "Mapping[str, Mapping[str, Sequence[Response]]]",
+) -> None:
     """Refuse a check on questions that a rater was fitted on.
 
-    Parameters
-    ----------
-    raters_sets, ratings : dict of str to dict of str to list of Response
-        What raters were fitted on, and what they are held against.
-
-    Raises
-    ------
-    ValueError
-        Names a response whose question stands on both sides.
+    ``raters_sets``: what raters were fitted on; ``ratings``: what they are held against. ValueError names a response
+    whose question stands on both sides.
     """
     fitted = {item.cluster for aspects in raters_sets.values() for items in aspects.values() for item in items}
     for aspects in ratings.values():

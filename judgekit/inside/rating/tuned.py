@@ -1,33 +1,35 @@
 """The tuned encoder on the material of a study: one model per set and fold, read for every head."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from judgekit.inside.probes.nested import NestedResult
 from judgekit.inside.probes.selection import grouped_folds
 
+if TYPE_CHECKING:
+    from judgekit.inside.probes.study import Cell
+    from judgekit.records import Response
 
-def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder", n_outer=5):
-    """Out-of-fold predictions of an encoder tuned on all aspects of a set together.
 
-    Parameters
-    ----------
-    ratings : dict of str to dict of str to list of Response
-        What the cells were made of.
-    cells : list of judgekit.inside.probes.study.Cell
-    folder : path
-        Finished folds are kept here (`judgekit.training.tuned_rater`).
-    recipe : dict
-        Fields of `judgekit.training.tuned_recipe.TunedRecipe` beside its defaults.
-    seed : int
-        Of the folds.
-    method : str
-    n_outer : int
-        Outer folds, as for `judgekit.inside.probes.study.run_study`.
+def tuned_results(
+    ratings: "Mapping[str, Mapping[str, Sequence[Response]]]",
+    cells: "Sequence[Cell]",
+    folder: str | Path,
+    recipe: dict[str, Any],
+    seed: int = 0,
+    method: str = "encoder",
+    n_outer: int = 5,
+) -> dict[tuple[str, str, str, str], NestedResult]:
+    """Out-of-fold predictions of an encoder tuned on all aspects of a set together, by (set, aspect, head, method).
 
-    Returns
-    -------
-    dict of (set, aspect, head, method) to judgekit.inside.probes.nested.NestedResult
-        Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
+    Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
+
+    ``ratings``: set to aspect to responses, what the cells were made of. ``folder``: finished folds are kept here
+    (`judgekit.training.tuned_rater`). ``recipe``: fields of `judgekit.training.tuned_recipe.TunedRecipe` beside its
+    defaults. ``seed``: of the folds. ``n_outer``: outer folds, as for `judgekit.inside.probes.study.run_study`.
     """
     from judgekit.training.tuned_rater import tuned_predictions
     from judgekit.training.tuned_readings import readings
@@ -35,7 +37,7 @@ def tuned_results(ratings, cells, folder, recipe, seed=0, method="encoder", n_ou
 
     found = {}
     for name in dict.fromkeys(cell.set for cell in cells):
-        rows = [(item, aspect) for aspect, items in ratings[name].items() for item in items]
+        rows: list[tuple[Any, str]] = [(item, aspect) for aspect, items in ratings[name].items() for item in items]
         scores = np.array([int(item.score) for item, _ in rows])
         groups = np.array([item.cluster for item, _ in rows])
         aspects = np.array([aspect for _, aspect in rows])
