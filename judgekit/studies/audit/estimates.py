@@ -1,7 +1,6 @@
-"""What findings are measured by: shares, differences, ranks and design effects, with intervals over prompts.
+"""Shares, differences, ranks and design effects of findings, with intervals over prompts.
 
-Items that share a prompt are drawn together in every bootstrap here; `tests/test_planted_audit.py` counts how often
-the intervals hold planted truths.
+Items that share a prompt are drawn together; `tests/test_planted_audit.py` counts how often planted truths are covered.
 """
 
 import numpy as np

@@ -33,7 +33,7 @@ def moved(
         table = item_table(contest.verdicts[judge], contest.pairs, protocol)
         credit.append(credits_of(table, protocol))
     clusters = table["cluster"].tolist()
-    return change(*credit, np.ones(len(clusters), bool), clusters, n_boot, seed)  # type: ignore[call-arg] # credit holds two
+    return change(*credit, np.ones(len(clusters), bool), clusters, n_boot, seed)  # type: ignore[call-arg, arg-type] # credit holds two
 
 
 def found(
@@ -131,8 +131,8 @@ def self_in_consensus(contest: Contest, judge: str, n_boot: int = N_BOOT, seed: 
         prompts[key] = pair.cluster
     rows = []
     for key, votes in people.items():
-        alone = majority_label(dict(enumerate(votes)))  # type: ignore[arg-type] # any keys do
-        joined = majority_label(dict(enumerate([*votes, said[key]])), "A")  # type: ignore[arg-type] # any keys do
+        alone = majority_label(dict(enumerate(votes)))  # type: ignore[arg-type] # keys play no part
+        joined = majority_label(dict(enumerate([*votes, said[key]])), "A")  # type: ignore[arg-type, list-item] # keys play no part
         rows.append([joined == said[key], 1, alone == said[key], alone is not None])
     sums = cluster_sums(np.array(rows, float), list(prompts.values()))
     effect = over_prompts(sums, lambda s: share_of(s[..., :2]) - share_of(s[..., 2:]), len(rows), n_boot, seed, POINTS)
