@@ -16,26 +16,16 @@ FEWEST = 3  # sizes that differ: with two, a trend is a difference of two groups
 def scores_by_size(
     known: Mapping[str, Mapping[str, Any]], metrics: Mapping[str, str], judges: Sequence[str], parts: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Saved scores of judges beside their sizes.
+    """Saved scores of judges beside their sizes; who was not scored on a set is left out there.
 
-    Parameters
-    ----------
-    known
-        Results of a run, as `judgekit.report.load_results` gives them.
-    metrics
-        Set to the metric that is its figure.
-    judges
-        Slugs; who was not scored on a set is left out there. KeyError where a scored judge has no stated size.
-    parts
-        Set to the part of it that a judge is looked for on where it lacks the set.
+    Columns judge, title, set, value, low, high, n, parameters (NaN where no size was published), part (whether on a
+    part of the items).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge, title, set, value, low, high, n, parameters (NaN where no size was published), part (whether on
-        a part of the items).
+    ``known``: results of a run, as `judgekit.report.load_results` gives them; ``metrics``: set to the metric that is
+    its figure; ``parts``: set to the part of it that a judge is looked for on where it lacks the set. KeyError where a
+    scored judge has no stated size.
     """
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name, metric in metrics.items():
         for judge in judges:
             keys = [f"scores.{each}.{judge}.{metric}" for each in (name, parts.get(name)) if each]
@@ -57,7 +47,7 @@ def size_trends(table: pd.DataFrame, n_draws: int = 10_000, seed: int = 0) -> di
     Judges differ in more than size (data, training, prompt) and are few: this describes those drawn. Resampling five
     judges gives no interval worth the name, so there is none; the p-value is exact.
     """
-    numbers = {}
+    numbers: dict[str, Number] = {}
     for name, part in table.dropna(subset="parameters").groupby("set", sort=False):
         if part["parameters"].nunique() < FEWEST:
             continue

@@ -19,7 +19,7 @@ def hits_of(judge: Judge, pairs: Sequence[PreferencePair]) -> Floats:
     """
     if bare := next((pair for pair in pairs if pair.label not in LABELS), None):
         raise ValueError(f"{bare.where}: no label to hold the verdict against")
-    named = {"first": "A", "second": "B", "tie": "tie"}
+    named: dict[str | None, str] = {"first": "A", "second": "B", "tie": "tie"}
     replies = judge.judge([request_of(pair, "ab") for pair in pairs])
     return np.array([named[reply.verdict] == pair.label for reply, pair in zip(replies, pairs, strict=True)], float)
 
@@ -43,7 +43,7 @@ def study_hits(
     for row, (factor, level) in progress(rows) if progress else rows:
         for number in seeds:
             setting = f"{factor}-{level}-{number}"
-            judge = load_judge(f"encoder/{setting}", Path(folder) / setting)
+            judge: Any = load_judge(f"encoder/{setting}", Path(folder) / setting)
             judge.share_embeddings(like.setdefault(judge.encoder_key, judge))
             for name, items in pairs.items():
                 hits[name][row] += hits_of(judge, items) / len(seeds)

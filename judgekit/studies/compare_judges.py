@@ -150,22 +150,15 @@ def published_beside(
 ) -> pd.DataFrame:
     """Published figures of which verdicts are stored, recomputed under the set's own protocol and under theirs.
 
-    Parameters
-    ----------
-    contests
-        By set; where a judge covers a part of it only, the part's contest under ``<set>/<slug>``.
-    tables
-        Published tables; all by default.
+    Columns table, judge (theirs), ours, set, metric, published, protocol (its words), recomputed (primary protocol),
+    same_rule (their protocol, None where it cannot be applied), points (same rule less published, in percentage
+    points), why, source. Empty when nothing can be recomputed.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns table, judge (theirs), ours, set, metric, published, protocol (its words), recomputed (primary
-        protocol), same_rule (their protocol, None where it cannot be applied), points (same rule less published, in
-        percentage points), why, source. Empty when nothing can be recomputed.
+    ``contests``: by set; where a judge covers a part of it only, the part's contest under ``<set>/<slug>``; ``tables``:
+    published ones, all by default.
     """
     rows = []
-    for published in (figure for name in tables or [None] for figure in published_scores(name)):
+    for published in (figure for name in tables or [None] for figure in published_scores(name)):  # type: ignore[list-item] # None: all tables
         counterpart = counterpart_of(published)
         if counterpart is None:
             continue
@@ -222,27 +215,16 @@ def figure_table(
     recomputed_on: Mapping[str, str] | None = None,
     stacked: Callable[[str, str], Any] | None = None,
 ) -> list[dict[Any, Any]]:
-    """A published table rebuilt: published beside recomputed, then judges that the paper did not have.
+    """A published table rebuilt: published beside recomputed, then judges that the paper did not have, in order.
 
-    Parameters
-    ----------
-    table
-        Name of the published table.
-    scores
-        As `contest_scores`, of all sets.
-    judges
-        Slugs of the further judges, in order.
-    titles
-        Set to its title.
-    tags
-        Collects the protocols; cells are text with the letter of theirs, or None.
-    recomputed_on
-        Set to the part of it that the counterpart of a published row covers.
-    stacked
-        Makes a cell of a recomputed score and its interval, for wide tables (`judgekit.report.Stacked`, in which the
-        interval stands below in small type); by default the interval stands beside the score.
+    ``scores``: as `contest_scores`, of all sets; ``titles``: of the sets; ``tags`` collects the protocols, and cells
+    are text with the letter of theirs, or None; ``recomputed_on``: set to the part of it that the counterpart of a
+    published row covers; ``stacked`` makes a cell of a recomputed score and its interval, for wide tables
+    (`judgekit.report.Stacked`, in which the interval stands below in small type; beside the score by default).
     """
-    numbers = {(row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()}
+    numbers: dict[Any, Any] = {
+        (row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()
+    }
     figures = published_scores(table)
     columns = list(dict.fromkeys((figure.set, figure.metric) for figure in figures))
     several = len({metric for _, metric in columns}) > 1
@@ -259,7 +241,7 @@ def figure_table(
     rows = []
     for judge in [*dict.fromkeys(figure.judge for figure in figures), *judges]:
         theirs = [figure for figure in figures if figure.judge == judge]
-        row = {("", "judge"): theirs[0].title if theirs else judge}
+        row: dict[Any, Any] = {("", "judge"): theirs[0].title if theirs else judge}
         for name, metric in columns:
             figure = printed.get((judge, name, metric))
             head = titles.get(name, name) + (f" {metric_title(metric)}" if several else "")
@@ -267,7 +249,7 @@ def figure_table(
             ours, part = judge, name
             if figure is not None:
                 counterpart = counterpart_of(figure)
-                ours, part = (counterpart.ours if counterpart else None), (recomputed_on or {}).get(name, name)
+                ours, part = (counterpart.ours if counterpart else None), (recomputed_on or {}).get(name, name)  # type: ignore[assignment] # or nobody
             row[head, "recomputed"] = cell(name, part, ours, metric)
         rows.append(row)
     return without_empty(rows)

@@ -1,9 +1,12 @@
 """A file of suggestions by item: keep, drop, relabel or review, with reasons, and how to score with it."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
+from judgekit.records import PreferencePair
 from judgekit.report import load_data
 
 FILE = "clean_labels"
@@ -27,53 +30,27 @@ PRECEDENCE = ("drop", "relabel", "review")
 
 @dataclass(frozen=True, slots=True)
 class CleanLabel:
-    """What the file suggests for one item.
-
-    Attributes
-    ----------
-    was, label : str or None
-        The published label, and the suggested one.
-    action : {"keep", "drop", "relabel", "review"}
-    reasons : tuple of str
-        Keys of `SUGGESTS`.
-    quality : float or None
-        How credible the published label is to the judges, in [0, 1]; None where none was asked.
-    """
+    """What the file suggests for one item."""
 
     was: str | None
     label: str | None
-    action: str
-    reasons: tuple[str, ...] = ()
-    quality: float | None = None
+    action: str  # one of ACTIONS
+    reasons: tuple[str, ...] = ()  # keys of `SUGGESTS`
+    quality: float | None = None  # how credible the published label is to the judges, in [0, 1]
 
 
-def suggest(pairs, reasons, quality=None, training=False):
-    """Suggestions for the items of a set.
+def suggest(
+    pairs: Sequence[PreferencePair],
+    reasons: Mapping[str, Collection[str]],
+    quality: Mapping[str, float] | None = None,
+    training: bool = False,
+) -> pd.DataFrame:
+    """Suggestions for the items of a set: columns `COLUMNS`, in the order of the pairs.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    reasons : dict of str to collection of str
-        Reason (a key of `SUGGESTS`) to the ids it holds for.
-    quality : dict of str to float, optional
-        Id to credibility in [0, 1].
-    training : bool
-        The set is to train on: what it shares with a test set is to be dropped, and items without a reason are left
-        out, so that an item that the file does not name is to be kept.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `COLUMNS`, in the order of the pairs.
-
-    Raises
-    ------
-    ValueError
-        If a reason is unknown.
-
-    Notes
-    -----
-    Identical responses become a tie where the set has ties, and are dropped where it has none.
+    ``reasons``: reason (a key of `SUGGESTS`) to the ids it holds for; ``quality``: id to credibility in [0, 1];
+    ``training``: the set is to train on, so what it shares with a test set is to be dropped, and items without a reason
+    are left out: an item that the file does not name is to be kept. Identical responses become a tie where the set has
+    ties, and are dropped where it has none. ValueError where a reason is unknown.
     """
     if unknown := [reason for reason in reasons if reason not in SUGGESTS]:
         raise ValueError(f"no reason is called {unknown[0]!r}; there are {', '.join(SUGGESTS)}")
@@ -96,36 +73,19 @@ def suggest(pairs, reasons, quality=None, training=False):
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def load_clean_labels(name, run="laptop"):
-    """The suggestions for a set.
+def load_clean_labels(name: str, run: str = "laptop") -> dict[str, CleanLabel]:
+    """The suggestions for a set (as `judgekit.data.catalogue.load_set` knows it), by item id.
 
-    Parameters
-    ----------
-    name : str
-        A set, as `judgekit.data.catalogue.load_set` knows it.
-    run : str
+    Of training corpora only items with a reason are named. FileNotFoundError where the audit has not been run, KeyError
+    where the file has nothing on the set.
 
-    Returns
-    -------
-    dict of str to CleanLabel
-        By item id. Of training corpora only items with a reason are named.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the audit has not been run.
-    KeyError
-        If the file has nothing on the set.
-
-    Examples
-    --------
     Score a judge without the items that repeat others, and with ties where both responses are one text::
 
         pairs = cleaned(load_set("pandalm"), load_clean_labels("pandalm"))
         verdicts = run_judge(judge, pairs, store)
         score(verdicts, pairs, "pandalm")
     """
-    frame = load_data(run, FILE)
+    frame: Any = load_data(run, FILE)
     rows = frame[frame["set"] == name]
     if rows.empty:
         raise KeyError(f"{FILE} of run {run!r} has nothing on {name!r}; it has {', '.join(sorted(set(frame['set'])))}")
@@ -141,25 +101,13 @@ def load_clean_labels(name, run="laptop"):
     }
 
 
-def cleaned(pairs, labels, left_out=("drop",)):
-    """The pairs of a set as the suggestions have them.
+def cleaned(
+    pairs: Sequence[PreferencePair], labels: Mapping[str, CleanLabel], left_out: Collection[str] = ("drop",)
+) -> list[PreferencePair]:
+    """The pairs of a set as the suggestions (`load_clean_labels`) have them; an item not named stays as it is.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    labels : dict of str to CleanLabel
-        As `load_clean_labels`; an item that is not named stays as it is.
-    left_out : collection of str
-        Actions whose items are left out; add ``"review"`` to keep what is beyond suspicion only.
-
-    Returns
-    -------
-    list of PreferencePair
-
-    Raises
-    ------
-    ValueError
-        If an item's label is not the one that was audited, or an action is unknown.
+    ``left_out``: actions whose items are left out; add ``"review"`` to keep what is beyond suspicion only. ValueError
+    where an item's label is not the one that was audited, or an action is unknown.
     """
     if odd := [action for action in left_out if action not in ACTIONS]:
         raise ValueError(f"no action is called {odd[0]!r}; there are {', '.join(ACTIONS)}")

@@ -1,25 +1,19 @@
 """Prompts that items share, and what an interval that forgets them would look like."""
 
+from judgekit.scoring.comparison import Contest
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import protocol_of
+from judgekit.stats import Number
 from judgekit.studies.audit.estimates import design_effect
 from judgekit.studies.audit.findings import Finding
 
 
-def design_effects(contest):
-    """Width of each judge's interval over prompts over that of one over items.
+def design_effects(contest: Contest) -> dict[str, Number]:
+    """Width of each judge's interval over prompts over that of one over items, under the set's primary protocol.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-
-    Returns
-    -------
-    dict of str to Number
-        Judge to the ratio (`judgekit.studies.audit.estimates.design_effect`), under the set's primary protocol; nothing
-        where every item has a prompt of its own.
+    See `judgekit.studies.audit.estimates.design_effect`; nothing where every item has a prompt of its own.
     """
-    protocol, found = protocol_of(contest.benchmark), {}
+    protocol, found = protocol_of(contest.benchmark), {}  # type: ignore[var-annotated] # two at once
     if len({pair.cluster for pair in contest.pairs}) == len(contest.pairs):
         return found
     for judge, verdicts in contest.verdicts.items():
@@ -30,8 +24,8 @@ def design_effects(contest):
     return found
 
 
-def clustering_findings(contest):
-    """The judge whose interval is the most too narrow, where that is clear of one (list of Finding)."""
+def clustering_findings(contest: Contest) -> list[Finding]:
+    """The judge whose interval is the most too narrow, where that is clear of one."""
     shared = len(contest.pairs) - len({pair.cluster for pair in contest.pairs})
     effects = design_effects(contest)
     if not effects:

@@ -1,17 +1,20 @@
 """Labels that cannot all be right: one pair labelled both ways, and circles of three."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 from judgekit.data.cleaning.repeats import oriented_label
+from judgekit.records import PreferencePair
 from judgekit.studies.audit.estimates import N_BOOT, share
 from judgekit.studies.audit.findings import Finding, finding_of_items
 from judgekit.studies.audit.repeats import is_pooled, whole_key
 
 
-def contradicted(pairs):
+def contradicted(pairs: Sequence[PreferencePair]) -> set[str]:
     """Ids of items that another item of the set contradicts: same question and responses, another label."""
-    groups = defaultdict(list)
+    groups: dict[Any, list[PreferencePair]] = defaultdict(list)
     for pair in pairs:
         if pair.label is not None and pair.response_a != pair.response_b:
             groups[whole_key(pair)].append(pair)
@@ -20,19 +23,12 @@ def contradicted(pairs):
     }
 
 
-def circles(pairs):
-    """Every three responses to one question that were all compared, and whether the labels go round.
+def circles(pairs: Sequence[PreferencePair]) -> list[tuple[str, bool, list[str]]]:
+    """Every three responses to one question that were all compared: cluster, whether the labels go round, item ids.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-
-    Returns
-    -------
-    list of (cluster, circular, item ids)
-        Only threes without a tie. Responses are told apart by their text, and conversations by their earlier turns.
+    Only threes without a tie. Responses are told apart by their text, and conversations by their earlier turns.
     """
-    graphs = defaultdict(dict)
+    graphs: dict[tuple[str, str, int], dict[Any, tuple[str, str, str, str]]] = defaultdict(dict)
     for pair in pairs:
         if pair.label in ("A", "B") and pair.response_a != pair.response_b:
             first, second = (pair.model_a or pair.response_a, pair.model_b or pair.response_b)
@@ -44,7 +40,7 @@ def circles(pairs):
     for (cluster, *_), graph in graphs.items():
         names = sorted({name for edge in graph for name in edge})
         for three in combinations(names, 3):
-            edges = [graph.get(frozenset(two)) for two in combinations(three, 2)]
+            edges: list[Any] = [graph.get(frozenset(two)) for two in combinations(three, 2)]
             if None in edges:
                 continue
             winners = {first if label == "A" else second for first, second, label, _ in edges}
@@ -52,8 +48,8 @@ def circles(pairs):
     return found
 
 
-def contradiction_findings(pairs, n_boot=N_BOOT, seed=0):
-    """Findings about contradictions in a set (list of Finding)."""
+def contradiction_findings(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> list[Finding]:
+    """Findings about contradictions in a set."""
     named = ("contradicted", "same question and responses, other label")
     if is_pooled(pairs):
         named = ("other_majority", "the other order has another majority")

@@ -1,10 +1,12 @@
 """Where annotators disagree: how often, on which labels, in which parts, and who stands alone."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
-from judgekit.records import majority_label
+from judgekit.records import PreferencePair, majority_label
+from judgekit.stats import Array
 from judgekit.studies.audit.estimates import N_BOOT, is_clear, share, share_difference
 from judgekit.studies.audit.findings import Finding
 
@@ -12,22 +14,20 @@ MIN_PART = 20  # items from which a part's share of disagreement is told
 MIN_VOTES = 40
 
 
-def first_votes(pair):
+def first_votes(pair: PreferencePair) -> dict[str, str]:
     """One vote of each annotator: a second look of the same person is no second opinion."""
     return {who: label for who, label in pair.votes.items() if "#" not in who}
 
 
-def disputed(pairs):
-    """Ids of items with two votes or more that are not all the same, and ids of all items with two votes or more."""
+def disputed(pairs: Sequence[PreferencePair]) -> tuple[set[str], list[PreferencePair]]:
+    """Ids of items with two votes or more that are not all the same, and all items with two votes or more."""
     voted = [pair for pair in pairs if len(first_votes(pair)) > 1]
     return {pair.item_id for pair in voted if len(set(first_votes(pair).values())) > 1}, voted
 
 
-def disagreement_findings(pairs, n_boot=N_BOOT, seed=0):
-    """Findings about disagreement in a set with votes (list of Finding).
+def disagreement_findings(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> list[Finding]:
+    """Findings about disagreement in a set with votes.
 
-    Notes
-    -----
     The share among ties against that among decided labels: a tie is what people agree on least. The part that stands
     out most is a choice among parts, so its difference is named with theirs all in ``n``, and it is for looking, not
     for testing.
@@ -52,7 +52,7 @@ def disagreement_findings(pairs, n_boot=N_BOOT, seed=0):
     return found + part_findings(name, voted, hits, n_boot, seed) + loner_findings(name, voted, n_boot, seed)
 
 
-def part_findings(name, voted, hits, n_boot, seed):
+def part_findings(name: str, voted: Sequence[PreferencePair], hits: Array, n_boot: int, seed: int) -> list[Finding]:
     """The part of a set with the most disagreement, against the rest, where that is clear of chance."""
     parts = Counter(pair.subset for pair in voted)
     large = [part for part, count in parts.items() if count >= MIN_PART]
@@ -68,9 +68,9 @@ def part_findings(name, voted, hits, n_boot, seed):
     return [Finding(name, "people", "disputed_part", what, count, n, effect, "over the rest")]
 
 
-def loner_findings(name, voted, n_boot, seed):
+def loner_findings(name: str, voted: Sequence[PreferencePair], n_boot: int, seed: int) -> list[Finding]:
     """The annotator who leaves the majority of the others most often, with the share."""
-    alone = defaultdict(list)
+    alone: dict[str, list[tuple[bool, PreferencePair]]] = defaultdict(list)
     for pair in voted:
         votes = first_votes(pair)
         for who, label in votes.items():

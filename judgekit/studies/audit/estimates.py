@@ -1,30 +1,40 @@
-"""What findings are measured by: shares, differences, ranks and design effects, with intervals over prompts.
+"""Shares, differences, ranks and design effects of findings, with intervals over prompts.
 
-Items that share a prompt are drawn together in every bootstrap here; `tests/test_planted_audit.py` counts how often
-the intervals hold planted truths.
+Items that share a prompt are drawn together; `tests/test_planted_audit.py` counts how often planted truths are covered.
 """
 
 import numpy as np
 from scipy.special import ndtri
 
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio, share_of, weighted_bootstrap, widening
+from judgekit.stats import (
+    Array,
+    Floats,
+    Number,
+    Statistic,
+    cluster_bootstrap,
+    cluster_sums,
+    ratio,
+    share_of,
+    weighted_bootstrap,
+    widening,
+)
 
 N_BOOT = 2000
 LOOKS = 100  # cues times sets, about
 
 
-def over_prompts(sums, statistic, n, n_boot=N_BOOT, seed=0, spec=".1%", least=-1):
-    """A statistic of sums by prompt as a `Number`, its interval stretched for few prompts (`widening`).
+def over_prompts(
+    sums: Floats,
+    statistic: Statistic,
+    n: int,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+    spec: str = ".1%",
+    least: float = -1,
+) -> Number:
+    """A statistic, within [least, 1], of sums by prompt, (n_prompts, ...), its interval stretched for few prompts.
 
-    Parameters
-    ----------
-    sums : array, shape (n_prompts, ...)
-    statistic : callable
-        As `judgekit.stats.cluster_bootstrap` takes it; within [least, 1].
-    n : int
-    n_boot, seed : int
-    spec : str
-    least : float
+    ``statistic``: as `judgekit.stats.cluster_bootstrap` takes it; the stretch is `judgekit.stats.widening`.
     """
     found, k = Number(*cluster_bootstrap(sums, statistic, n_boot, seed), n=n, spec=spec), len(sums)
     if k < 3:
@@ -33,17 +43,11 @@ def over_prompts(sums, statistic, n, n_boot=N_BOOT, seed=0, spec=".1%", least=-1
     return Number(found.value, max(low, least), min(high, 1.0), n=n, spec=spec)
 
 
-def is_clear(effect, looks=LOOKS):
+def is_clear(effect: Number, looks: int = LOOKS) -> bool:
     """Whether an effect is clear of zero though it is one of many that were looked at (Bonferroni, 5 % together).
 
-    Parameters
-    ----------
-    effect : Number
-        Its interval gives its standard error.
-    looks : int
+    Its interval gives its standard error.
 
-    Examples
-    --------
     >>> is_clear(Number(0.1, 0.06, 0.14)), is_clear(Number(0.05, 0.01, 0.09))
     (True, False)
     """
@@ -51,41 +55,17 @@ def is_clear(effect, looks=LOOKS):
     return bool(abs(effect.value) > ndtri(1 - 0.025 / looks) * error)
 
 
-def share(hits, clusters, n_boot=N_BOOT, seed=0):
-    """Share of items that something holds for.
-
-    Parameters
-    ----------
-    hits : array of bool or float, shape (n_items,)
-    clusters : sequence, length n_items
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-    """
+def share(hits: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Share of items that something holds for; ``hits``: bool or float, shape (n_items,)."""
     hits = np.asarray(hits, float)
     sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
     return over_prompts(sums, share_of, len(hits), n_boot, seed, least=0)
 
 
-def share_difference(hits, group, clusters, n_boot=N_BOOT, seed=0):
-    """Share of hits within a group of items less that among the others.
+def share_difference(hits: Array, group: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Share of hits within a group of items less that among the others; ``n`` counts the group.
 
-    Parameters
-    ----------
-    hits, group : array of bool, shape (n_items,)
-    clusters : sequence, length n_items
-
-    Returns
-    -------
-    Number
-        ``n`` counts the group.
-
-    Raises
-    ------
-    ValueError
-        If the group or its complement is empty.
+    ``hits``, ``group``: bool, shape (n_items,). ValueError where the group or its complement is empty.
     """
     hits, group = np.asarray(hits, float), np.asarray(group, bool)
     if not 0 < group.sum() < len(group):
@@ -96,21 +76,11 @@ def share_difference(hits, group, clusters, n_boot=N_BOOT, seed=0):
     )
 
 
-def change(before, after, kept, clusters, n_boot=N_BOOT, seed=0):
-    """Mean credit after a repair less that before it, on the same draws of prompts.
+def change(before: Array, after: Array, kept: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Mean credit after a repair less that before it, on the same draws of prompts; ``n`` counts the items that stay.
 
-    Parameters
-    ----------
-    before, after : array of float, shape (n_items,)
-        Credit of each item under the published and the repaired label.
-    kept : array of bool, shape (n_items,)
-        Whether an item stays after the repair.
-    clusters : sequence, length n_items
-
-    Returns
-    -------
-    Number
-        ``n`` counts the items that stay.
+    ``before``, ``after``: credit of each item under the published and the repaired label, shape (n_items,); ``kept``:
+    whether an item stays after the repair, bool, shape (n_items,).
     """
     before, after, kept = np.asarray(before, float), np.asarray(after, float), np.asarray(kept, bool)
     if not kept.any():
@@ -121,19 +91,11 @@ def change(before, after, kept, clusters, n_boot=N_BOOT, seed=0):
     )
 
 
-def area(suspicion, planted, weight):
-    """Area under the ROC curve of weighted items.
+def area(suspicion: Array, planted: Array, weight: Array) -> Floats:
+    """Area under the ROC curve of weighted items, in [0, 1], shape (...).
 
-    Parameters
-    ----------
-    suspicion : array of float, shape (n_items,)
-        Higher is more suspect; equal values share the credit.
-    planted : array of bool, shape (n_items,)
-    weight : array of float, shape (..., n_items)
-
-    Returns
-    -------
-    array, shape (...), in [0, 1]
+    ``suspicion``: shape (n_items,), higher is more suspect, equal values share the credit; ``planted``: bool, shape
+    (n_items,); ``weight``: shape (..., n_items).
     """
     order = np.argsort(suspicion, kind="stable")
     values, weight = np.asarray(suspicion)[order], weight[..., order]
@@ -144,13 +106,10 @@ def area(suspicion, planted, weight):
     return ratio((wrong * below).sum(-1), wrong.sum(-1) * sound.sum(-1))
 
 
-def detection_area(suspicion, planted, clusters, n_boot=N_BOOT, seed=0):
+def detection_area(suspicion: Array, planted: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
     """Probability that a planted error looks more suspect than a sound label, in [0, 1].
 
-    Raises
-    ------
-    ValueError
-        If everything or nothing is planted.
+    ValueError where everything or nothing is planted.
     """
     suspicion, planted = np.asarray(suspicion, float), np.asarray(planted, bool)
     if not 0 < planted.sum() < len(planted):
@@ -159,30 +118,13 @@ def detection_area(suspicion, planted, clusters, n_boot=N_BOOT, seed=0):
     return Number(value, low, high, n=int(planted.sum()), spec=".3f")
 
 
-def design_effect(credit, clusters, n_boot=N_BOOT, seed=0):
-    """Width of an interval over prompts over that of one over items.
+def design_effect(credit: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """Width of an interval over prompts over that of one over items: 1 where items of a prompt have nothing in common.
 
-    Parameters
-    ----------
-    credit : array of float, shape (n_items,)
-        What each item adds to a mean.
-    clusters : sequence, length n_items
-
-    Returns
-    -------
-    Number
-        The square root of the design effect: 1 where items of a prompt have nothing in common.
-
-    Raises
-    ------
-    ValueError
-        If all credits are equal.
-
-    Notes
-    -----
-    Kish (1965), *Survey Sampling*. The sum over prompts of squared sums of deviations, over the sum of squared
-    deviations. Its interval is on the scale of logarithms, with the jackknife's standard error over prompts: the
-    squares of few large prompts make percentiles of a bootstrap too narrow.
+    ``credit``: what each item adds to a mean, shape (n_items,). The square root of the design effect of Kish (1965),
+    *Survey Sampling*: the sum over prompts of squared sums of deviations, over the sum of squared deviations. Its
+    interval is on the scale of logarithms, with the jackknife's standard error over prompts: the squares of few large
+    prompts make percentiles of a bootstrap too narrow. ValueError where all credits are equal.
     """
     credit = np.asarray(credit, float)
     sizes = cluster_sums(np.ones(len(credit)), clusters)
@@ -191,7 +133,7 @@ def design_effect(credit, clusters, n_boot=N_BOOT, seed=0):
     parts = cluster_sums(np.column_stack([credit, credit**2]), clusters)
     total, n = parts.sum(0), sizes.sum()
 
-    def logarithm(total, n, squares, cross, sizes2):
+    def logarithm(total: Array, n: Array, squares: Array, cross: Array, sizes2: Array) -> Array:
         mean = total[0] / n
         between = squares - 2 * mean * cross + mean**2 * sizes2
         return 0.5 * np.log(between / (total[1] - n * mean**2))

@@ -1,10 +1,13 @@
 """What an audit finds, one record each, in the form that the table, the file and the report share."""
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import pandas as pd
 
+from judgekit.records import PreferencePair
 from judgekit.stats import Number
 
 KINDS = {
@@ -25,41 +28,20 @@ EXAMPLES = 8  # ids that a table names; clean_labels.csv.gz holds them all
 class Finding:
     """One thing that is odd about a set.
 
-    Attributes
-    ----------
-    set : str
-    kind : str
-        A key of `KINDS`.
-    name : str
-        For result keys: ``audit.<set>.<name>.count`` and so on.
-    what : str
-        In a few words, for the table.
-    count, n : int
-        How many of how many; facts about a published file, hence without an interval.
-    effect : Number or None
-        What it does, with its interval.
-    effect_on : str
-        What the effect is an effect on, in a few words.
-    examples : tuple of str
-        Ids of items that show it, all of them where they are items of the set; tables name the first few.
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown, or the count is not within n.
+    ValueError where the kind is unknown, or the count is not within n.
     """
 
     set: str
-    kind: str
-    name: str
-    what: str
-    count: int
+    kind: str  # a key of `KINDS`
+    name: str  # for result keys: ``audit.<set>.<name>.count`` and so on
+    what: str  # in a few words, for the table
+    count: int  # how many of how many; facts about a published file, hence without an interval
     n: int
-    effect: Number | None = None
-    effect_on: str = ""
-    examples: tuple[str, ...] = ()
+    effect: Number | None = None  # what it does, with its interval
+    effect_on: str = ""  # what the effect is an effect on, in a few words
+    examples: Sequence[str] = ()  # ids of all items that show it, kept as a tuple; tables name the first few
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"{self.set}: a finding of kind {self.kind!r}, which is none of {', '.join(KINDS)}")
         if not 0 <= self.count <= self.n:
@@ -67,38 +49,23 @@ class Finding:
         object.__setattr__(self, "examples", tuple(self.examples))
 
     @property
-    def share(self):
+    def share(self) -> float:
         """``count / n``, in [0, 1]."""
         return self.count / self.n if self.n else 0.0
 
 
-def finding_of_items(pairs, kind, name, what, odd):
-    """A finding that some items of a set are odd, or nothing where none is.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    kind, name, what : str
-        As `Finding`.
-    odd : collection of str
-        Ids of the odd items.
-
-    Returns
-    -------
-    list of Finding
-        One or none.
-    """
+def finding_of_items(
+    pairs: Sequence[PreferencePair], kind: str, name: str, what: str, odd: Collection[str]
+) -> list[Finding]:
+    """A finding that some items of a set are odd (``odd``: their ids), or nothing where none is."""
     found = [pair.item_id for pair in pairs if pair.item_id in odd]
     return [Finding(pairs[0].benchmark, kind, name, what, len(found), len(pairs), examples=found)] if found else []
 
 
-def finding_table(findings):
+def finding_table(findings: Iterable[Finding]) -> pd.DataFrame:
     """Findings as a table, a row each, by kind and set.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, kind, finding, what, count, n, share, effect, low, high, effect_on, examples (ids, with blanks).
+    Columns set, kind, finding, what, count, n, share, effect, low, high, effect_on, examples (ids, with blanks).
     """
     rows = []
     for one in findings:
@@ -125,14 +92,8 @@ def finding_table(findings):
     return table.sort_values("kind", key=lambda kinds: kinds.map(order.index), kind="stable").reset_index(drop=True)
 
 
-def finding_numbers(findings):
-    """The numbers of findings, by result key.
-
-    Raises
-    ------
-    ValueError
-        If two findings of a set share a name.
-    """
+def finding_numbers(findings: Sequence[Finding]) -> dict[str, Number]:
+    """The numbers of findings, by result key; ValueError where two findings of a set share a name."""
     numbers = {"audit.findings.count": Number(len(findings))}
     for one in findings:
         key = f"audit.{one.set}.{one.name}"
@@ -145,22 +106,13 @@ def finding_numbers(findings):
     return numbers
 
 
-def summary_table(findings, tests=()):
+def summary_table(findings: Iterable[Finding], tests: Collection[str] = ()) -> list[dict[str, Any]]:
     """One row for every kind of finding: in how many sets it was made, and the set with the largest share.
 
-    Parameters
-    ----------
-    findings : list of Finding
-    tests : collection of str
-        Sets that go before others as the one that is shown.
-
-    Returns
-    -------
-    list of dict
-        Rows for `judgekit.report.save_table`: kind, finding, sets, set (the one with the largest share; the
-        rest is its), items, of, %, effect (a `Number`), on.
+    Rows for `judgekit.report.save_table`: kind, finding, sets, most in (the set with the largest share; the rest is
+    its), items, of, %, effect (a `Number`), on. ``tests``: sets that go before others as the one that is shown.
     """
-    groups = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         if one.kind != "overlap":
             groups.setdefault((one.kind, one.name), []).append(one)
@@ -183,19 +135,10 @@ def summary_table(findings, tests=()):
     return rows
 
 
-def effect_rows(findings, sets):
-    """Effects that are differences in points, for `judgekit.figures.audit.plot_effects_by_kind`.
+def effect_rows(findings: Sequence[Finding], sets: Collection[str]) -> pd.DataFrame:
+    """Effects that are differences in points, for `judgekit.figures.audit.plot_effects_by_kind`, of some sets.
 
-    Parameters
-    ----------
-    findings : list of Finding
-    sets : collection of str
-        Sets whose findings are drawn.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns kind, row, effect, low, high, by kind.
+    Columns kind, row, effect, low, high, by kind.
     """
     drawn = [
         (KINDS[one.kind], f"{one.set}: {one.name.replace('_', ' ')}", *astuple(one.effect)[:3])

@@ -4,14 +4,16 @@ The judges of a set are annotators beside the reference label, and CROWDLAB (Goh
 one judge's probabilities. Judges share their errors, so that a flag says "look again", never "wrong".
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, Votes, aligned
-from judgekit.records import LABELS
+from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned
+from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring.items import stated_probabilities
 from judgekit.scoring.protocols import forced_verdict, joined_verdict
+from judgekit.stats import Array, Floats, Number
 from judgekit.studies.audit.estimates import N_BOOT, detection_area, share
 from judgekit.studies.measure_agreement import verdicts_by_order
 
@@ -20,28 +22,14 @@ REPEATS = 10
 METHODS = ("confidence", "confident learning", "CROWDLAB")
 
 
-def label_votes(pairs, judges, classes):
-    """The reference label and the verdicts of judges, as votes of as many annotators.
+def label_votes(
+    pairs: Sequence[PreferencePair], judges: Mapping[str, Sequence[Verdict]], classes: Sequence[str]
+) -> Votes:
+    """The reference label and the verdicts of judges, as votes of as many annotators; the first is `REFERENCE`.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        With labels.
-    judges : dict of str to list of Verdict
-        A judge that saw both orders votes what it says in both, and a tie where these differ; where ties are no
-        class that is no vote.
-    classes : sequence of str
-        The labels of the set.
-
-    Returns
-    -------
-    judgekit.data.votes.Votes
-        Items are ids; the first annotator is `REFERENCE`.
-
-    Raises
-    ------
-    ValueError
-        If a pair has no label, or a label is no class.
+    Items are ids, ``classes`` the labels of the set. A judge that saw both orders votes what it says in both, and a tie
+    where these differ; where ties are no class that is no vote. ValueError where a pair has no label, or a label is no
+    class.
     """
     columns = [[pair.label for pair in pairs]]
     if odd := [pair for pair in pairs if pair.label not in classes]:
@@ -49,10 +37,10 @@ def label_votes(pairs, judges, classes):
     columns += [said_of(verdicts, pairs, "tie" not in classes) for verdicts in judges.values()]
     codes = [[classes.index(label) if label in classes else NO_VOTE for label in column] for column in columns]
     items = [pair.item_id for pair in pairs]
-    return Votes(items, [REFERENCE, *judges], np.array(codes).T, tuple(classes), [pair.cluster for pair in pairs])
+    return Votes(items, [REFERENCE, *judges], np.array(codes).T, tuple(classes), [pair.cluster for pair in pairs])  # type: ignore[arg-type] # it makes tuples
 
 
-def said_of(verdicts, pairs, forced):
+def said_of(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], forced: bool) -> list[str | None]:
     """One verdict of a judge per pair, or None."""
     if {verdict.order for verdict in verdicts} == {"ab", "ba"}:
         if forced:
@@ -62,30 +50,16 @@ def said_of(verdicts, pairs, forced):
     return [by_item[pair.item_id] for pair in pairs]
 
 
-def label_quality(votes, probabilities):
-    """How credible each reference label is, by three methods.
+def label_quality(votes: Votes, probabilities: ClassProbabilities) -> tuple[dict[str, Floats], dict[str, Array]]:
+    """How credible each reference label is, and whether it is flagged, by three methods; shapes (n_items,).
 
-    Parameters
-    ----------
-    votes : judgekit.data.votes.Votes
-        As `label_votes`.
-    probabilities : judgekit.data.votes.ClassProbabilities
-        Of a judge that was not trained on these labels, for the same items and classes in the same order.
+    ``votes``: as `label_votes`; ``probabilities``: of a judge that was not trained on these labels, for the same items
+    and classes in the same order (ValueError otherwise, `judgekit.data.votes.aligned`).
 
-    Returns
-    -------
-    quality : dict of str to array of float, shape (n_items,)
-        ``confidence``: the probability of the label; ``confident learning``: the same less what the judge gives that
-        class on average (Northcutt et al. 2021); ``CROWDLAB``: its quality as a vote among those of the judges. In
-        [0, 1], low is suspect.
-    flagged : dict of str to array of bool, shape (n_items,)
-        ``confidence``: the judge's verdict is another label; ``confident learning``: cleanlab's choice
-        (`find_label_issues`); ``CROWDLAB``: the consensus of all is another label.
-
-    Raises
-    ------
-    ValueError
-        If rows do not belong together (`judgekit.data.votes.aligned`).
+    Quality, in [0, 1], low is suspect. ``confidence``: the probability of the label; ``confident learning``: the same
+    less what the judge gives that class on average (Northcutt et al. 2021); ``CROWDLAB``: its quality as a vote among
+    those of the judges. Flagged, bool. ``confidence``: the judge's verdict is another label; ``confident learning``:
+    cleanlab's choice (`find_label_issues`); ``CROWDLAB``: the consensus of all is another label.
     """
     from cleanlab.filter import find_label_issues
     from cleanlab.multiannotator import get_label_quality_multiannotator
@@ -104,29 +78,17 @@ def label_quality(votes, probabilities):
     return quality, flagged
 
 
-def floored(stated, least=1e-6):
+def floored(stated: Array, least: float = 1e-6) -> Floats:
     """Probabilities without zeros, which logarithms in the library do not bear."""
     stated = np.maximum(stated, least)
     return stated / stated.sum(1, keepdims=True)
 
 
-def planted_errors(labels, rate, n_classes, seed=0):
-    """Labels of which some are exchanged for another one by seed.
+def planted_errors(labels: Array, rate: float, n_classes: int, seed: int = 0) -> tuple[Array, Array]:
+    """Labels of which a share, ``rate`` in (0, 1), is exchanged for another one by seed, and which ones (bool).
 
-    Parameters
-    ----------
-    labels : array of int, shape (n_items,)
-    rate : float
-        Share that is exchanged, in (0, 1).
-    n_classes, seed : int
+    ``labels``: integers; all of shape (n_items,).
 
-    Returns
-    -------
-    labels : array of int, shape (n_items,)
-    planted : array of bool, shape (n_items,)
-
-    Examples
-    --------
     >>> import numpy as np
     >>> changed, planted = planted_errors(np.zeros(40, int), 0.1, 3)
     >>> int(planted.sum()), bool((changed[planted] != 0).all())
@@ -139,27 +101,25 @@ def planted_errors(labels, rate, n_classes, seed=0):
     return np.where(planted, (labels + shift) % n_classes, labels), planted
 
 
-def recovery(votes, probabilities, rate=0.05, repeats=REPEATS, n_boot=N_BOOT, seed=0):
-    """How well planted errors are found: precision, recall and area under the ROC curve of each method.
+def recovery(
+    votes: Votes,
+    probabilities: ClassProbabilities,
+    rate: float = 0.05,
+    repeats: int = REPEATS,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> dict[str, dict[str, Number]]:
+    """How well planted errors are found, by method.
 
-    Parameters
-    ----------
-    votes, probabilities
-        As `label_quality`; the labels should be beyond doubt, since their own errors count as false alarms.
-    rate : float
-        Share of labels that is exchanged.
-    repeats : int
-        How often errors are planted anew, since a twentieth of a small set is a handful; all are counted together.
-    n_boot, seed : int
+    ``precision`` (of the flagged, planted; left out where nothing is flagged), ``recall`` (of the planted, flagged),
+    ``area`` (under the ROC curve). Prompts are resampled with all that was planted in them.
 
-    Returns
-    -------
-    dict of str to dict of str to Number
-        Method to ``precision`` (of the flagged, planted), ``recall`` (of the planted, flagged), ``area``. Precision
-        is left out where nothing is flagged. Prompts are resampled with all that was planted in them.
+    ``votes``, ``probabilities``: as `label_quality`; the labels should be beyond doubt, since their own errors count as
+    false alarms. ``repeats``: how often errors are planted anew, since a twentieth of a small set is a handful; all are
+    counted together.
     """
     column, planted = votes.annotators.index(REFERENCE), []
-    suspicion, called = {method: [] for method in METHODS}, {method: [] for method in METHODS}
+    suspicion, called = {method: [] for method in METHODS}, {method: [] for method in METHODS}  # type: ignore[var-annotated] # two at once
     for repeat in range(repeats):
         codes = votes.codes.copy()
         codes[:, column], chosen = planted_errors(codes[:, column], rate, len(votes.classes), seed * repeats + repeat)
@@ -169,7 +129,7 @@ def recovery(votes, probabilities, rate=0.05, repeats=REPEATS, n_boot=N_BOOT, se
         for method in METHODS:
             suspicion[method].append(-quality[method])
             called[method].append(flagged[method])
-    planted, clusters, found = np.concatenate(planted), np.tile(votes.clusters, repeats), {}
+    planted, clusters, found = np.concatenate(planted), np.tile(votes.clusters, repeats), {}  # type: ignore[assignment] # a list becomes an array
     for method in METHODS:
         hit = np.concatenate(called[method])
         found[method] = {
@@ -181,16 +141,13 @@ def recovery(votes, probabilities, rate=0.05, repeats=REPEATS, n_boot=N_BOOT, se
     return found
 
 
-def chances_of(verdicts, pairs, classes):
-    """A judge's probabilities for pairs, on the labels of the set.
-
-    Returns
-    -------
-    judgekit.data.votes.ClassProbabilities
-    """
+def chances_of(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], classes: Sequence[str]
+) -> ClassProbabilities:
+    """A judge's probabilities for pairs, on the labels of the set."""
     return stated_probabilities(verdicts, pairs).only(classes)
 
 
-def classes_of(pairs):
+def classes_of(pairs: Sequence[PreferencePair]) -> tuple[str, ...]:
     """The labels that a set uses, in the order of `LABELS`."""
     return tuple(label for label in LABELS if any(pair.label == label for pair in pairs))

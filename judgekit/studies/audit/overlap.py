@@ -1,11 +1,14 @@
 """Questions that stand in two sets: training against test, and test against test."""
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from judgekit.data.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
 from judgekit.data.progress import progress_bar
+from judgekit.records import PreferencePair
 from judgekit.stats import Number
 from judgekit.studies.audit.findings import Finding
 
@@ -13,7 +16,7 @@ MIN_JACCARD = 0.7  # of 3-word shingles, as in `judgekit.data.cleaning.contamina
 MIN_WORDS = 5  # shorter questions are the same by chance ("write a poem")
 
 
-def questions_of(pairs):
+def questions_of(pairs: Sequence[PreferencePair]) -> dict[str, list[str]]:
     """Normalised questions, earlier turns' too, to the ids of the items that ask them."""
     found, forms = defaultdict(list), {}
     for pair in pairs:
@@ -24,21 +27,10 @@ def questions_of(pairs):
     return {text: items for text, items in found.items() if text}
 
 
-def near_groups(texts, min_jaccard=MIN_JACCARD):
-    """For each text the others that nearly equal it.
+def near_groups(texts: Sequence[str], min_jaccard: float = MIN_JACCARD) -> dict[str, list[str]]:
+    """For each text that has any the others that nearly equal it.
 
-    MinHash (Broder 1997) proposes, the exact share of common shingles decides.
-
-    Parameters
-    ----------
-    texts : list of str
-        Normalised, each once.
-    min_jaccard : float
-
-    Returns
-    -------
-    dict of str to list of str
-        Only texts that have any.
+    MinHash (Broder 1997) proposes, the exact share of common shingles decides. ``texts``: normalised, each once.
     """
     from datasketch import MinHashLSH
 
@@ -57,19 +49,11 @@ def near_groups(texts, min_jaccard=MIN_JACCARD):
     return dict(found)
 
 
-def overlap_table(sets):
+def overlap_table(sets: Mapping[str, Sequence[PreferencePair]]) -> pd.DataFrame:
     """How many questions of each set also stand in each other one.
 
-    Parameters
-    ----------
-    sets : dict of str to list of PreferencePair
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, other, questions (distinct ones of the set), exact, near (beyond the exact ones), items (of the
-        set, whose question is among either), examples (ids); two rows for every two sets, also where nothing is
-        shared.
+    Columns set, other, questions (distinct ones of the set), exact, near (beyond the exact ones), items (of the set,
+    whose question is among either), examples (ids); two rows for every two sets, also where nothing is shared.
     """
     asked = {name: questions_of(pairs) for name, pairs in sets.items()}
     texts = dict.fromkeys(text for own in asked.values() for text in own)
@@ -85,21 +69,10 @@ def overlap_table(sets):
     return pd.DataFrame(rows, columns=["set", "other", "questions", "exact", "near", "items", "examples"])
 
 
-def overlap_findings(table, tests, sizes):
+def overlap_findings(table: Any, tests: Collection[str], sizes: Mapping[str, int]) -> list[Finding]:
     """Findings about what test sets share, one for every test set and other set that share a question.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `overlap_table`.
-    tests : collection of str
-    sizes : dict of str to int
-        Items of each set.
-
-    Returns
-    -------
-    list of Finding
-        Of a test set; two test sets are named once.
+    ``table``: as `overlap_table`; ``sizes``: items of each set. Two test sets are named once.
     """
     found = []
     for row in table.itertuples():
@@ -113,15 +86,12 @@ def overlap_findings(table, tests, sizes):
     return found
 
 
-def overlap_numbers(table, tests):
-    """Numbers of what each test set shares, by result key: questions word for word and nearly, and items.
+def overlap_numbers(table: Any, tests: Collection[str]) -> dict[str, Number]:
+    """Numbers of what each test set shares: questions word for word and nearly, and items.
 
-    Returns
-    -------
-    dict of str to Number
-        ``audit.<set>.shared_with.<other>.exact``, ``.near``, ``.items``; pairs of sets that share nothing are left out.
+    ``audit.<set>.shared_with.<other>.exact``, ``.near``, ``.items``; pairs of sets that share nothing are left out.
     """
-    numbers = {}
+    numbers: dict[str, Number] = {}
     for row in table[table["items"] > 0].itertuples():
         if row.set in tests:
             key = f"audit.{row.set}.shared_with.{row.other}"

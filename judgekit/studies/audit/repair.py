@@ -1,9 +1,12 @@
 """What the leaderboard says once faulty items are left out or relabelled."""
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
+from judgekit.scoring.comparison import Contest
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import protocol_of
 from judgekit.stats import Number
@@ -14,41 +17,28 @@ COLUMNS = ["set", "repair", "judge", "before", "after", "change", "items", "rank
 MIN_LEFT = 0.25  # share of a set that a repair must leave: of another set nothing is to be said
 
 
-def ranks(values):
-    """Place of each value, the highest first; equal ones share the better place.
+def ranks(values: Iterable[float]) -> list[int]:
+    """Rank of each value, the highest first; equal ones share the better rank.
 
-    Examples
-    --------
     >>> ranks([0.5, 0.7, 0.5])
     [2, 1, 2]
     """
     return [1 + sum(other > value for other in values) for value in values]
 
 
-def rescored(contest, repair, left_out, labels=None, n_boot=N_BOOT, seed=0):
-    """Every judge's primary figure before and after a repair.
+def rescored(
+    contest: Contest,
+    repair: str,
+    left_out: Collection[str],
+    labels: Mapping[str, str] | None = None,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every judge's primary figure before and after a repair, which ``repair`` names in the table.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-    repair : str
-        Its name, for the table.
-    left_out : collection of str
-        Ids of items that leave the score.
-    labels : dict of str to str, optional
-        Id to the label that an item has after the repair.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, repair, judge, before, after, change (a `Number`; the same prompts are drawn before and after),
-        rank_before, rank_after, items (that leave or change).
-
-    Raises
-    ------
-    ValueError
-        If no item is left.
+    Columns set, repair, judge, before, after, change (a `Number`; the same prompts are drawn before and after),
+    rank_before, rank_after, items (that leave or change). ``left_out``: ids of items that leave the score; ``labels``:
+    id to the label that an item has after the repair. ValueError where no item is left.
     """
     labels, protocol = labels or {}, protocol_of(contest.benchmark)
     repaired = [replace(p, label=labels.get(p.item_id, p.label)) for p in contest.pairs]
@@ -65,23 +55,21 @@ def rescored(contest, repair, left_out, labels=None, n_boot=N_BOOT, seed=0):
     return table
 
 
-def leaderboards(contest, suggestions, reasons, n_boot=N_BOOT, seed=0):
+def leaderboards(
+    contest: Contest,
+    suggestions: pd.DataFrame,
+    reasons: Mapping[str, set[str]],
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> pd.DataFrame:
     """`rescored` under every repair that touches an item of the contest and leaves a quarter of them.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-    suggestions : pandas.DataFrame
-        As `judgekit.studies.audit.suggest`, of the contest's set.
-    reasons : dict of str to collection of str
-        As `judgekit.studies.audit.reasons_of`.
+    Repairs one after another: ``faults``, what the file suggests to drop or relabel; ``disputed``, without items on
+    which people disagree; ``shared``, without questions that also stand in training sets or another test set;
+    ``suspects``, without labels that the judges doubt, which favours the judges by making.
 
-    Returns
-    -------
-    pandas.DataFrame
-        As `rescored`, repairs one after another: ``faults``, what the file suggests to drop or relabel; ``disputed``,
-        without items on which people disagree; ``shared``, without questions that also stand in training sets or
-        another test set; ``suspects``, without labels that the judges doubt, which favours the judges by making.
+    ``suggestions``: as `judgekit.studies.audit.suggest`, of the contest's set; ``reasons``: as
+    `judgekit.studies.audit.reasons_of`.
     """
     relabelled = suggestions[suggestions["action"] == "relabel"]
     repairs = {
@@ -99,8 +87,8 @@ def leaderboards(contest, suggestions, reasons, n_boot=N_BOOT, seed=0):
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
 
 
-def repair_numbers(tables):
-    """Numbers of `leaderboards` by result key: each judge's change, and how many judges change their place."""
+def repair_numbers(tables: Any) -> dict[str, Number]:
+    """Numbers of `leaderboards` by result key: each judge's change, and how many judges change their rank."""
     numbers = {}
     for (name, repair), table in tables.groupby(["set", "repair"], sort=False):
         key = f"audit.{name}.without_{repair}"
@@ -112,13 +100,10 @@ def repair_numbers(tables):
     return numbers
 
 
-def repair_rows(boards):
-    """One row for every set and repair: items touched, the judge that it moves most, and who changes places.
+def repair_rows(boards: Any) -> list[dict[str, Any]]:
+    """One row for every set and repair: items touched, the judge that it moves most, and who changes ranks.
 
-    Returns
-    -------
-    list of dict
-        For `judgekit.report.save_table`; the change is the largest of several, so its size is a bound, not a test.
+    For `judgekit.report.save_table`; the change is the largest of several, so its size is a bound, not a test.
     """
     rows = []
     for (name, repair), table in boards.groupby(["set", "repair"], sort=False):

@@ -1,27 +1,28 @@
 """Everything that is looked for in a set: what notebooks call."""
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judgekit.records import PreferencePair
+from judgekit.scoring.comparison import Contest
 from judgekit.studies.audit import evaluation_code
 from judgekit.studies.audit.artefacts import artefact_findings
 from judgekit.studies.audit.contradictions import contradiction_findings
 from judgekit.studies.audit.disagreement import disagreement_findings
 from judgekit.studies.audit.estimates import N_BOOT
+from judgekit.studies.audit.findings import Finding
 from judgekit.studies.audit.repeats import repeat_findings
 from judgekit.studies.audit.texts import text_findings
 
 
-def audit_set(pairs, report, n_boot=N_BOOT, seed=0):
+def audit_set(
+    pairs: Sequence[PreferencePair], report: Mapping[str, int], n_boot: int = N_BOOT, seed: int = 0
+) -> list[Finding]:
     """Findings about one set that need no judge: texts, repeats, contradictions, artefacts, disagreement.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    report : dict of str to int
-        What its loader repaired.
-    n_boot, seed : int
-
-    Returns
-    -------
-    list of Finding
+    ``report``: what its loader repaired.
     """
     found = text_findings(pairs, report) + repeat_findings(pairs)
     for look in (contradiction_findings, artefact_findings, disagreement_findings):
@@ -29,27 +30,18 @@ def audit_set(pairs, report, n_boot=N_BOOT, seed=0):
     return found
 
 
-def code_findings(contests, asked, n_boot=N_BOOT, seed=0):
+def code_findings(
+    contests: Mapping[str, Contest],
+    asked: Mapping[str, Sequence[Sequence[str]]],
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> list[Finding]:
     """Findings about published evaluation code, recomputed from stored verdicts.
 
-    Parameters
-    ----------
-    contests : dict of str to judgekit.scoring.Contest
-    asked : dict of str to list of [str, str]
-        Set to what is looked at on it: the name of a function of `studies.audit.evaluation_code`, and the slug of
-        the judge whose figure it moves.
-    n_boot, seed : int
-
-    Returns
-    -------
-    list of Finding
-
-    Raises
-    ------
-    KeyError
-        If there is no such function.
+    ``asked``: set to what is looked at on it: the name of a function of `studies.audit.evaluation_code` (KeyError where
+    there is none), and the slug of the judge whose figure it moves.
     """
-    found = []
+    found: list[Finding | None] = []
     for name, looks in asked.items():
         for look, judge in looks:
             if look not in LOOKS:
@@ -58,7 +50,7 @@ def code_findings(contests, asked, n_boot=N_BOOT, seed=0):
     return [one for one in found if one is not None]
 
 
-LOOKS = {
+LOOKS: dict[str, Callable[..., Finding | None]] = {
     look.__name__: look
     for look in (
         evaluation_code.drawn_gold,
@@ -85,27 +77,20 @@ REASONS = {
 }
 
 
-def reasons_of(pairs, findings, table, tests):
+def reasons_of(
+    pairs: Sequence[PreferencePair], findings: Sequence[Finding], table: pd.DataFrame, tests: Collection[str]
+) -> dict[str, set[str]]:
     """Why each item of a set should be looked at: reason, as `judgekit.studies.audit.suggest` takes it, to ids.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    findings : list of Finding
-        Of any sets, this one and its parts among them.
-    table : pandas.DataFrame
-        As `judgekit.studies.audit.overlap_table`.
-    tests : collection of str
-        Names of test sets.
-
-    Returns
-    -------
-    dict of str to set of str
+    ``findings``: of any sets, this one and its parts among them; ``table``: as `judgekit.studies.audit.overlap_table`;
+    ``tests``: names of test sets.
     """
     name, ids = pairs[0].benchmark, {pair.item_id for pair in pairs}
-    reasons = {reason: set() for reason in REASONS.values()}
+    reasons: dict[str, set[str]] = {reason: set() for reason in REASONS.values()}
     for one in findings:
-        mine = one.set == name or (one.name == "suspect" and one.set.startswith(f"{name}_"))  # of a part of the set
+        mine: Any = one.set == name or (
+            one.name == "suspect" and one.set.startswith(f"{name}_")
+        )  # of a part of the set
         if mine and one.name in REASONS:
             reasons[REASONS[one.name]] |= ids & set(one.examples)
     mine = table[(table["set"] == name) & (table["items"] > 0)]

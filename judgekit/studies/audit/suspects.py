@@ -1,12 +1,17 @@
 """Suspect labels of a set by all of its judges, and how well suspicion finds what is known to be wrong."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.judges.names import slug
-from judgekit.records import majority_label
+from judgekit.records import PreferencePair, Verdict, majority_label
+from judgekit.scoring.comparison import Contest
+from judgekit.stats import Number
 from judgekit.studies.audit.disagreement import disputed
 from judgekit.studies.audit.estimates import N_BOOT, detection_area, share_difference
 from judgekit.studies.audit.findings import Finding
@@ -16,17 +21,17 @@ from judgekit.studies.measure_agreement import have_one_panel
 TRIVIAL = ("longer", "shorter", "first", "second", "random")  # they say nothing about a label
 
 
-def labelled(pairs):
+def labelled(pairs: Sequence[PreferencePair]) -> list[PreferencePair]:
     """Pairs with a label."""
     return [pair for pair in pairs if pair.label is not None]
 
 
-def voters_of(contest, stating):
+def voters_of(contest: Contest, stating: str) -> dict[str, list[Verdict]]:
     """The judges that vote beside the one that states probabilities: all but it and the rules of thumb."""
     return {name: said for name, said in contest.verdicts.items() if name != stating and name not in TRIVIAL}
 
 
-def material(contest, pairs, stating):
+def material(contest: Contest, pairs: Sequence[PreferencePair], stating: str) -> tuple[Votes, ClassProbabilities]:
     """Votes and probabilities on some pairs of a contest."""
     ids, classes = {pair.item_id for pair in pairs}, classes_of(contest.pairs)
     kept = {name: [v for v in said if v.item_id in ids] for name, said in voters_of(contest, stating).items()}
@@ -34,22 +39,15 @@ def material(contest, pairs, stating):
     return label_votes(pairs, kept, classes), probabilities
 
 
-def suspect_labels(contest, stating="minilm", n_boot=N_BOOT, seed=0):
-    """How credible the labels of a set are to its judges.
+def suspect_labels(
+    contest: Contest, stating: str = "minilm", n_boot: int = N_BOOT, seed: int = 0
+) -> tuple[pd.DataFrame, list[Finding]]:
+    """How credible the labels of a set are to its judges, and what is flagged.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-    stating : str
-        Slug of the judge whose probabilities are read; it must not have been trained on the set.
-    n_boot, seed : int
+    Columns set, item_id, quality (CROWDLAB), flagged: a row for every item with a label. Where people voted, the effect
+    of the finding is how much more often they disagree on flagged items.
 
-    Returns
-    -------
-    table : pandas.DataFrame
-        Columns set, item_id, quality (CROWDLAB), flagged: a row for every item with a label.
-    findings : list of Finding
-        What is flagged; where people voted, the effect is how much more often they disagree on flagged items.
+    ``stating``: slug of the judge whose probabilities are read; it must not have been trained on the set.
     """
     pairs = labelled(contest.pairs)
     quality, flagged = label_quality(*material(contest, pairs, stating))
@@ -69,22 +67,13 @@ def suspect_labels(contest, stating="minilm", n_boot=N_BOOT, seed=0):
     return table, found if odd.any() else []
 
 
-def plant_and_find(contest, stating="minilm", rate=0.05, n_boot=N_BOOT, seed=0):
+def plant_and_find(
+    contest: Contest, stating: str = "minilm", rate: float = 0.05, n_boot: int = N_BOOT, seed: int = 0
+) -> list[dict[str, Any]]:
     """How many planted errors each method finds.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-        Where people voted, errors are planted among the labels that nobody disputes: other labels may be wrong
-        themselves.
-    stating : str
-    rate : float
-    n_boot, seed : int
-
-    Returns
-    -------
-    list of dict
-        set, method, planted, precision, recall, area (`Number`; precision None where nothing is flagged).
+    Rows of set, method, planted, precision, recall, area (`Number`; precision None where nothing is flagged). Where
+    people voted, errors are planted among the labels that nobody disputes: other labels may be wrong themselves.
     """
     contested, voted = disputed(contest.pairs)
     known = contest.pairs[0].label_kind == "authored"  # by construction, whatever simulated people say of it
@@ -99,27 +88,21 @@ def plant_and_find(contest, stating="minilm", rate=0.05, n_boot=N_BOOT, seed=0):
     ]
 
 
-def have_panel(pairs):
+def have_panel(pairs: Sequence[PreferencePair]) -> bool:
     """Whether the same three people or more voted on everything, so that one may be held against the others."""
     return have_one_panel(pairs) and len(pairs[0].votes) > 2
 
 
-def held_out_people(contest, stating="minilm", n_boot=N_BOOT, seed=0):
-    """Whether suspicion of one annotator's vote foretells that the others contradict it.
+def held_out_people(
+    contest: Contest, stating: str = "minilm", n_boot: int = N_BOOT, seed: int = 0
+) -> dict[str, Number]:
+    """Whether suspicion of one annotator's vote foretells that the others contradict it, where `have_panel`.
 
-    Parameters
-    ----------
-    contest : judgekit.scoring.Contest
-        A set on which the same three people or more voted on everything.
-
-    Returns
-    -------
-    dict of str to Number
-        Method to the area under the ROC curve, over the votes of all annotators; a vote is wrong where the others
-        have a majority for another label.
+    Method to the area under the ROC curve, over the votes of all annotators; a vote is wrong where the others have a
+    majority for another label.
     """
     names = [who for who in contest.pairs[0].votes if all(who in pair.votes for pair in contest.pairs)]
-    suspicion, wrong, clusters = {method: [] for method in METHODS}, [], []
+    suspicion, wrong, clusters = {method: [] for method in METHODS}, [], []  # type: ignore[var-annotated] # three at once
     for name in names:
         others = [majority_label({w: said for w, said in p.votes.items() if w != name}) for p in contest.pairs]
         told = [(p, other) for p, other in zip(contest.pairs, others, strict=True) if other is not None]
@@ -132,21 +115,14 @@ def held_out_people(contest, stating="minilm", n_boot=N_BOOT, seed=0):
     return {method: detection_area(suspicion[method], wrong, clusters, n_boot, seed) for method in METHODS}
 
 
-def detector_numbers(recovered, held_out):
-    """Numbers of `plant_and_find` and `held_out_people`, by result key.
+def detector_numbers(
+    recovered: Sequence[Mapping[str, Any]], held_out: Mapping[str, Mapping[str, Number]]
+) -> dict[str, Number]:
+    """Numbers of `plant_and_find` and, by set, of `held_out_people`.
 
-    Parameters
-    ----------
-    recovered : list of dict
-    held_out : dict of str to dict of str to Number
-        By set.
-
-    Returns
-    -------
-    dict of str to Number
-        ``audit.<set>.planted.<method>.precision``, ``.recall``, ``.area``; ``audit.<set>.held_out.<method>.area``.
+    ``audit.<set>.planted.<method>.precision``, ``.recall``, ``.area``; ``audit.<set>.held_out.<method>.area``.
     """
-    numbers = {}
+    numbers: dict[str, Number] = {}
     for row in recovered:
         key = f"audit.{row['set']}.planted.{slug(row['method'])}"
         numbers |= {f"{key}.{name}": row[name] for name in ("precision", "recall", "area") if row[name] is not None}

@@ -1,7 +1,9 @@
 """Faults of the texts themselves: other types, nothing at all, damaged characters."""
 
 import re
+from collections.abc import Mapping, Sequence
 
+from judgekit.records import PreferencePair
 from judgekit.studies.audit.findings import Finding, finding_of_items
 
 # UTF-8 read as Latin-1 or Windows-1252 and written again: "â€™" for an apostrophe, "Ã©" for e with an accent.
@@ -20,11 +22,9 @@ REPAIRED = {
 }
 
 
-def damage(text):
+def damage(text: str) -> str | None:
     """What is wrong with the characters of a text, or None.
 
-    Examples
-    --------
     >>> damage("itâ€™s"), damage("it\\ufffds"), damage("it's")
     ('mojibake', 'replaced', None)
     """
@@ -35,35 +35,24 @@ def damage(text):
     return "control" if CONTROL.search(text) else None
 
 
-def shown_texts(pair):
+def shown_texts(pair: PreferencePair) -> list[str]:
     """Every text of a pair that a judge reads."""
     earlier = [text for turn in pair.turns for text in (turn.question, turn.response_a, turn.response_b)]
     return [*earlier, pair.question, *pair.responses]
 
 
-def empty_responses(pairs):
+def empty_responses(pairs: Sequence[PreferencePair]) -> set[str]:
     """Ids of items with a response of nothing but white space."""
     return {pair.item_id for pair in pairs if not all(text.strip() for text in pair.responses)}
 
 
-def damaged_texts(pairs):
+def damaged_texts(pairs: Sequence[PreferencePair]) -> set[str]:
     """Ids of items with damaged characters."""
     return {pair.item_id for pair in pairs if any(map(damage, shown_texts(pair)))}
 
 
-def text_findings(pairs, report):
-    """Findings about the texts of a set.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    report : dict of str to int
-        What its loader repaired.
-
-    Returns
-    -------
-    list of Finding
-    """
+def text_findings(pairs: Sequence[PreferencePair], report: Mapping[str, int]) -> list[Finding]:
+    """Findings about the texts of a set; ``report``: what its loader repaired."""
     name, found = pairs[0].benchmark, []
     for key, what in REPAIRED.items():
         if report.get(key):

@@ -1,59 +1,45 @@
 """A verdict of one of our judges taken apart: what each surface feature pushed, and what the gate made of it.
 
-The score of the preference part is linear in standardised surface features, so the difference of two scores is a sum
-of one push for each feature: ``score_a - score_b = sum_k w_k (z_ak - z_bk)``. The gate comes after it.
+The score before the gate is linear in standardised features, so that a difference of two is a sum of pushes, one for
+each feature: ``score_a - score_b = sum_k w_k (z_ak - z_bk)``.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from judgekit.judges.base import request_of
+from judgekit.judges.base import Judge, Request, request_of
 from judgekit.judges.features import SurfaceModel
 from judgekit.judges.gate import gate_features, gated, relevance_inputs, relevance_of, sigmoid
 from judgekit.judges.surface import FEATURES
-from judgekit.stats import outcome_probabilities
+from judgekit.records import PreferencePair
+from judgekit.stats import Array, outcome_probabilities
 
 
 @dataclass(frozen=True)
 class Dissection:
-    """What stands behind a verdict.
+    """What stands behind a verdict; the last three are None without a gate."""
 
-    Attributes
-    ----------
-    judge : str
-        Slug.
-    pushes : dict of str to float
-        Feature to what it adds to the score of A less that of B: above 0 it speaks for A. They sum to that difference.
-    looks : tuple of float
-        Probabilities of A, B and tie by looks alone, before any gate.
-    relevance : tuple of float or None
-        Log odds that A, and that B, was meant for the question; None without a gate.
-    beside : float or None
-        Probability that one of the two is beside the question, in [0, 1].
-    behind_gate : tuple of float or None
-        Probabilities of A, B and tie behind the gate.
-    """
-
-    judge: str
-    pushes: dict
-    looks: tuple
-    relevance: tuple | None = None
-    beside: float | None = None
-    behind_gate: tuple | None = None
+    judge: str  # slug
+    pushes: dict  # feature to what it adds to the score of A less that of B (they sum to it): above 0 it speaks for A
+    looks: tuple  # probabilities of A, B and tie by surface features alone, before any gate
+    relevance: tuple | None = None  # log odds that A, and that B, was meant for the question
+    beside: float | None = None  # probability that one of the two is off-topic, in [0, 1]
+    behind_gate: tuple | None = None  # probabilities of A, B and tie behind the gate
 
     @property
-    def favoured(self):
+    def favoured(self) -> str:
         """The response that looks better, ``"A"`` or ``"B"``."""
         return "A" if sum(self.pushes.values()) >= 0 else "B"
 
-    def strongest(self, side, n=3):
+    def strongest(self, side: str, n: int = 3) -> list[tuple[str, float]]:
         """The features that speak most for a side: at most ``n`` pairs of name and size of the push (above 0)."""
         sign = 1 if side == "A" else -1
         found = sorted(((sign * push, name) for name, push in self.pushes.items()), key=lambda one: (-one[0], one[1]))
         return [(name, push) for push, name in found[:n] if push > 0]
 
-    def turning(self):
+    def turning(self) -> list[str]:
         """The fewest features, largest pushes first, without which the other response would look better."""
         left, names = abs(sum(self.pushes.values())), []
         for name, push in self.strongest(self.favoured, len(self.pushes)):
@@ -64,31 +50,17 @@ class Dissection:
         return []  # every feature speaks for the same side
 
 
-def surface_of(judge):
+def surface_of(judge: Judge) -> SurfaceModel | None:
     """The surface model inside a judge, or None where there is none."""
     parts = (getattr(judge, name, None) for name in ("surface", "model"))
     return next((part for part in parts if isinstance(part, SurfaceModel)), None)
 
 
-def dissect(judge, pair, name):
-    """Take a judge's verdict on a pair apart.
+def dissect(judge: Judge, pair: PreferencePair, name: str) -> Dissection:
+    """A judge's verdict on a pair taken apart; ``name``: the judge's slug.
 
-    Parameters
-    ----------
-    judge : judgekit.judges.Judge
-        ``baseline/features`` or an encoder judge.
-    pair : PreferencePair
-    name : str
-        The judge's slug.
-
-    Returns
-    -------
-    Dissection
-
-    Raises
-    ------
-    TypeError
-        If the judge has no surface model: then its score is not a sum of features.
+    ``judge``: ``baseline/features`` or an encoder judge. TypeError where it has no surface model: then its score is not
+    a sum of features.
     """
     model = surface_of(judge)
     if model is None:
@@ -99,12 +71,16 @@ def dissect(judge, pair, name):
     pushes = (first - second) * model.parts["weight"]
     score_a, score_b, log_nu = model.compare(request, sides)
     looks = outcome_probabilities(score_a - score_b, log_nu)
-    found = {"judge": name, "pushes": dict(zip(FEATURES, pushes.tolist(), strict=True)), "looks": tuple(looks.tolist())}
+    found: dict[str, Any] = {
+        "judge": name,
+        "pushes": dict(zip(FEATURES, pushes.tolist(), strict=True)),
+        "looks": tuple(looks.tolist()),
+    }
     return Dissection(**found, **at_gate(judge, request, looks))
 
 
-def at_gate(judge, request, looks):
-    """Relevance, the chance that a response is beside the question, and the probabilities behind the gate."""
+def at_gate(judge: Any, request: Request, looks: Array) -> dict[str, Any]:
+    """Relevance, the chance that a response is off-topic, and the probabilities behind the gate."""
     parts = getattr(judge, "config", {}).get("gate")
     if not parts:
         return {}
@@ -115,7 +91,7 @@ def at_gate(judge, request, looks):
         relevance_of(relevance_inputs(asked, side, judge.others), judge.config["relevance"]) for side in (first, second)
     ]
     likeness = (first * second).sum(-1)
-    beside = sigmoid(gate_features(*relevance, likeness) @ np.asarray(parts["weight"]) + parts["bias"])
-    behind = gated(looks[None], *relevance, likeness, parts)[0]
+    beside = sigmoid(gate_features(*relevance, likeness) @ np.asarray(parts["weight"]) + parts["bias"])  # type: ignore[call-arg] # relevance holds two
+    behind = gated(looks[None], *relevance, likeness, parts)[0]  # type: ignore[call-arg, arg-type] # relevance holds two
     odds = tuple(float(side[0]) for side in relevance)
     return {"relevance": odds, "beside": float(beside[0]), "behind_gate": tuple(behind.tolist())}

@@ -1,28 +1,25 @@
-"""The rules that choose cases: each a pure function from a table to candidates, the strongest first.
+"""The rules that choose cases: each a pure function from a table to candidates (`CANDIDATE`), the strongest first.
 
-Where two candidates are as strong, the set's name and then the item's id decide, so that the same tables give the same
-cases everywhere. A candidate has the columns of `CANDIDATE`.
+Where two are as strong, the set's name and then the item's id decide: the same tables give the same cases everywhere.
 """
+
+from collections.abc import Sequence
 
 import pandas as pd
 
 from judgekit.records import SWAPPED
+from judgekit.stats import Array
 
 SIDES = ("A", "B")
 CANDIDATE = ["kind", "set", "item_id", "cluster", "judge", "strength"]
 LEAST_VOTES = 3  # people who must have voted before their agreement says something
 
 
-def ranked(kind, rows, strength):
+def ranked(kind: str, rows: pd.DataFrame, strength: Array) -> pd.DataFrame:
     """Candidates of a kind in their order.
 
-    Parameters
-    ----------
-    kind : str
-    rows : pandas.DataFrame
-        With set, item_id, cluster and judge; further columns stay.
-    strength : array of float, shape (n_rows,)
-        Rounded, so that a difference in the last digit of a sum decides nothing.
+    ``rows``: with set, item_id, cluster and judge, further columns stay; ``strength``: shape (n_rows,), rounded, so
+    that a difference in the last digit of a sum decides nothing.
     """
     found = rows.assign(kind=kind, strength=pd.Series(strength, index=rows.index, dtype=float).round(9))
     extra = [name for name in rows.columns if name not in CANDIDATE]
@@ -31,26 +28,17 @@ def ranked(kind, rows, strength):
     return found[CANDIDATE + extra].reset_index(drop=True)
 
 
-def per_item(rows):
+def per_item(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per pair, with the judge that stands first in the table, and how many rows it had."""
     groups = rows.groupby(["set", "item_id"], sort=False)
     return groups.first().reset_index().assign(n=groups.size().to_numpy())[["set", "item_id", "cluster", "judge", "n"]]
 
 
-def confident_errors(table, judge):
+def confident_errors(table: pd.DataFrame, judge: str) -> pd.DataFrame:
     """Pairs on which a judge prefers the response that the label rejects; as strong as the judge is sure.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `judgekit.studies.cases.verdict_table`.
-    judge : str
-        Slug of a judge that states probabilities.
-
-    Raises
-    ------
-    ValueError
-        If the judge states none: then nobody can say how sure it is.
+    ``table``: as `judgekit.studies.cases.verdict_table`. ValueError where the judge states no probabilities: then
+    nobody can say how sure it is.
     """
     own = table[table["judge"] == judge]
     if not own["p_a"].notna().any():
@@ -60,28 +48,24 @@ def confident_errors(table, judge):
     return ranked("confident_error", rows[CANDIDATE[1:5]], rows["p_a"].where(rows["verdict"] == "A", rows["p_b"]))
 
 
-def flips_under_swap(table):
+def flips_under_swap(table: pd.DataFrame) -> pd.DataFrame:
     """Pairs on which judges prefer the other response once the two are exchanged; as strong as judges are many."""
     flipped = table["ab"].isin(SIDES) & table["ba"].isin(SIDES) & (table["ab"] != table["ba"])
     rows = per_item(table[flipped])
     return ranked("flip", rows[CANDIDATE[1:5]], rows["n"])
 
 
-def against_unanimous(table, least_votes=LEAST_VOTES):
-    """Pairs on which all people prefer one response and judges the other; as strong as judges are many.
+def against_unanimous(table: pd.DataFrame, least_votes: int = LEAST_VOTES) -> pd.DataFrame:
+    """Pairs on which all people (``least_votes`` or more) prefer one response and judges the other.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    least_votes : int, default 3
-        People who voted, at least.
+    As strong as judges are many.
     """
     people = table[table["unanimous"].isin(SIDES) & (table["n_votes"] >= least_votes)]
     rows = per_item(people[people["verdict"] == people["unanimous"].map(SWAPPED)])
     return ranked("against_people", rows[CANDIDATE[1:5]], rows["n"])
 
 
-def judges_apart(table):
+def judges_apart(table: pd.DataFrame) -> pd.DataFrame:
     """Pairs on which judges prefer different responses; as strong as the smaller party is large."""
     decided = table[table["verdict"].isin(SIDES)]
     rows = per_item(decided)
@@ -91,14 +75,11 @@ def judges_apart(table):
     return ranked("judges_apart", rows[CANDIDATE[1:5]].loc[smaller > 0], smaller[smaller > 0])
 
 
-def attack_successes(table):
+def attack_successes(table: pd.DataFrame) -> pd.DataFrame:
     """The surest right verdicts that an edit turned in both orders: each attack once, no pair twice.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `studies.cases.attack_table`. The strength is the probability of the better response before the edit; 0
-        where none is stated.
+    ``table``: as `studies.cases.attack_table`. The strength is the probability of the better response before the edit;
+    0 where none is stated.
     """
     rows = table[["set", "item_id", "cluster", "judge", "attack"]]
     found, kept, seen = ranked("attack", rows, table["sure"].astype(float).fillna(0)), [], set()
@@ -109,34 +90,22 @@ def attack_successes(table):
     return found.iloc[kept].reset_index(drop=True)
 
 
-def label_errors(suspects, judge=""):
+def label_errors(suspects: pd.DataFrame, judge: str = "") -> pd.DataFrame:
     """Pairs whose label all judges together doubt; as strong as the label is incredible.
 
-    Parameters
-    ----------
-    suspects : pandas.DataFrame
-        As `studies.audit.suspect_labels`, with a column cluster: set, item_id, cluster, quality in [0, 1], flagged.
-    judge : str
-        Whose probabilities were read.
+    ``suspects``: as `studies.audit.suspect_labels`, with a column cluster: set, item_id, cluster, quality in [0, 1],
+    flagged; ``judge``: whose probabilities were read.
     """
     rows = suspects[suspects["flagged"].astype(bool)].assign(judge=judge)
     return ranked("label_error", rows[CANDIDATE[1:5]], 1 - rows["quality"].astype(float))
 
 
-def choose_cases(candidates, n):
+def choose_cases(candidates: Sequence[pd.DataFrame], n: int) -> pd.DataFrame:
     """The cases: of each kind the strongest, the best of every set before the second of any, no prompt twice.
 
-    Parameters
-    ----------
-    candidates : list of pandas.DataFrame
-        As the rules give them; earlier kinds choose first.
-    n : int
-        Cases of a kind at most.
+    Columns of `CANDIDATE`, ``attack`` (None where nothing was edited), and ``name`` (``<kind>_<place>``).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `CANDIDATE`, ``attack`` (None where nothing was edited), and ``name`` (``<kind>_<place>``).
+    ``candidates``: as the rules give them, earlier kinds choose first; ``n``: cases of a kind at most.
     """
     chosen, taken = [], set()
     for found in candidates:

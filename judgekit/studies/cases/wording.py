@@ -1,15 +1,17 @@
 """Why a case came out as it did, in sentences that are made from computed facts alone."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from judgekit.records import SWAPPED
+from judgekit.studies.cases.case import Case
 
 PLURAL_LIMIT = 8  # judges that a sentence names before it counts the rest
 
 
-def names_of(judges):
+def names_of(judges: Iterable[str]) -> str:
     """Judges by name, or nobody.
 
-    Examples
-    --------
     >>> names_of(["gpt_4", "minilm"]), names_of([])
     ('gpt_4 and minilm', 'nobody')
     """
@@ -21,37 +23,33 @@ def names_of(judges):
     return f"{', '.join(judges[:-1])} and {judges[-1]}"
 
 
-def counted(n, what="word"):
+def counted(n: int, what: str = "word") -> str:
     """A number of things.
 
-    Examples
-    --------
     >>> counted(1), counted(2)
     ('1 word', '2 words')
     """
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def feature_name(name):
+def feature_name(name: str) -> str:
     """A feature as it reads in a sentence.
 
-    Examples
-    --------
     >>> feature_name("log_bullets"), feature_name("stop_word_share")
     ('bullets', 'stop word share')
     """
     return name.removeprefix("log_").replace("_", " ")
 
 
-def of_confident_error(case):
+def of_confident_error(case: Case) -> str:
     """How sure the judge is, and of what."""
     own = case.own
     sure = own.p_a if own.verdict == "A" else own.p_b
     return f"{case.judge} prefers {own.verdict} with probability {sure:.2f}; the label is {case.pair.label}."
 
 
-def of_flip(case):
-    """Who contradicts itself, and towards which place."""
+def of_flip(case: Case) -> str:
+    """Who contradicts itself, and towards which position."""
     first = [one.judge for one in case.said if (one.ab, one.ba) == ("A", "B")]
     second = [one.judge for one in case.said if (one.ab, one.ba) == ("B", "A")]
     parts = [f"{names_of(who)} take{'s' * (len(who) == 1)} the {place} one" for who, place in
@@ -59,18 +57,18 @@ def of_flip(case):
     return f"Whichever response is shown there, {' and '.join(parts)}: the place decides, not the text."
 
 
-def of_people(case):
+def of_people(case: Case) -> str:
     """What all people say, and who says otherwise."""
     side = next(iter(case.pair.votes.values()))
     return f"All {len(case.pair.votes)} people prefer {side}; {names_of(case.saying(SWAPPED[side]))} the other one."
 
 
-def of_parties(case):
+def of_parties(case: Case) -> str:
     """Who is on which side."""
     return f"A is preferred by {names_of(case.saying('A'))}; B by {names_of(case.saying('B'))}."
 
 
-def of_attack(case):
+def of_attack(case: Any) -> str:
     """What the edit changed, and what that did."""
     worse = SWAPPED[case.pair.label]
     before, after = ((one.p_a if worse == "A" else one.p_b) for one in (case.own, case.after))
@@ -84,7 +82,7 @@ def of_attack(case):
     return f"{sentence}: its probability goes from {before:.2f} to {after:.2f}."
 
 
-def of_label(case):
+def of_label(case: Case) -> str:
     """How credible the label is."""
     against = [one.judge for one in case.said if one.verdict not in (case.pair.label, None)]
     credible = f"The label {case.pair.label} has credibility {1 - case.strength:.2f} among the judges"
@@ -101,7 +99,7 @@ OPENINGS = {
 }
 
 
-def of_length(case):
+def of_length(case: Case) -> str:
     """Which response is longer, and whether the judge prefers it."""
     a, b = case.words
     if a == b:
@@ -112,8 +110,8 @@ def of_length(case):
     return f"A has {counted(a)} and B {b}" + (f"; {follows}." if follows else ".")
 
 
-def of_looks(case):
-    """What pushed the score by looks, and what would have to be left out to turn it."""
+def of_looks(case: Case) -> str:
+    """What surface features pushed the score, and what would have to be left out to turn it."""
     found = case.dissection
     parts = []
     for side in ("A", "B"):
@@ -129,7 +127,7 @@ def of_looks(case):
     return f"{sentence} No feature speaks for the other response."
 
 
-def of_gate(case):
+def of_gate(case: Any) -> str:
     """What the gate made of it."""
     found = case.dissection
     if found.relevance is None:
@@ -144,7 +142,7 @@ def of_gate(case):
     )
 
 
-def of_agreement(case):
+def of_agreement(case: Case) -> str:
     """Who agrees with the label."""
     if case.pair.label is None:
         return "There is no label."
@@ -153,7 +151,7 @@ def of_agreement(case):
     return f"{len(agree)} of {len(others)} judges say what the label says ({names_of(agree)})."
 
 
-def of_edit(case):
+def of_edit(case: Any) -> str:
     """Which features the edit moved most in favour of the edited response, and what it did to the gate."""
     worse = SWAPPED[case.pair.label]
     sign = 1 if worse == "A" else -1
@@ -167,18 +165,8 @@ def of_edit(case):
     return f"{sentence} The gate takes a response to be beside the question with {then:.2f} then, {first:.2f} before."
 
 
-def reasons(case):
-    """The analysis of a case: sentences, each from computed facts.
-
-    Parameters
-    ----------
-    case : Case
-
-    Returns
-    -------
-    list of str
-        Plain text without any text of a data set.
-    """
+def reasons(case: Case) -> list[str]:
+    """The analysis of a case: sentences, each from computed facts, without any text of a data set."""
     found = [OPENINGS[case.kind](case)]
     found += [of_edit(case)] if case.edited is not None else []
     return [*found, of_length(case), of_looks(case), of_gate(case), of_agreement(case)]

@@ -1,19 +1,21 @@
 """A cheap judge first, a strong one where the cheap one is unsure: the whole curve of agreement against calls.
 
-Items are sent on in the order of the cheap judge's confidence, the least confident first. No threshold is chosen on
-the labels of a test: the curve is shown for every share of items sent on, beside the line of sending items at random
-and the oracle that knows where the strong judge does better. Where one point is wanted, the share is fixed beforehand
-(half of the items), or the threshold is chosen by cross-fitting over prompts (`cross_fitted_point`).
+No threshold is chosen on the labels of a test: the curve is shown for every share of items sent on, the least confident
+first, beside the line of sending items at random and the oracle that knows where the strong judge does better. Where
+one point is wanted, the share is fixed beforehand (half), or cross-fitted over prompts (`cross_fitted_point`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from judgekit.records import Verdict
 from judgekit.scoring import N_BOOT, compare
-from judgekit.stats import Number, percentile_interval, ratio, repeated_draws
+from judgekit.stats import Array, Floats, Number, Statistic, percentile_interval, ratio, repeated_draws
 from judgekit.studies.jury.diversity import mean_of
 from judgekit.studies.jury.panel import Panel
 from judgekit.studies.jury.weights import folds_of
@@ -23,26 +25,13 @@ BLOCK = 250_000  # weights of items worked on at once: 2 MB, which a processor k
 SHARES = tuple(np.linspace(0, 1, 41).round(3).tolist())
 
 
-def confidence_of(panel, member, kind):
-    """How sure a member is of its verdict on every item, from nothing but what it said.
+def confidence_of(panel: Panel, member: str, kind: str) -> Floats:
+    """How sure a member is of its verdict on every item, from nothing but what it said, in [0, 1], shape (n_items,).
 
-    Parameters
-    ----------
-    panel : Panel
-    member : str
-    kind : {"max_probability", "margin", "consistency"}
-        The highest probability, its lead over the second (both of the mean over the orders), or whether both orders
-        brought the same verdict (1 or 0), which a judge without probabilities has too.
-
-    Returns
-    -------
-    array, shape (n_items,)
-        In [0, 1]; 0 where the member has no verdict in some order.
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown, the member states no probabilities, or it was shown one order only.
+    0 where the member has no verdict in some order. ``kind``, one of `KINDS`: the highest probability, its lead over
+    the second (both of the mean over the orders), or whether both orders brought the same verdict (1 or 0), which a
+    judge without probabilities has too. ValueError where the kind is unknown, the member states no probabilities, or it
+    was shown one order only.
     """
     if kind not in KINDS:
         raise ValueError(f"confidence {kind!r} is not one of {', '.join(KINDS)}")
@@ -65,25 +54,14 @@ def confidence_of(panel, member, kind):
 
 @dataclass(frozen=True)
 class Cascade:
-    """A cheap judge, a strong one, and how sure the cheap one is.
+    """A cheap judge, a strong one, and how sure the cheap one is."""
 
-    Attributes
-    ----------
-    panel : Panel
-        Holds both; its check is what joins them.
-    cheap, strong : str
-        Members.
-    kind : str
-        See `confidence_of`. By default the highest probability where the cheap judge states probabilities, otherwise
-        its consistency.
-    """
-
-    panel: Panel
+    panel: Panel  # holds both; its check is what joins them
     cheap: str
     strong: str
-    kind: str | None = None
+    kind: str | None = None  # of `confidence_of`; by default max_probability where it is stated, else consistency
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "panel", self.panel.seated(list(dict.fromkeys([self.cheap, self.strong]))))
         if self.cheap == self.strong:
             raise ValueError(f"a cascade from {self.cheap} to itself sends nothing on")
@@ -91,12 +69,12 @@ class Cascade:
         object.__setattr__(self, "kind", self.kind or ("max_probability" if stated else "consistency"))
 
     @cached_property
-    def confidence(self):
+    def confidence(self) -> Floats:
         """Of the cheap judge, shape (n_items,)."""
-        return confidence_of(self.panel, self.cheap, self.kind)
+        return confidence_of(self.panel, self.cheap, self.kind)  # type: ignore[arg-type] # set when it is made
 
     @cached_property
-    def items(self):
+    def items(self) -> Floats:
         """Per item: what cheap and strong earn, and how many labels it is scored against; shape (n_items, 3).
 
         An item without a label costs a call and earns nothing, so it is left out of the curve.
@@ -107,33 +85,23 @@ class Cascade:
         return sums
 
     @cached_property
-    def prompts(self):
+    def prompts(self) -> tuple[Array, int]:
         """Place of every item's prompt among the sorted names, and how many prompts there are."""
         names, index = np.unique(np.array(["\t".join(p) for p in self.panel.prompts]), return_inverse=True)
         return index, len(names)
 
-    def rated(self):
+    def rated(self) -> "Cascade":
         """The cascade on the items that have a label."""
         scored = self.items[:, 2] > 0
         return self if scored.all() else replace(self, panel=self.panel.on(scored))
 
 
-def path_of(items, urgency, weights):
-    """Points (share of items sent on, mean credit) as items are sent on, the most urgent first.
+def path_of(items: Floats, urgency: Array, weights: Array) -> tuple[Floats, Floats]:
+    """Share of items sent on and mean credit, as items are sent on, the most urgent first; shapes (..., n_groups + 1).
 
-    Parameters
-    ----------
-    items : array, shape (n_items, 3)
-        See `Cascade.items`.
-    urgency : array, shape (n_items,)
-        Items of equal urgency are sent on together: between two points the mean over their sequences is a straight
-        line, so the sequence of the items in a file plays no part.
-    weights : array, shape (..., n_items)
-        How often each item counts.
-
-    Returns
-    -------
-    share, credit : array, shape (..., n_groups + 1)
+    ``items``: `Cascade.items`; ``urgency``: shape (n_items,). Items of equal urgency are sent on together: between two
+    points the mean over their sequences is a straight line, so the sequence of the items in a file plays no part.
+    ``weights``: how often each item counts, shape (..., n_items).
     """
     order = np.argsort(-urgency, kind="stable")
     steps = np.flatnonzero(np.diff(-urgency[order], append=np.inf))
@@ -146,25 +114,25 @@ def path_of(items, urgency, weights):
     return share, ratio(base + np.concatenate([start, gains], -1), total)
 
 
-def area_above_random(share, credit):
+def area_above_random(share: Floats, credit: Floats) -> Any:
     """Area between a path and the straight line from its first point to its last; shapes (..., n) to (...)."""
     area = (np.diff(share, axis=-1) * (credit[..., 1:] + credit[..., :-1]) / 2).sum(-1)
     return area - (credit[..., 0] + credit[..., -1]) / 2
 
 
-def at_shares(share, credit, shares):
+def at_shares(share: Floats, credit: Floats, shares: Array) -> Floats:
     """Credit of paths at given shares, shape (..., n_shares)."""
     flat_x, flat_y = share.reshape(-1, share.shape[-1]), credit.reshape(-1, credit.shape[-1])
     found = np.array([np.interp(shares, x, y) for x, y in zip(flat_x, flat_y, strict=True)])
     return found.reshape(*share.shape[:-1], len(shares))
 
 
-def oracle_urgency(items):
+def oracle_urgency(items: Floats) -> Floats:
     """Gain of sending an item on: who knows it gets the most at every share."""
     return items[:, 1] - items[:, 0]
 
 
-def statistics_of(cascade, weights, shares):
+def statistics_of(cascade: Cascade, weights: Array, shares: Array) -> Floats:
     """Everything a curve is quoted by, for weights of shape (..., n_items): the cascade and the oracle at shares,
     and the areas above random routing of both, in the last axis."""
     found = []
@@ -174,7 +142,7 @@ def statistics_of(cascade, weights, shares):
     return np.concatenate(found, -1)
 
 
-def resampled(cascade, shares, n_boot, seed):
+def resampled(cascade: Cascade, shares: Array, n_boot: int, seed: int) -> Floats:
     """`statistics_of` over resampled prompts, shape (n_boot, ...)."""
     index, n_prompts = cascade.prompts
     rows, found = max(1, BLOCK // len(index)), []
@@ -184,30 +152,16 @@ def resampled(cascade, shares, n_boot, seed):
     return np.concatenate(found)
 
 
-def cascade_curve(cascade, shares=SHARES, n_boot=N_BOOT, seed=0):
-    """The whole curve, and the numbers it is quoted by.
+def cascade_curve(
+    cascade: Cascade, shares: Array = SHARES, n_boot: int = N_BOOT, seed: int = 0
+) -> tuple[pd.DataFrame, dict[str, Number]]:
+    """The whole curve, and the numbers it is quoted by; prompts are resampled, the confidence of an item is not.
 
-    Parameters
-    ----------
-    cascade : Cascade
-    shares : sequence of float
-        Shares of items sent on, in [0, 1], at which the curve is given; 0 and 1 are the two judges alone.
-    n_boot, seed : int
-        Prompts are resampled; the confidence of an item is not.
+    Columns share, value, low, high, random, oracle (rates). Numbers ``cheap``, ``strong`` (the ends of the curve),
+    ``at_half``, ``gain_at_half`` (above sending half at random), ``area`` (between the cascade and the random line,
+    over all shares), ``area_share`` (of the area that the oracle has; left out where the oracle gains nothing).
 
-    Returns
-    -------
-    curve : pandas.DataFrame
-        Columns share, value, low, high, random, oracle (rates).
-    numbers : dict of str to Number
-        ``cheap``, ``strong`` (the ends of the curve), ``at_half``, ``gain_at_half`` (above sending half at random),
-        ``area`` (between the cascade and the random line, over all shares), ``area_share`` (of the area that the
-        oracle has; left out where the oracle gains nothing).
-
-    Raises
-    ------
-    ValueError
-        If a share is not in [0, 1].
+    ``shares``: of items sent on, in [0, 1] (ValueError otherwise); 0 and 1 are the two judges alone.
     """
     shares = np.asarray(shares, float)
     if not len(shares) or shares.min() < 0 or shares.max() > 1:
@@ -223,7 +177,7 @@ def cascade_curve(cascade, shares=SHARES, n_boot=N_BOOT, seed=0):
     curve["random"] = value[start] + shares * (value[end] - value[start])
     curve["oracle"] = value[area + 1 : area + 1 + k]
 
-    def number(statistic, spec=".1%"):
+    def number(statistic: Statistic, spec: str = ".1%") -> Number:
         return Number(float(statistic(value)), *percentile_interval(statistic(drawn)), n=n, spec=spec)
 
     numbers = {
@@ -238,19 +192,10 @@ def cascade_curve(cascade, shares=SHARES, n_boot=N_BOOT, seed=0):
     return curve, numbers
 
 
-def routed(cascade, sent, name=None):
-    """The verdicts of the cascade when some items are sent on.
+def routed(cascade: Cascade, sent: Array, name: str | None = None) -> list[Verdict]:
+    """The verdicts of the cascade when some items are sent on; ``sent``: bool, shape (n_items,).
 
-    Parameters
-    ----------
-    cascade : Cascade
-    sent : array of bool, shape (n_items,)
-    name : str, optional
-        Last part of the name of the judge ``cascade/...``.
-
-    Returns
-    -------
-    list of Verdict
+    ``name``: last part of the name of the judge ``cascade/...``.
     """
     name = f"cascade/{name or f'{cascade.cheap}-to-{cascade.strong}'}"
     sent = np.asarray(sent)
@@ -261,13 +206,10 @@ def routed(cascade, sent, name=None):
     return [replace(b if on else a, judge=name) for a, b, on in zip(cheap, strong, chosen, strict=True)]
 
 
-def smallest_share(cascade, slack):
+def smallest_share(cascade: Cascade, slack: float) -> float:
     """The confidence up to which items must be sent on, for a mean credit at most ``slack`` below the strong judge's.
 
-    Returns
-    -------
-    float
-        -1 (nothing is sent on) where the cheap judge alone is as good as that.
+    -1 (nothing is sent on) where the cheap judge alone is as good as that.
     """
     items, confidence = cascade.items, cascade.confidence
     _, credit = path_of(items, -confidence, np.ones(len(items)))
@@ -275,27 +217,15 @@ def smallest_share(cascade, slack):
     return float(np.concatenate([[-1.0], np.unique(confidence)])[np.argmax(reached)])
 
 
-def cross_fitted_point(cascade, slack=0.01, n_folds=5, seed=0, n_boot=N_BOOT):
+def cross_fitted_point(
+    cascade: Cascade, slack: float = 0.01, n_folds: int = 5, seed: int = 0, n_boot: int = N_BOOT
+) -> dict[str, Any]:
     """The fewest calls that keep the strong judge's score but for ``slack``; every threshold from other prompts.
 
-    Parameters
-    ----------
-    cascade : Cascade
-    slack : float
-        What may be lost, e.g. 0.01 for a point.
-    n_folds, seed : int
-        Prompts are divided into folds; a fold's threshold is chosen on the others.
-    n_boot : int
-
-    Returns
-    -------
-    dict
-        Numbers ``share_sent``, ``accuracy`` and ``loss`` (strong less cascade, paired); ``verdicts`` of the cascade.
-
-    Notes
-    -----
-    Labels of the same set, though of other prompts, chose the thresholds: these numbers are ``cascade_crossfit.*``. The
-    intervals take the chosen thresholds as given.
+    Numbers ``share_sent``, ``accuracy`` and ``loss`` (strong less cascade, paired); ``verdicts`` of the cascade.
+    ``slack``: what may be lost, e.g. 0.01 for a point. Prompts are divided into folds; a fold's threshold is chosen on
+    the others. Labels of the same set, though of other prompts, chose the thresholds: these numbers are
+    ``cascade_crossfit.*``. The intervals take the chosen thresholds as given.
     """
     cascade = cascade.rated()
     sent = np.zeros(len(cascade.panel.pairs), bool)
@@ -309,13 +239,10 @@ def cross_fitted_point(cascade, slack=0.01, n_folds=5, seed=0, n_boot=N_BOOT):
     return {"share_sent": share, "accuracy": accuracy, "loss": gap.difference, "verdicts": verdicts}
 
 
-def cost_of(verdicts):
+def cost_of(verdicts: Sequence[Verdict]) -> dict[str, float]:
     """What a verdict took on average, in the units that every verdict states.
 
-    Returns
-    -------
-    dict of str to float
-        Some of ``calls`` (1 where none is stated: a verdict is a call), ``tokens`` and ``seconds``.
+    Some of ``calls`` (1 where none is stated: a verdict is a call), ``tokens`` and ``seconds``.
     """
     found = {"calls": float(np.mean([1 if v.calls is None else v.calls for v in verdicts]))}
     tokens = [(v.tokens_in or 0) + (v.tokens_out or 0) for v in verdicts if v.tokens_in is not None]
@@ -326,11 +253,9 @@ def cost_of(verdicts):
     return found
 
 
-def cost_at(share, cheap, strong):
+def cost_at(share: float, cheap: Mapping[str, float], strong: Mapping[str, float]) -> dict[str, float]:
     """Cost of an item, cheap first and a share of them sent on, in the units that both judges state.
 
-    Examples
-    --------
     >>> cost_at(0.5, {"calls": 1, "seconds": 0.25}, {"calls": 2})
     {'calls': 2.0}
     """
@@ -339,11 +264,9 @@ def cost_at(share, cheap, strong):
     return {unit: float(cheap[unit] + share * strong[unit]) for unit in cheap if unit in strong}
 
 
-def cost_together(costs):
+def cost_together(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Cost of asking several judges, in the units that all of them state.
 
-    Examples
-    --------
     >>> cost_together([{"calls": 1, "characters": 20}, {"calls": 2}])
     {'calls': 3}
     """
