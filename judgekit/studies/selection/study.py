@@ -151,7 +151,7 @@ def run_selection(
     wanted: Callable[[str, str, float | None], bool] | None = None,
     progress: Callable[[list[Any]], Iterable[Any]] | None = None,
 ) -> tuple[dict[tuple[str, str, str, float | None], list[Any]], dict[str, dict[str, Array]]]:
-    """Hits of every student (`student_of`) trained on every selection of a `Question`, and how scorers find flips.
+    """Hits of every student (`student_of`) trained on every selection of a `Question`, and what scorers say.
 
     Hits: (student, scorer, rule, share) to, for each seed, hits by set after the selection and after the random sample.
     Finds: scorer to ``scores`` and ``flipped``, shape (n_seeds, n_pairs), and ``kept``: shares kept by the threshold.
@@ -198,7 +198,7 @@ def seed_draws(n_seeds: int, n_boot: int, seed: int) -> Floats:
 def mean_over(
     gaps: Mapping[str, Array], clusters: Mapping[str, Sequence[str]], n_boot: int = 10_000, seed: int = 0
 ) -> tuple[float, Floats]:
-    """Mean of values per pair over seeds and sets, and with prompts and seeds resampled, shape (n_boot,).
+    """Mean of values per pair over seeds and sets, and the same with prompts and seeds resampled, shape (n_boot,).
 
     ``gaps``: by set, shape (n_seeds, n_pairs); sets count alike. ``clusters``: prompts of the sets' pairs.
 

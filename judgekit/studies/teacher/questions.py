@@ -45,7 +45,7 @@ class Question:
 
 
 def read_questions(path: str | Path) -> list[Question]:
-    """The questions of a file: JSON lines, or CSV (without options) where the name ends in ``.csv``; or gzipped.
+    """The questions of a file: JSON lines, or CSV (without options) where its name says so; either may be gzipped.
 
     Rows of ``question`` and optionally ``id``, ``options`` (a list of texts) and ``reference``.
     `judgekit.data.pairfile.PairFileError` names file, line and field.
