@@ -26,7 +26,7 @@ def tradeoff_table(table: pd.DataFrame, quality_sets: Sequence[str], adversarial
     }
     rows = []
     for judge in dict.fromkeys(table["judge"]):
-        wanted = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
+        wanted: list[Any] = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
         if all(number is not None for number in wanted):
             x = mean_of_independent([(number.value, number.low, number.high) for number in wanted[:-1]])
             rows.append((judge, *x, wanted[-1].value, wanted[-1].low, wanted[-1].high))

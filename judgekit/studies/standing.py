@@ -24,8 +24,8 @@ def published_standing(
     values: dict[Any, Any] = {(row.title, row.set, row.metric): row.value for row in table.itertuples()}
     rows = []
     for judge in dict.fromkeys(table["title"]):
-        of_quality = [values.get((judge, name, metric)) for name, metric in quality.items()]
-        of_adversarial = [values.get((judge, name, "accuracy")) for name in adversarial]
+        of_quality: list[Any] = [values.get((judge, name, metric)) for name, metric in quality.items()]
+        of_adversarial: list[Any] = [values.get((judge, name, "accuracy")) for name in adversarial]
         if None in of_quality + of_adversarial:
             continue
         parts = [(v, *proportion_interval(v, sizes[name])) for v, name in zip(of_quality, quality, strict=True)]

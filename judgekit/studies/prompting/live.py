@@ -1,6 +1,6 @@
 """The same study on a model of today: strategies asked live, through the verdict store, of any compatible server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 from urllib.parse import parse_qsl
@@ -82,7 +82,7 @@ def own_shots(text: str, method: str) -> dict[str, Any]:
         raise ValueError(f"method {method!r}, '?{text}': {wrong}") from None
 
 
-def shown_judge(model: str, asked: str, given: Mapping[str, Any], shots: Mapping[str, Any]) -> OpenAIJudge:
+def shown_judge(model: str, asked: str, given: dict[str, Any], shots: Mapping[str, Any]) -> OpenAIJudge:
     """A judge with demonstrations, none of which is on a question of a test set."""
     sample = shots["shots_from"].startswith("sample_")
     tested = [question for _, question in questions_of_tests(sample)]
@@ -131,7 +131,7 @@ def live_call_table(
         judge = judges[one.judge]
         for name, pairs in sets.items():
             keys = [request_key(judge, request_of(pair, order)) for pair in pairs for order in ORDERS]
-            replies = store.get(judge.fingerprint, judge.decoding, keys).values()
+            replies: Collection[Any] = store.get(judge.fingerprint, judge.decoding, keys).values()
             written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
             rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
     return pd.DataFrame(rows, columns=["set", "model", "method", "calls", "characters"])
@@ -154,5 +154,5 @@ def live_numbers(
         return {}
     names = {judges[one.judge].name: f"{one.model}_{one.method}" for one in live}
     asked = {one.judge: judges[one.judge] for one in live}
-    table = score_table(asked, sets, store, names, n_boot=n_boot, seed=seed, progress=False)
+    table: Any = score_table(asked, sets, store, names, n_boot=n_boot, seed=seed, progress=False)
     return {f"scores.{row.set}.{row.judge}.{row.metric}": row.number for row in table.itertuples()}

@@ -74,7 +74,7 @@ class States:
     """
 
     def __init__(self, reader: "StateReader") -> None:
-        self.reader, self.known = reader, {}
+        self.reader, self.known = reader, {}  # type: StateReader, dict[str, Floats]
 
     def of(self, texts: Sequence[str]) -> Floats:
         """States of texts, shape (n_texts, width)."""

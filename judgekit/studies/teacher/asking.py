@@ -63,7 +63,7 @@ def answered(
     waiting = [key for key in waiting if key not in replies]
     todo = [(first[key], key[1]) for key in waiting]
     bar = progress_bar(len(todo), engine.name, unit, shown=progress and len(todo) > 1)
-    with bar, closing(engine.stream(todo)) as stream:
+    with bar, closing(engine.stream(todo)) as stream:  # type: ignore[type-var]  # generators, which can be closed
         for finished in stream:
             for sample in {waiting[place][1] for place in finished}:
                 fresh = {waiting[place][0]: reply for place, reply in finished.items() if waiting[place][1] == sample}
