@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,10 +21,12 @@ def tradeoff_table(table: pd.DataFrame, quality_sets: Sequence[str], adversarial
 
     Columns judge, x, x_low, x_high (the mean), y, y_low, y_high.
     """
-    numbers = {(row.judge, row.set): row.number for row in table[table["metric"] == "accuracy"].itertuples()}
+    numbers: dict[Any, Any] = {
+        (row.judge, row.set): row.number for row in table[table["metric"] == "accuracy"].itertuples()
+    }
     rows = []
     for judge in dict.fromkeys(table["judge"]):
-        wanted = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
+        wanted: list[Any] = [numbers.get((judge, name)) for name in (*quality_sets, adversarial_set)]
         if all(number is not None for number in wanted):
             x = mean_of_independent([(number.value, number.low, number.high) for number in wanted[:-1]])
             rows.append((judge, *x, wanted[-1].value, wanted[-1].low, wanted[-1].high))

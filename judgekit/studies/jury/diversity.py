@@ -1,21 +1,33 @@
 """What each member of a jury adds, and how far members err together."""
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from judgekit.records import Verdict
 from judgekit.scoring import N_BOOT, compare
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, percentile_interval, ratio, resampled_sums
+from judgekit.stats import (
+    Array,
+    Floats,
+    Number,
+    cluster_bootstrap,
+    cluster_sums,
+    percentile_interval,
+    ratio,
+    resampled_sums,
+)
+from judgekit.studies.jury.panel import Panel
 
 
-def accuracy_of(panel, verdicts, n_boot=N_BOOT, seed=0):
-    """The panel's primary figure for verdicts on its pairs, as `judgekit.scoring.score` gives it: a `Number`."""
+def accuracy_of(panel: Panel, verdicts: Sequence[Verdict], n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """The panel's primary figure for verdicts on its pairs, as `judgekit.scoring.score` gives it."""
     return mean_of(panel.credits_of(verdicts), panel.clusters, n_boot, seed)
 
 
-def ceiling_of(panel, n_boot=N_BOOT, seed=0):
-    """What a jury would earn that always followed whichever member is right: a `Number`.
+def ceiling_of(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """What a jury would earn that always followed whichever member is right.
 
     No rule that follows one of its members on every item can earn more; a tie that nobody said, and a negative weight,
     follow nobody.
@@ -23,28 +35,20 @@ def ceiling_of(panel, n_boot=N_BOOT, seed=0):
     return mean_of(panel.credits.max(1), panel.clusters, n_boot, seed)
 
 
-def mean_of(values, clusters, n_boot, seed):
-    """Mean of per-item values as a `Number`."""
+def mean_of(values: Array, clusters: Sequence[str], n_boot: int, seed: int) -> Number:
+    """Mean of per-item values, the items' prompts being resampled."""
     sums = cluster_sums(np.column_stack([values, np.ones(len(values))]), clusters)
     found = cluster_bootstrap(sums, lambda s: ratio(s[..., 0], s[..., 1]), n_boot, seed)
     return Number(*found, n=len(values), spec=".1%")
 
 
-def leave_one_out(panel, rule, n_boot=N_BOOT, seed=0):
+def leave_one_out(
+    panel: Panel, rule: Callable[[Panel], Sequence[Verdict]], n_boot: int = N_BOOT, seed: int = 0
+) -> pd.DataFrame:
     """What each member adds: the jury's score less that of the jury without the member.
 
-    Parameters
-    ----------
-    panel : Panel
-        Two members at least.
-    rule : callable
-        Maps a panel to verdicts, e.g. `judgekit.studies.jury.majority`.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns member, contribution (`Number`, paired), p_value; in the order of the members.
+    Columns member, contribution (`Number`, paired), p_value. ``rule``: for example `judgekit.studies.jury.majority`.
+    ValueError for a panel of one.
     """
     if len(panel.members) < 2:
         raise ValueError(f"{panel.benchmark}: a jury of {len(panel.members)} has nobody to spare")
@@ -58,14 +62,11 @@ def leave_one_out(panel, rule, n_boot=N_BOOT, seed=0):
     return pd.DataFrame(rows, columns=["member", "contribution", "p_value"])
 
 
-def error_correlations(panel, n_boot=N_BOOT, seed=0):
-    """Correlation of what every two members earn, item by item.
+def error_correlations(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+    """Correlation of what every two members earn, item by item: columns judge_a, judge_b, correlation (`Number`).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge_a, judge_b, correlation (`Number` in [-1, 1]): 1 where two judges are right on the same items, 0
-        where the errors of one say nothing of the other's. A member who never varies has 0 with everybody.
+    In [-1, 1]: 1 where two judges are right on the same items, 0 where the errors of one say nothing of the other's. A
+    member who never varies has 0 with everybody.
     """
     sums, rows = product_sums(panel), []
     value, drawn = correlations(sums.sum(0)), correlations(resampled_sums(sums, n_boot, seed))
@@ -75,39 +76,32 @@ def error_correlations(panel, n_boot=N_BOOT, seed=0):
     return pd.DataFrame(rows, columns=["judge_a", "judge_b", "correlation"])
 
 
-def effective_members(panel, n_boot=N_BOOT, seed=0):
-    """How many independent judges the panel is worth: a `Number`.
+def effective_members(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """How many independent judges the panel is worth.
 
-    Notes
-    -----
     ``k / (1 + (k - 1) r)`` with r the mean correlation of the errors of two of k members: the number of independent
     errors whose mean varies as much (Kish, 1965, Survey Sampling). Errors that offset each other would count for more
-    than k; the figure is then k.
-
-    Raises
-    ------
-    ValueError
-        If there is one member only.
+    than k; the figure is then k. ValueError for a panel of one.
     """
     k = len(panel.members)
     if k < 2:
         raise ValueError(f"{panel.benchmark}: one member has nobody to be independent of")
     upper = np.triu_indices(k, 1)
 
-    def statistic(sums):
+    def statistic(sums: Floats) -> Floats:
         return k / (1 + (k - 1) * np.maximum(correlations(sums)[..., *upper].mean(-1), 0))
 
     found = cluster_bootstrap(product_sums(panel), statistic, n_boot, seed)
     return Number(*found, n=len(panel.clusters), spec=".2f")
 
 
-def product_sums(panel):
+def product_sums(panel: Panel) -> Floats:
     """Sums by prompt from which correlations follow: one, the members' credits and products; (n_clusters, k+1, k+1)."""
     values = np.column_stack([np.ones(len(panel.clusters)), panel.credits])
     return cluster_sums(values[:, :, None] * values[:, None, :], panel.clusters)
 
 
-def correlations(sums):
+def correlations(sums: Floats) -> Floats:
     """Pearson's correlations from `product_sums`, shape (..., k, k); 0 where a member does not vary."""
     means = ratio(sums, sums[..., :1, :1])
     first = means[..., 0, 1:]

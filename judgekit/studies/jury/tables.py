@@ -1,30 +1,27 @@
 """Juries by every rule beside their members."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 
+from judgekit.records import Verdict
 from judgekit.scoring import N_BOOT, compare
 from judgekit.stats import holm
 from judgekit.studies.jury.diversity import accuracy_of
+from judgekit.studies.jury.panel import Panel
 from judgekit.studies.jury.voting import majority, mean_probability
-from judgekit.studies.jury.weights import FITS, cross_fitted, weighted_vote
+from judgekit.studies.jury.weights import FITS, Weights, cross_fitted, weighted_vote
 
 
-def rulings_of(panel, weights=None, n_folds=5, seed=0):
+def rulings_of(
+    panel: Panel, weights: Weights | None = None, n_folds: int = 5, seed: int = 0
+) -> dict[str, list[Verdict]]:
     """The verdicts of a jury by every rule that applies.
 
-    Parameters
-    ----------
-    panel : Panel
-    weights : Weights, optional
-        Learnt on pairs that are no test.
-    n_folds, seed : int
-        See `judgekit.studies.jury.cross_fitted`.
-
-    Returns
-    -------
-    dict of str to list of Verdict
-        ``majority``; ``mean_probability`` where some member states probabilities (otherwise it is the majority);
-        the rule of ``weights``; ``crossfit_log_odds``, ``crossfit_logistic`` and ``crossfit_signed_logistic``.
+    ``majority``; ``mean_probability`` where some member states probabilities (otherwise it is the majority); the rule
+    of ``weights``, learnt on pairs that are no test; ``crossfit_log_odds``, ``crossfit_logistic`` and
+    ``crossfit_signed_logistic`` (`judgekit.studies.jury.cross_fitted`).
     """
     found = {"majority": majority(panel)}
     if any(panel.states_probabilities(member) for member in panel.members):
@@ -36,28 +33,18 @@ def rulings_of(panel, weights=None, n_folds=5, seed=0):
     return found
 
 
-def jury_table(panel, rulings, n_boot=N_BOOT, seed=0):
-    """Members and juries under the panel's protocol, and what each jury has over the best member.
+def jury_table(
+    panel: Panel, rulings: Mapping[str, Sequence[Verdict]], n_boot: int = N_BOOT, seed: int = 0
+) -> pd.DataFrame:
+    """Members and juries (rule to verdicts) under the panel's protocol, and what each jury has over the best member.
 
-    Parameters
-    ----------
-    panel : Panel
-    rulings : dict of str to list of Verdict
-        Rule to the jury's verdicts.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge, role (``member`` or ``jury``), accuracy (`Number`), over_best (`Number`, paired; None for
-        members), p_value, p_holm (over the juries of the table).
-
-    Notes
-    -----
-    The best member is found on the labels it is then compared on, which flatters it: a jury that beats it does so
-    against the odds.
+    Columns judge, role (``member`` or ``jury``), accuracy (`Number`), over_best (`Number`, paired; None for members),
+    p_value, p_holm (over the juries of the table). The best member is found on the labels it is then compared on, which
+    flatters it: a jury that beats it does so against the odds.
     """
-    rows = [(m, "member", accuracy_of(panel, said, n_boot, seed), None, None) for m, said in panel.verdicts.items()]
+    rows: list[tuple[Any, ...]] = [
+        (m, "member", accuracy_of(panel, said, n_boot, seed), None, None) for m, said in panel.verdicts.items()
+    ]
     best = panel.verdicts[max(rows, key=lambda row: row[2].value)[0]]
     for rule, said in rulings.items():
         gap = compare(said, best, panel.pairs, panel.benchmark, panel.protocol, n_boot, seed)

@@ -6,60 +6,39 @@ first, which is half credit over the two orders. A member without a verdict abst
 no verdict either.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from judgekit.records import LABELS, Verdict
+from judgekit.stats import Floats
+from judgekit.studies.jury.panel import Panel
 
 LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
 
 
-def majority(panel):
-    """A vote for every member; the label with most votes.
+def majority(panel: Panel) -> list[Verdict]:
+    """A vote for every member, the label with most votes: verdicts of ``jury/majority``, in the panel's orders.
 
-    Parameters
-    ----------
-    panel : Panel
-
-    Returns
-    -------
-    list of Verdict
-        Of the judge ``jury/majority``, in the panel's orders. ``score_a`` and ``score_b`` are the votes for A and B;
-        probabilities are not given, since votes are none.
+    ``score_a`` and ``score_b`` are the votes for A and B; probabilities are not given, since votes are none.
     """
     return ruled(panel, "majority", {order: votes.sum(1) for order, votes in panel.votes.items()})
 
 
-def mean_probability(panel):
-    """The members' probabilities, averaged; the most probable label.
+def mean_probability(panel: Panel) -> list[Verdict]:
+    """The members' probabilities averaged, the most probable label: verdicts of ``jury/mean-probability``.
 
-    Parameters
-    ----------
-    panel : Panel
-        A member without probabilities is taken to be certain of its verdict.
-
-    Returns
-    -------
-    list of Verdict
-        Of the judge ``jury/mean-probability``, with probabilities.
+    With probabilities. A member without any is taken to be certain of its verdict.
     """
     totals = {order: beliefs.sum(1) for order, beliefs in panel.beliefs.items()}
     return ruled(panel, "mean-probability", totals, totals)
 
 
-def ruled(panel, rule, totals, probabilities=None):
-    """Verdicts from the totals of each order.
+def ruled(
+    panel: Panel, rule: str, totals: Mapping[str, Floats], probabilities: Mapping[str, Floats] | None = None
+) -> list[Verdict]:
+    """Verdicts of the judge ``jury/<rule>`` from the totals of each order, shape (n_items, 3): the highest wins.
 
-    Parameters
-    ----------
-    panel : Panel
-    rule : str
-        Last part of the jury's name.
-    totals : dict of str to array, shape (n_items, 3)
-        By order; the highest wins.
-    probabilities : dict of str to array, shape (n_items, 3), optional
-        By order; rows need not sum to one.
-
-    Returns
-    -------
-    list of Verdict
+    ``probabilities``: by order too, shape (n_items, 3); rows need not sum to one.
     """
     said, voters = {}, {order: votes.sum((1, 2)) for order, votes in panel.votes.items()}
     for order in panel.orders:
@@ -69,7 +48,7 @@ def ruled(panel, rule, totals, probabilities=None):
             if not voters[order][place]:
                 said[place, order] = Verdict(*cell, None, status="unparsed")
                 continue
-            scores = {f"score_{side}": float(totals[order][place, k]) for k, side in enumerate("ab")}
+            scores: dict[str, Any] = {f"score_{side}": float(totals[order][place, k]) for k, side in enumerate("ab")}
             if probabilities is not None:
                 row = probabilities[order][place] / probabilities[order][place].sum()
                 scores |= {"p_a": float(row[0]), "p_b": float(row[1]), "p_tie": float(row[2])}
@@ -77,11 +56,9 @@ def ruled(panel, rule, totals, probabilities=None):
     return [said[place, order] for place in range(len(panel.pairs)) for order in panel.orders]
 
 
-def label_of_rows(totals):
+def label_of_rows(totals: Floats) -> list[str]:
     """The highest label of every row; *tie* where the highest are level.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> label_of_rows(np.array([[2, 1, 0], [1, 1, 0], [1, 0, 1], [1, 2, 2]]))
     ['A', 'tie', 'tie', 'tie']

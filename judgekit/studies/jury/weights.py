@@ -5,8 +5,10 @@ ever judged, by cross-fitting over prompts: the weights of a prompt come from th
 `weighted_vote` refuses prompts that the weights were learnt on, whoever made the weights.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -14,7 +16,8 @@ from scipy.special import logsumexp
 
 from judgekit.data.benchmarks import BENCHMARKS
 from judgekit.data.catalogue import SAMPLE_TESTS
-from judgekit.records import LABELS
+from judgekit.records import LABELS, PreferencePair, Verdict
+from judgekit.stats import Array, Floats
 from judgekit.studies.jury.panel import Panel
 from judgekit.studies.jury.voting import ruled
 
@@ -29,51 +32,25 @@ class LabelLeak(ValueError):
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of a jury's members.
+    """Weights of a jury's members."""
 
-    Attributes
-    ----------
-    rule : {"log-odds", "logistic", "signed-logistic"}
-    values : dict of str to float
-        Member to weight; 0 is a vote that does not count. Only under ``signed-logistic`` can one be negative: it
-        counts against what the member says.
-    tie_bias : float
-        Added to *tie* (logistic only).
-    n : int
-        Labels they were learnt from.
-    prompts : frozenset of (str, str)
-        Set and cluster of every prompt they were learnt on.
-    """
-
-    rule: str
+    rule: str  # one of `FITS`
+    # Member to weight; 0 is a vote that does not count. Only under ``signed-logistic`` can one be negative: it counts
+    # against what the member says.
     values: dict
-    tie_bias: float = 0.0
-    n: int = 0
-    prompts: frozenset = field(default=frozenset(), repr=False)
+    tie_bias: float = 0.0  # added to *tie* (logistic only)
+    n: int = 0  # labels they were learnt from
+    # Set and cluster of every prompt they were learnt on.
+    prompts: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
 
 
-def validation_panel(panel, benchmark, pairs, verdicts):
-    """A panel's members on pairs that are no test, read by the panel's own protocol.
+def validation_panel(
+    panel: Panel, benchmark: str, pairs: Sequence[PreferencePair], verdicts: Mapping[str, Sequence[Verdict]]
+) -> Panel:
+    """A panel's members on labelled pairs that are no test, read by the panel's own protocol.
 
-    Parameters
-    ----------
-    panel : Panel
-        On the set that the weights are meant for.
-    benchmark : str
-        The other set; a test set is refused when weights are learnt on it.
-    pairs : list of PreferencePair
-        With labels; single votes play no part.
-    verdicts : dict of str to list of Verdict
-        Those of the panel's members are taken.
-
-    Returns
-    -------
-    Panel
-
-    Raises
-    ------
-    ValueError
-        If a member has no verdicts there.
+    ``panel``: on the set that the weights are meant for; ``benchmark``: the other set, which is refused when weights
+    are learnt on it if it is a test set. Single votes play no part. ValueError where a member has no verdicts there.
     """
     if lacking := [member for member in panel.members if member not in verdicts]:
         raise ValueError(f"{benchmark}: no verdicts of {lacking[0]} to learn a weight from")
@@ -81,23 +58,11 @@ def validation_panel(panel, benchmark, pairs, verdicts):
     return Panel(benchmark, tuple(pairs), {member: verdicts[member] for member in panel.members}, protocol)
 
 
-def learn_weights(panel, rule):
-    """Weights from labels of pairs that are no test.
+def learn_weights(panel: Panel, rule: str) -> Weights:
+    """Weights from labels of pairs that are no test: of a corpus, a validation set or a part of one.
 
-    Parameters
-    ----------
-    panel : Panel
-        On a corpus, a validation set or a part of one.
-    rule : {"log-odds", "logistic", "signed-logistic"}
-
-    Returns
-    -------
-    Weights
-
-    Raises
-    ------
-    LabelLeak
-        If the panel's set, or the set that one of its pairs belongs to, is a test set.
+    ``rule``: log-odds, logistic or signed-logistic. LabelLeak where the panel's set, or the set that one of its pairs
+    belongs to, is a test set.
     """
     if tests := sorted({panel.benchmark, *(pair.benchmark for pair in panel.pairs)} & TESTS):
         raise LabelLeak(
@@ -107,7 +72,7 @@ def learn_weights(panel, rule):
     return fitted(panel, rule)
 
 
-def fitted(panel, rule):
+def fitted(panel: Panel, rule: str) -> Weights:
     """`learn_weights` without its question where the labels come from: for folds only."""
     if rule not in FITS:
         raise ValueError(f"rule {rule!r} is not one of {', '.join(FITS)}")
@@ -120,7 +85,7 @@ def fitted(panel, rule):
     return Weights(rule, weights, float(tie_bias), n, frozenset(panel.prompts))
 
 
-def log_odds(panel, places, labels):
+def log_odds(panel: Panel, places: Array, labels: Array) -> tuple[Floats, float]:
     """Log of the odds that a member is right, less that of a guess: what is best if members err independently.
 
     Nitzan and Paroush (1982), International Economic Review 23. Shares are smoothed by one right and one wrong
@@ -133,7 +98,7 @@ def log_odds(panel, places, labels):
     return np.maximum(np.log(share / (1 - share)) + np.log(len(panel.protocol.labels) - 1), 0), 0.0
 
 
-def logistic(panel, places, labels, lowest=0):
+def logistic(panel: Panel, places: Array, labels: Array, lowest: float | None = 0) -> tuple[Floats, float]:
     """Weights of a log-linear pool: P(label) is proportional to exp(sum of weight times the member's probability).
 
     One weight per member, whatever the label, and a bias for *tie* where ties are allowed: exchanging A and B
@@ -151,7 +116,7 @@ def logistic(panel, places, labels, lowest=0):
     if set(wanted) & set(closed):
         raise ValueError(f"{panel.benchmark}: a reference label is not one of {', '.join(panel.protocol.labels)}")
 
-    def loss(weights):
+    def loss(weights: Floats) -> tuple[float, Floats]:
         scores = np.einsum("j,njk->nk", weights, inputs)
         scores[:, closed] = -np.inf
         logs = scores - logsumexp(scores, axis=1, keepdims=True)
@@ -165,29 +130,18 @@ def logistic(panel, places, labels, lowest=0):
     return found[:-1], found[-1] if not len(closed) else 0.0
 
 
-FITS = {"log-odds": log_odds, "logistic": logistic, "signed-logistic": partial(logistic, lowest=None)}
+FITS: dict[str, Callable[..., Any]] = {
+    "log-odds": log_odds,
+    "logistic": logistic,
+    "signed-logistic": partial(logistic, lowest=None),
+}
 
 
-def weighted_vote(panel, weights):
-    """The jury's verdicts with weights learnt elsewhere.
+def weighted_vote(panel: Panel, weights: Weights) -> list[Verdict]:
+    """The jury's verdicts with weights learnt elsewhere: of ``jury/<rule>``, with probabilities under logistic rules.
 
-    Parameters
-    ----------
-    panel : Panel
-    weights : Weights
-        Of exactly the panel's members.
-
-    Returns
-    -------
-    list of Verdict
-        Of the judge ``jury/<rule>``; with probabilities under the logistic rules.
-
-    Raises
-    ------
-    LabelLeak
-        If a prompt of the panel is one of those the weights were learnt on.
-    ValueError
-        If the weights are those of other members.
+    LabelLeak where a prompt of the panel is one of those the weights were learnt on, ValueError where the weights are
+    not of exactly the panel's members.
     """
     if set(weights.values) != set(panel.members):
         raise ValueError(f"weights of {', '.join(sorted(weights.values))} for the jury {', '.join(panel.members)}")
@@ -196,7 +150,7 @@ def weighted_vote(panel, weights):
     return weighted(panel, weights, weights.rule)
 
 
-def weighted(panel, weights, name):
+def weighted(panel: Panel, weights: Weights, name: str) -> list[Verdict]:
     """Verdicts under a name."""
     values = np.array([weights.values[member] for member in panel.members])
     logs = weights.rule != "log-odds"
@@ -213,24 +167,14 @@ def weighted(panel, weights, name):
     return ruled(panel, name, totals, chances)
 
 
-def cross_fitted(panel, rule, n_folds=5, seed=0):
+def cross_fitted(panel: Panel, rule: str, n_folds: int = 5, seed: int = 0) -> list[Verdict]:
     """The weighted jury where only test items were judged: each prompt by weights from the other folds' prompts.
 
-    Parameters
-    ----------
-    panel : Panel
-    rule : {"log-odds", "logistic", "signed-logistic"}
-    n_folds : int
-    seed : int
-        Of the division of prompts into folds; neither the order of items nor the names of members play a part.
-
-    Returns
-    -------
-    list of Verdict
-        Of the judge ``jury/crossfit-<rule>``. Their scores are ``jury_crossfit.*``, never ``scores.*``: labels of the
-        same test set, though of other prompts, went into them.
+    Verdicts of the judge ``jury/crossfit-<rule>``. Their scores are ``jury_crossfit.*``, never ``scores.*``: labels of
+    the same test set, though of other prompts, went into them. ``seed``: of the division of prompts into folds; neither
+    the order of items nor the names of members play a part.
     """
-    said = {}
+    said: dict[tuple[str, str], Verdict] = {}
     for fold in folds_of(panel.prompts, n_folds, seed):
         part = panel.on(fold)
         weights = fitted(panel.on(~fold), rule)
@@ -240,13 +184,10 @@ def cross_fitted(panel, rule, n_folds=5, seed=0):
     return [said[pair.item_id, order] for pair in panel.pairs for order in panel.orders]
 
 
-def folds_of(prompts, n_folds, seed):
+def folds_of(prompts: Sequence[tuple[str, str]], n_folds: int, seed: int) -> list[Array]:
     """Items of each fold, prompts kept whole: arrays of bool, shape (n_items,).
 
-    Raises
-    ------
-    ValueError
-        If there are fewer prompts than folds, or fewer than two folds.
+    ValueError where there are fewer prompts than folds, or fewer than two folds.
     """
     names = sorted(set(prompts))
     if not 2 <= n_folds <= len(names):

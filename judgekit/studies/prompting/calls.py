@@ -1,24 +1,22 @@
 """What stored ways of asking cost: calls, and characters written."""
 
+from collections.abc import Iterable
 from statistics import fmean
+from typing import Any
 
 import pandas as pd
 
 from judgekit.data.benchmarks.outputs import published_of
 from judgekit.data.sources import read_rows
+from judgekit.studies.prompting.evaluators import Evaluator
 
 
-def call_table(evaluators):
+def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
     """How often a model was called for a verdict, and how much it wrote, by stored evaluator.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, model, method, calls (per verdict: half of an item's calls, which give two) and characters
-        (written per verdict, where replies are kept). Evaluators without stored calls are left out.
+    Columns set, model, method, calls (per verdict: half of an item's calls, which give two) and characters (written per
+    verdict, where replies are kept). Evaluators without stored calls are left out.
 
-    Notes
-    -----
     A reference or a list of metrics is written once for an item and serves both orders. Ratings of the two responses
     serve both orders too. A synthesis is asked for only where the two orders disagree.
     """
@@ -26,7 +24,7 @@ def call_table(evaluators):
     for one in evaluators:
         if not one.judge.startswith("replay/"):
             continue
-        by_set = {}
+        by_set: dict[str, list[tuple[int, int]]] = {}
         for file in published_of(one.judge.removeprefix("replay/")).files:
             name = set_of(file)
             by_set[name] = [cost_of(row.get("results")) for row in read_rows(file)]
@@ -39,22 +37,18 @@ def call_table(evaluators):
     return pd.DataFrame(rows, columns=["set", "model", "method", "calls", "characters"])
 
 
-def set_of(file):
+def set_of(file: str) -> str:
     """The set an output file belongs to.
 
-    Examples
-    --------
     >>> set_of("llmbar/LLMBar/Adversarial/GPTOut/evaluators/GPT-4/CoT/result.json")
     'llmbar_gptout'
     """
     return "llmbar_" + file.partition("/evaluators/")[0].rpartition("/")[2].lower()
 
 
-def cost_of(steps):
+def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
     """Calls and characters written for one item, from the steps that are stored for it.
 
-    Examples
-    --------
     >>> cost_of([["a reference", "stop"], {"swap = False": {"completion": ["(a)"]}, "swap = True": {"winner": "1"}}])
     (3, 14)
     >>> cost_of([{"score_1": ["5", "stop"], "score_2": ["9", "stop"], "swap = False": {}, "swap = True": {}}])

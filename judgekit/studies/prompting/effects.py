@@ -1,41 +1,27 @@
 """Effects of ways of asking: paired differences to the same model's base method, over one draw of prompts."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from judgekit.scoring import N_BOOT
-from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums, two_sided_p
+from judgekit.stats import Floats, Number, cluster_sums, percentile_interval, resampled_sums, two_sided_p
 
 CREDIT, SAME, UNREAD = range(3)
 
 
-def effect_table(outcomes, base, n_boot=N_BOOT, seed=0):
+def effect_table(outcomes: pd.DataFrame, base: str, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Accuracy, agreement and effect of every evaluator on every set.
 
-    Parameters
-    ----------
-    outcomes : pandas.DataFrame
-        As `outcome_table`.
-    base : str
-        The method that others are compared with, of the same model.
-    n_boot, seed : int
+    ``outcomes``: of `outcome_table`; ``base``: the method that others are compared with, of the same model (ValueError
+    where a model lacks it). Prompts are drawn once for all evaluators of a set, so every difference is paired.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, model, method; Numbers ``accuracy`` (mean of both orders), ``agreement`` (both orders say the
-        same), ``unread``, ``difference`` (accuracy less the base method's, None for the base itself) and
-        ``interaction`` (the difference less the mean difference of the method over the other models; None where no
-        other model has the method); floats ``p_value``, ``p_interaction``.
-
-    Raises
-    ------
-    ValueError
-        If a model lacks the base method.
-
-    Notes
-    -----
-    Prompts are drawn once for all evaluators of a set, so every difference is paired.
+    Columns set, model, method; Numbers ``accuracy`` (mean of both orders), ``agreement`` (both orders say the same),
+    ``unread``, ``difference`` (accuracy less the base method's, None for the base itself) and ``interaction`` (the
+    difference less the mean difference of the method over the other models; None where no other model has the method);
+    floats ``p_value``, ``p_interaction``.
     """
     rows = []
     for name, part in outcomes.groupby("set", sort=False):
@@ -46,7 +32,7 @@ def effect_table(outcomes, base, n_boot=N_BOOT, seed=0):
         n = part["item_id"].nunique()
         effects = differences_of(keys, means, drawn, base)
         for k, (model, method) in enumerate(keys):
-            row = {"set": name, "model": model, "method": method}
+            row: dict[str, Any] = {"set": name, "model": model, "method": method}
             for quantity, place in (("accuracy", CREDIT), ("agreement", SAME), ("unread", UNREAD)):
                 row[quantity] = number(means[k, place], drawn[:, k, place], n)[0]
             others = [effect for (m, way), effect in effects.items() if way == method and m != model]
@@ -59,19 +45,11 @@ def effect_table(outcomes, base, n_boot=N_BOOT, seed=0):
     return pd.DataFrame(rows)
 
 
-def mean_effect_table(outcomes, base, n_boot=N_BOOT, seed=0):
-    """Effect of every method on every set, averaged over the models that have it (two at least).
+def mean_effect_table(outcomes: pd.DataFrame, base: str, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+    """Effect of every method on every set, averaged over the models that have it (two at least), as in `effect_table`.
 
-    Parameters
-    ----------
-    outcomes, base, n_boot, seed
-        As for `effect_table`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, method, models (how many), difference (a Number), p_value. The models are these models: the
-        interval is over prompts, not over models that could have been.
+    Columns set, method, models (how many), difference (a Number), p_value. The models are these models: the interval is
+    over prompts, not over models that could have been.
     """
     rows = []
     for name, part in outcomes.groupby("set", sort=False):
@@ -86,7 +64,9 @@ def mean_effect_table(outcomes, base, n_boot=N_BOOT, seed=0):
     return pd.DataFrame(rows, columns=["set", "method", "models", "difference", "p_value"])
 
 
-def resampled_means(part, keys, n_boot, seed):
+def resampled_means(
+    part: pd.DataFrame, keys: Sequence[tuple[str, str]], n_boot: int, seed: int
+) -> tuple[Floats, Floats]:
     """Means of credit, same and unread by evaluator: (n_keys, 3) and, resampled by prompt, (n_boot, n_keys, 3)."""
     items = part.drop_duplicates("item_id").set_index("item_id")["cluster"]
     columns = []
@@ -99,7 +79,9 @@ def resampled_means(part, keys, n_boot, seed):
     return values[:, :-1].mean(0), drawn[:, :-1] / drawn[:, -1:]
 
 
-def differences_of(keys, means, drawn, base):
+def differences_of(
+    keys: Sequence[tuple[str, str]], means: Floats, drawn: Floats, base: str
+) -> dict[tuple[str, str], tuple[Any, Floats]]:
     """Evaluator to its difference in accuracy to the base method of its model: value and resampled values."""
     places = {key: k for k, key in enumerate(keys)}
     found = {}
@@ -110,6 +92,6 @@ def differences_of(keys, means, drawn, base):
     return found
 
 
-def number(value, drawn, n):
+def number(value: Any, drawn: Floats, n: int) -> tuple[Number, float]:
     """A rate or a difference with its interval, and the two-sided p-value of it being zero."""
     return Number(float(value), *percentile_interval(drawn), n=n, spec=".1%"), two_sided_p(drawn)

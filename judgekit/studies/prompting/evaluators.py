@@ -1,50 +1,32 @@
 """Evaluators: models with a way of asking, and what each earned on every item."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from judgekit.data.benchmarks.outputs import PUBLISHED
+from judgekit.judges import Judge
 from judgekit.judges.names import slug
-from judgekit.records import ORDERS
+from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import protocol_of, run_judge
 from judgekit.scoring.protocols import read_verdict
+from judgekit.scoring.store import VerdictStore
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """A model asked in one way.
+    """A model asked in one way."""
 
-    Attributes
-    ----------
-    model, method : str
-        Slugs, e.g. ``gpt_4`` and ``vanilla_norules``.
-    judge : str
-        Name of the judge that has the verdicts, e.g. ``replay/gpt-4-vanilla-norules``.
-    """
-
-    model: str
-    method: str
-    judge: str
+    model: str  # slug, e.g. ``gpt_4``
+    method: str  # slug, e.g. ``vanilla_norules``
+    judge: str  # name of the judge that has the verdicts, e.g. ``replay/gpt-4-vanilla-norules``
 
 
-def stored_evaluators(models):
-    """Every method whose outputs are stored for some models.
+def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
+    """Every method whose outputs are stored for some models, by model in the order given; KeyError if one has none.
 
-    Parameters
-    ----------
-    models : list of str
-        As in the names of replay judges, e.g. ``["gpt-4", "chatgpt", "chatgpt-0301"]``.
-
-    Returns
-    -------
-    list of Evaluator
-        By model, in the order given.
-
-    Raises
-    ------
-    KeyError
-        If a model has none.
+    ``models``: as in the names of replay judges, e.g. ``["gpt-4", "chatgpt", "chatgpt-0301"]``.
     """
     found = []
     for model in models:
@@ -57,27 +39,19 @@ def stored_evaluators(models):
     return found
 
 
-def outcome_table(evaluators, judges, sets, store):
-    """What every evaluator earned on every item, both orders.
+def outcome_table(
+    evaluators: Sequence[Evaluator],
+    judges: Mapping[str, Judge],
+    sets: Mapping[str, Sequence[PreferencePair]],
+    store: VerdictStore,
+) -> pd.DataFrame:
+    """What every evaluator earned on every item, both orders; judges and sets are given by name.
 
-    Parameters
-    ----------
-    evaluators : list of Evaluator
-    judges : dict of str to Judge
-        By name.
-    sets : dict of str to list of PreferencePair
-    store : judgekit.scoring.store.VerdictStore
+    Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), same (both orders say
+    the same), unread (share of the orders that could not be read).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), same (both
-        orders say the same), unread (share of the orders that could not be read).
-
-    Raises
-    ------
-    RuntimeError
-        If a live judge failed on some items: a failed call is no wrong verdict. Those that succeeded are stored.
+    RuntimeError where a live judge failed on some items: a failed call is no wrong verdict. Those that succeeded are
+    stored.
     """
     rows = []
     for name, pairs in sets.items():

@@ -1,36 +1,38 @@
 """The encoder judge as a student of what a selection keeps: the short recipe, the same number of steps each time."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgekit.records import fingerprint_of
+from judgekit.records import PreferencePair, fingerprint_of
+from judgekit.stats import Floats
 from judgekit.training.files import write_json
-from judgekit.training.mixture import material_key, run_level
+from judgekit.training.mixture import Level, material_key, run_level
+
+if TYPE_CHECKING:
+    from judgekit.studies.selection.study import Question
+    from judgekit.studies.selection.views import Views
+    from judgekit.training.material import Material
 
 
-def encoder_student(material, level, folder):
+def encoder_student(
+    material: "Material", level: Level, folder: str | Path
+) -> Callable[["Question", "Views", int], dict[str, Floats]]:
     """A student that is trained in full: preference part, encoder and gate, from the pairs kept and their questions.
 
-    Parameters
-    ----------
-    material : judgekit.training.material.Material
-        Of the whole pool, with the validation sets that students are compared on.
-    level : judgekit.training.mixture.Level
-        Its recipe's seed is replaced.
-    folder : path
-        Holds a folder for each training; a finished one is read back, so an interrupted study goes on.
+    As `judgekit.studies.selection.study.student_of` gives it. The set ``misleading`` must be the pairs that
+    `judgekit.training.mixture.run_level` constructs.
 
-    Returns
-    -------
-    callable
-        As `judgekit.studies.selection.study.student_of` gives it. The set ``misleading`` must be the pairs that
-        `judgekit.training.mixture.run_level` constructs.
+    ``material``: of the whole pool, with the validation sets that students are compared on; ``level``: its recipe's
+    seed is replaced; ``folder``: holds a folder for each training; a finished one is read back, so an interrupted study
+    goes on.
     """
 
-    def student(question, views, seed):
+    def student(question: "Question", views: "Views", seed: int) -> dict[str, Floats]:
         told = [(pair.benchmark, pair.item_id, pair.label) for pair in views.pairs]
         own = level.changed(seed=seed)
         sets = {name: len(seen) for name, seen in question.comparing.items()}
@@ -47,13 +49,13 @@ def encoder_student(material, level, folder):
     return student
 
 
-def made_folder(place):
+def made_folder(place: Path) -> Path:
     """A folder, made if absent."""
     place.mkdir(parents=True, exist_ok=True)
     return place
 
 
-def trained(material, level, pairs, folder):
+def trained(material: "Material", level: Level, pairs: list[PreferencePair], folder: Path) -> dict[str, Any]:
     """Hits by set of the judge that is trained on some of the material's pairs."""
     asked = {pair.asked for pair in pairs}
     of_encoder = [i for i in material.parts["train"] if material.bank.questions[i] in asked]

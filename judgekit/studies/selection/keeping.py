@@ -1,59 +1,51 @@
 """Which pairs or responses to keep, and why the others go."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from judgekit.data.cleaning.dropping import drop
+from judgekit.records import Item
+from judgekit.stats import Array
 
 RULES = ("top", "bottom", "random", "threshold")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What a rule keeps of a pool.
+    """What a rule keeps of a pool."""
 
-    Attributes
-    ----------
-    kept : array of int, ascending
-        Places in the pool.
-    dropped : list of judgekit.data.cleaning.dropping.Dropped
-        The other items, in the order of the pool, each with the rule as reason and its score as detail.
-    """
-
-    kept: np.ndarray
+    kept: np.ndarray  # places in the pool, ascending
+    # `judgekit.data.cleaning.dropping.Dropped`: the other items, in the order of the pool, each with the rule as reason
+    # and its score as detail.
     dropped: list
 
 
-def keep(items, scores, rule, share=None, threshold=None, within=None, seed=0):
+def keep(
+    items: Sequence[Item],
+    scores: Array,
+    rule: str,
+    share: float | None = None,
+    threshold: float | None = None,
+    within: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Selection:
     """Keep a part of a pool by its scores.
 
-    Parameters
-    ----------
-    items : list of PreferencePair or of Response
-    scores : array of float, shape (n_items,)
-        High for items that look good; not read by ``random``.
-    rule : {"top", "bottom", "random", "threshold"}
-    share : float, in (0, 1]
-        For all rules but ``threshold``: of ``n`` items ``int(n * share)`` are kept.
-    threshold : float
-        For ``threshold``: items with at least this score are kept, on the scale of the scores.
-    within : sequence of str, length n_items, optional
-        Groups, such as corpora, of which the share is kept each: otherwise the corpus with easy pairs would be
-        kept and the hard one dropped.
-    seed : int
-        Of the random rule, and of the order of items with equal scores, which is drawn at random: the place in
-        the pool must not decide.
+    ``scores``: shape (n_items,), high for items that look good; not read by ``random``.
+    ``rule``: one of `RULES`.
+    ``share``: in (0, 1], for all rules but ``threshold``: of ``n`` items ``int(n * share)`` are kept.
+    ``threshold``: for ``threshold``: items with at least this score are kept, on the scale of the scores.
+    ``within``: group of each item, such as its corpus; of each group the share is kept: otherwise the corpus with easy
+    pairs would be kept and the hard one dropped.
+    ``seed``: of the random rule, and of the order of items with equal scores, which is drawn at random: the place in
+    the pool must not decide.
 
-    Returns
-    -------
-    Selection
-
-    Raises
-    ------
-    ValueError
-        If the rule is unknown or lacks its share or threshold, a score is not finite, or nothing is kept.
+    ValueError where the rule is unknown or lacks its share or threshold, a score is not finite, or nothing is kept.
     """
     scores = np.asarray(scores, float)
     if rule not in RULES:
@@ -82,7 +74,7 @@ def keep(items, scores, rule, share=None, threshold=None, within=None, seed=0):
     return Selection(np.sort(kept), [drop(items[i], f"not kept: {told}", f"{scores[i]:.4g}") for i in gone.tolist()])
 
 
-def groups_of(items, within):
+def groups_of(items: Sequence[Item], within: Sequence[str] | None) -> list[npt.NDArray[np.bool_]]:
     """Masks of the groups' items, in the order of the groups' names; one of all where there are no groups."""
     if within is None:
         return [np.ones(len(items), bool)]
@@ -92,26 +84,16 @@ def groups_of(items, within):
     return [names == name for name in np.unique(names)]
 
 
-def checked_share(share):
+def checked_share(share: float | None) -> None:
     """Refuse a share that is no share."""
     if share is None or not 0 < share <= 1:
         raise ValueError(f"share {share} is not in (0, 1]")
 
 
-def drawn_like(kept, within, seed):
-    """A random sample with as many items of each group as a selection has: what the selection is compared with.
+def drawn_like(kept: Array, within: Sequence[str], seed: int | Sequence[int]) -> npt.NDArray[np.int_]:
+    """Places, ascending, of a random sample with as many items of each group as a selection has, to compare that with.
 
-    Parameters
-    ----------
-    kept : array of int
-        Places that the selection keeps.
-    within : sequence of str, length n_items
-        Group of every item of the pool.
-    seed : int or sequence of int
-
-    Returns
-    -------
-    array of int, ascending
+    ``kept``: places that the selection keeps; ``within``: group of every item of the pool.
     """
     rng, names, found = np.random.default_rng(seed), np.asarray(within, dtype=str), []
     for name in np.unique(names):
@@ -119,31 +101,16 @@ def drawn_like(kept, within, seed):
     return np.sort(np.concatenate(found))
 
 
-def select_responses(rated, share, by="total"):
-    """The best-rated responses, best first: what a student is trained on.
+def select_responses(rated: Sequence[dict[str, Any]], share: float, by: str = "total") -> list[dict[str, Any]]:
+    """The best-rated responses, best first: what a student is trained on. The very dictionaries, not changed.
 
-    Parameters
-    ----------
-    rated : list of dict
-        As a rater gives them: scores by aspect, and their total. They are not changed.
-    share : float, in (0, 1]
-        Of ``n`` responses ``int(n * share)`` are kept, as in the Representation-as-a-judge code.
-    by : str
-        A field, or an aspect in the field ``aspects``.
+    ``rated``: as a rater gives them, with scores by aspect and their total; ``share``: in (0, 1], of ``n`` responses
+    ``int(n * share)`` are kept, as in the Representation-as-a-judge code; ``by``: a field, or an aspect in the field
+    ``aspects``. Equal scores stay in the order in which they came, also across the cut, so a pool with many equal
+    totals had better be shuffled first.
 
-    Returns
-    -------
-    list of dict
-        The very dictionaries. Equal scores stay in the order in which they came, also across the cut, so a pool
-        with many equal totals had better be shuffled first.
+    ValueError where a response has no such score, or one that is not a finite number; the message names its place.
 
-    Raises
-    ------
-    ValueError
-        If a response has no such score, or one that is not a finite number; the message names its place.
-
-    Examples
-    --------
     >>> rated = [{"id": 1, "total": 3}, {"id": 2, "total": 5}, {"id": 3, "total": 3}]
     >>> [row["id"] for row in select_responses(rated, 0.7)]
     [2, 1]
@@ -154,7 +121,7 @@ def select_responses(rated, share, by="total"):
     return [rated[place] for place in order[: int(len(rated) * share)]]
 
 
-def score_in(row, by, place):
+def score_in(row: Mapping[str, Any], by: str, place: int) -> float:
     """The score of one rated response."""
     aspects = row.get("aspects")
     score = row[by] if by in row else aspects.get(by) if isinstance(aspects, dict) else None

@@ -1,22 +1,17 @@
 """Labels that are known to be wrong because they were exchanged: whether scores find them."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio, weighted_bootstrap
+from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, ratio, weighted_bootstrap
 
 
-def flipped_rows(n_pairs, share, seed):
+def flipped_rows(n_pairs: int, share: float, seed: int | Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which labels are exchanged: ``round(n_pairs * share)`` of them, drawn at random.
 
-    Parameters
-    ----------
-    n_pairs : int
-    share : float, in [0, 1]
-    seed : int or sequence of int
-
-    Returns
-    -------
-    array of bool, shape (n_pairs,)
+    ValueError for a share that is not in [0, 1].
     """
     if not 0 <= share <= 1:
         raise ValueError(f"a share of {share} labels cannot be exchanged")
@@ -25,24 +20,13 @@ def flipped_rows(n_pairs, share, seed):
     return flipped
 
 
-def flip_auc(scores, flipped, weight=None):
-    """How well low scores tell exchanged labels from the others.
+def flip_auc(scores: Array, flipped: Array, weight: Array | None = None) -> Floats:
+    """How well low scores tell exchanged labels from the others, in [0, 1]; one half says nothing.
 
-    Parameters
-    ----------
-    scores : array of float, shape (n_pairs,)
-    flipped : array of bool, shape (n_pairs,)
-    weight : array, shape (..., n_pairs), optional
-        How often each pair counts.
+    The probability that an exchanged label scores lower than another one, equal scores counting half. ``scores``,
+    ``flipped`` (bool): shape (n_pairs,); ``weight``: how often each pair counts, shape (..., n_pairs), which gives
+    shape (...). ValueError where all labels are exchanged, or none is.
 
-    Returns
-    -------
-    float or array, shape (...), in [0, 1]
-        The probability that an exchanged label scores lower than another one, equal scores counting half; one half
-        says nothing.
-
-    Examples
-    --------
     >>> float(flip_auc([0.1, 0.8, 0.8, 0.9], [True, True, False, False]))
     0.875
     """
@@ -57,47 +41,25 @@ def flip_auc(scores, flipped, weight=None):
     return (wrong * (above + right / 2)).sum(-1) / (wrong.sum(-1) * right.sum(-1))
 
 
-def mean_flip_auc(scores, flipped, clusters, n_boot=1000, seed=0):
-    """`flip_auc` averaged over draws of the labels that were exchanged.
+def mean_flip_auc(scores: Array, flipped: Array, clusters: Sequence[str], n_boot: int = 1000, seed: int = 0) -> Number:
+    """Mean of `flip_auc` over draws of the exchanged labels, the prompts being resampled.
 
-    Parameters
-    ----------
-    scores : array of float, shape (n_draws, n_pairs)
-    flipped : array of bool, shape (n_draws, n_pairs)
-    clusters : sequence, length n_pairs
-        Prompts, which are resampled.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
+    ``scores``, ``flipped``: shape (n_draws, n_pairs); ``clusters``: the prompt of each pair.
     """
 
-    def mean(weight):
+    def mean(weight: Floats) -> Floats:
         return np.mean([flip_auc(*draw, weight) for draw in zip(scores, flipped, strict=True)], axis=0)
 
     return Number(*weighted_bootstrap(mean, clusters, n_boot, seed), n=len(clusters), spec=".3f")
 
 
-def flipped_among(chosen, flipped, clusters, n_boot=10_000, seed=0):
-    """Share of exchanged labels among the pairs that a rule picks out, over all draws together.
+def flipped_among(
+    chosen: Array, flipped: Array, clusters: Sequence[str], n_boot: int = 10_000, seed: int = 0
+) -> Number:
+    """Share of exchanged labels among the pairs that a rule picks out, over all draws together, in [0, 1].
 
-    Parameters
-    ----------
-    chosen, flipped : array of bool, shape (n_draws, n_pairs)
-    clusters : sequence, length n_pairs
-        Prompts, which are resampled.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-        In [0, 1]; its n counts the pairs picked out.
-
-    Raises
-    ------
-    ValueError
-        If none is picked out.
+    ``chosen``, ``flipped``: arrays of bool, shape (n_draws, n_pairs); ``clusters``: the prompt of each pair, which is
+    resampled. Its n counts the pairs picked out; ValueError where there is none.
     """
     chosen, flipped = np.asarray(chosen, bool), np.asarray(flipped, bool)
     if not chosen.any():

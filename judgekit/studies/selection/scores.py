@@ -1,57 +1,40 @@
 """What judges and raters say of labelled pairs: a score per pair, high where the label looks right."""
 
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from judgekit.records import ORDERS
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.judges import Judge
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Array, Floats
 from judgekit.training.bank import share_of
 
+if TYPE_CHECKING:  # it brings torch
+    from judgekit.studies.selection.views import Views
 
-def of_label(p_a, prefers_a):
-    """The probability of the label, from the probability of A.
 
-    Parameters
-    ----------
-    p_a : array of float, shape (n_pairs,), in [0, 1]
-    prefers_a : array of bool, shape (n_pairs,)
-    """
+def of_label(p_a: Array, prefers_a: Array) -> Floats:
+    """The probability of the label, from the probability of A and whether the label is A; shape (n_pairs,) each."""
     return np.where(prefers_a, p_a, 1 - np.asarray(p_a))
 
 
-def decided(pair):
-    """Whether a pair's label is A, after checking that it is A or B.
-
-    Raises
-    ------
-    ValueError
-        For a tie or no label: there is no preferred response.
-    """
+def decided(pair: PreferencePair) -> bool:
+    """Whether a pair's label is A; ValueError for a tie or no label: there is no preferred response."""
     if pair.label not in ("A", "B"):
         raise ValueError(f"{pair.where}: the label is {pair.label!r}; only pairs labelled A or B can be selected")
     return pair.label == "A"
 
 
-def judge_scores(verdicts, pairs):
-    """A judge's probability of each pair's label, averaged over both orders.
+def judge_scores(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair]) -> Floats:
+    """A judge's probability of each pair's label (A or B), averaged over both orders: shape (n_pairs,), in [0, 1].
 
-    Parameters
-    ----------
-    verdicts : list of Verdict
-        Of one judge that was not trained on these pairs, in both orders (`judgekit.scoring.run_judge`).
-    pairs : list of PreferencePair
-        Labelled A or B.
-
-    Returns
-    -------
-    array of float, shape (n_pairs,), in [0, 1]
-        Half of the probability of a tie goes to either side; a verdict without probabilities counts as certain, and a
-        verdict "tie" as one half.
-
-    Raises
-    ------
-    ValueError
-        If a pair lacks a usable verdict in one of the orders, or is not labelled A or B.
+    The judge must not have been trained on these pairs. Half of the probability of a tie goes to either side; a verdict
+    without probabilities counts as certain, and a verdict "tie" as one half. ValueError where a pair lacks a usable
+    verdict in one of the orders (`judgekit.scoring.run_judge` gives both), or is not labelled A or B.
     """
     said = {(verdict.item_id, verdict.order): verdict for verdict in verdicts if verdict.verdict is not None}
     scores = []
@@ -64,34 +47,21 @@ def judge_scores(verdicts, pairs):
     return np.array(scores)
 
 
-def first_share(verdict):
+def first_share(verdict: Verdict) -> float:
     """Probability that A is better by one verdict, a tie shared between A and B."""
     if verdict.p_a is None:
-        return {"A": 1.0, "B": 0.0, "tie": 0.5}[verdict.verdict]
+        return {"A": 1.0, "B": 0.0, "tie": 0.5}[verdict.verdict]  # type: ignore[index]  # a verdict that was read
     return verdict.p_a + (verdict.p_tie or 0.0) / 2
 
 
-def rater_scores(rater, pairs, by="margin"):
-    """Scores of pairs by a rater of single responses.
+def rater_scores(
+    rater: Callable[[list[tuple[str, str]]], Array], pairs: Sequence[PreferencePair], by: str = "margin"
+) -> Floats:
+    """Scores of pairs labelled A or B by a rater of single responses, on the rater's own scale: shape (n_pairs,).
 
-    Parameters
-    ----------
-    rater : callable
-        Takes a list of (question, response) and gives a score for each, higher for better.
-    pairs : list of PreferencePair
-        Labelled A or B.
-    by : {"margin", "chosen"}
-        The preferred response's score less the other's, or the preferred response's alone.
-
-    Returns
-    -------
-    array of float, shape (n_pairs,)
-        On the rater's own scale.
-
-    Raises
-    ------
-    ValueError
-        If the rater gives another number of scores than it was asked for, or one that is not finite.
+    ``rater``: (question, response) to scores, higher for better; ``by``: margin, the preferred response's score less
+    the other's, or chosen, the preferred response's alone. ValueError where the rater gives another number of scores
+    than it was asked for, or one that is not finite.
     """
     if by not in ("margin", "chosen"):
         raise ValueError(f"by={by!r} is neither 'margin' nor 'chosen'")
@@ -108,11 +78,11 @@ def rater_scores(rater, pairs, by="margin"):
     return found[: len(pairs)] - found[len(pairs) :] if by == "margin" else found
 
 
-def by_judge(judge):
+def by_judge(judge: Judge) -> Callable[["Views"], Floats]:
     """A judge from elsewhere as a scorer; it must not have been trained on what it scores."""
     store = VerdictStore(":memory:")
 
-    def scores(views):
+    def scores(views: "Views") -> Floats:
         found, sources = np.zeros(len(views)), np.asarray(views.sources)
         for name in np.unique(sources):  # ids are unique within a set
             own = np.flatnonzero(sources == name)
@@ -123,24 +93,15 @@ def by_judge(judge):
     return scores
 
 
-def by_rater(rater, by="margin"):
+def by_rater(rater: Callable[[list[tuple[str, str]]], Array], by: str = "margin") -> Callable[["Views"], Floats]:
     """A rater of single responses as a scorer (`rater_scores`)."""
     return lambda views: rater_scores(rater, views.pairs, by)
 
 
-def folds_of(questions, n_folds, seed=0):
+def folds_of(questions: Sequence[str], n_folds: int, seed: int = 0) -> npt.NDArray[np.int_]:
     """The fold of each question, by its words alone: equal questions stand in one fold, wherever they occur.
 
-    Parameters
-    ----------
-    questions : sequence of str
-    n_folds : int, at least 2
-    seed : int
-        Other seeds give other folds.
-
-    Returns
-    -------
-    array of int, shape (n_questions,), in [0, n_folds)
+    In [0, n_folds); other seeds give other folds. ValueError for fewer than two folds.
     """
     if n_folds < 2:
         raise ValueError(f"{n_folds} folds: what scores a pair would have learnt from it")

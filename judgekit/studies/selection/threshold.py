@@ -4,64 +4,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgekit.stats import ratio
+from judgekit.stats import Array, ratio
 
 GRID = np.linspace(0.05, 0.95, 19)  # thresholds that are tried, on the scale from 0 to 1
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A cut on the scale of the scores.
+    """A cut on the scale of the scores."""
 
-    Attributes
-    ----------
-    cut : float
-        Pairs with at least this score are kept.
-    level : float
-        The same on the scale from 0 to 1 that was fitted on validation scores.
-    f1 : float
-        Of finding wrong labels on validation pairs, in [0, 1].
-    scaling : {"range", "quantile"}
-    """
-
-    cut: float
-    level: float
-    f1: float
-    scaling: str
+    cut: float  # pairs with at least this score are kept
+    level: float  # the same on the scale from 0 to 1 that was fitted on validation scores
+    f1: float  # of finding wrong labels on validation pairs, in [0, 1]
+    scaling: str  # range or quantile
 
 
-def choose_threshold(right, wrong, wrong_share, scaling="quantile"):
-    """The threshold below which wrong labels are found best on validation pairs.
+def choose_threshold(right: Array, wrong: Array, wrong_share: float, scaling: str = "quantile") -> Threshold:
+    """The threshold below which wrong labels are found best on validation pairs: the lowest of the best of `GRID`.
 
-    Parameters
-    ----------
-    right : array of float, shape (n_pairs,)
-        Scores of validation pairs under their own labels.
-    wrong : array of float, shape (n_pairs,)
-        Scores of the same pairs under the exchanged labels.
-    wrong_share : float, in (0, 1)
-        The share of wrong labels that is expected in the pool: what F1 is computed for.
-    scaling : {"quantile", "range"}
-        What 0 to 1 means: shares of the validation scores, or the way from the lowest to the highest of them.
+    ``right``, ``wrong``: scores of the pairs under their own labels and under the exchanged ones, shape (n_pairs,).
+    ``wrong_share``: share of wrong labels, in (0, 1), that is expected in the pool: what F1 is computed for.
+    ``scaling``: what 0 to 1 means: shares of the validation scores (quantile), or the way from the lowest to the
+    highest of them (range).
 
-    Returns
-    -------
-    Threshold
-        The lowest of the best levels of `GRID`.
-
-    Raises
-    ------
-    ValueError
-        If there are no scores, the arrays differ in shape, or the share or the scaling is none.
-
-    Notes
-    -----
     LAGER's self-knowledge task cuts scores scaled from their lowest to their highest value at a fixed level and takes
     both from the test set. Here the scale and the level come from validation pairs, and the pool is cut where they
     say. Every pair counts with both labels, the exchanged one weighted by the expected share, so nothing is drawn.
 
-    Examples
-    --------
+    ValueError where there are no scores, the arrays differ in shape, or the share or the scaling is none.
+
     >>> choose_threshold([0.9, 0.8, 0.7], [0.1, 0.2, 0.3], 0.2, "range").f1
     1.0
     """

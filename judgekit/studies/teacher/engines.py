@@ -1,29 +1,25 @@
 """Models that complete messages, by name; each is imported when it is wanted."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from judgekit.models.errors import Unavailable
 
+if TYPE_CHECKING:
+    from judgekit.studies.teacher.local import LocalEngine
+    from judgekit.studies.teacher.remote import ServerEngine
 
-def load_engine(name, settings=None):
+
+def load_engine(name: str, settings: Mapping[str, Any] | None = None) -> "ServerEngine | LocalEngine":
     """The model of a name.
 
-    Parameters
-    ----------
-    name : str
-        ``openai/<model>`` (server and key come from ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``) or ``hf/<model>``.
-    settings : dict of str to object, optional
-        Fields of `judgekit.judges.server.ServerSettings` or `judgekit.judges.hf.Settings`, values possibly as text.
-        Temperature is 0, and the longest completion 1,024 tokens, where nothing else is said.
+    ``name``: ``openai/<model>`` (server and key come from ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``) or
+    ``hf/<model>``.
+    ``settings``: fields of `judgekit.judges.server.ServerSettings` or `judgekit.judges.hf.Settings`, values possibly as
+    text. Temperature is 0, and the longest completion 1,024 tokens, where nothing else is said.
 
-    Returns
-    -------
-    ServerEngine or LocalEngine
-
-    Raises
-    ------
-    Unavailable
-        If there is no such model, the environment lacks something, or a setting is wrong.
-    ModuleNotFoundError
-        If the package for ``openai/`` is not installed.
+    Unavailable where there is no such model, the environment lacks something, or a setting is wrong;
+    ModuleNotFoundError where the package for ``openai/`` is not installed.
     """
     provider, _, model = name.partition("/")
     if provider == "openai" and model:
@@ -37,13 +33,12 @@ def load_engine(name, settings=None):
     raise Unavailable(f"{name!r} is neither openai/<model> nor hf/<model>")
 
 
-def engine_of(model, settings):
+def engine_of(
+    model: "str | ServerEngine | LocalEngine", settings: Mapping[str, Any] | None
+) -> "ServerEngine | LocalEngine":
     """The engine of a name; an engine stays what it is.
 
-    Raises
-    ------
-    ValueError
-        If settings are given with an engine, which has its own.
+    ValueError where settings are given with an engine, which has its own.
     """
     if isinstance(model, str):
         return load_engine(model, settings)

@@ -1,12 +1,14 @@
 """``hf/<model>``: completions of a causal model that runs here, for teachers and for those that they rate."""
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
-from judgekit.judges.generative import read_settings
+from judgekit.judges.generative import Messages, read_settings
 from judgekit.judges.hf import HFJudge, Settings
 from judgekit.models.errors import Unavailable
-from judgekit.records import fingerprint_of
+from judgekit.records import Reply, fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of
 
 JUDGING = ("strategy", "policy", "mode")  # settings of a local judge that mean nothing here
@@ -15,20 +17,12 @@ JUDGING = ("strategy", "policy", "mode")  # settings of a local judge that mean 
 class LocalEngine:
     """Completions of a causal model that runs here, by the engine of the ``hf/`` judges.
 
-    Parameters
-    ----------
-    model : str
-        A folder or a name on the hub (`judgekit.models.files.model_files`).
-    given : dict of str to object
-        Fields of `judgekit.judges.hf.Settings`, values possibly as text.
-
-    Raises
-    ------
-    Unavailable
-        If there is no such model, or a setting is wrong.
+    ``model``: a folder or a name on the hub (`judgekit.models.files.model_files`); ``given``: fields of
+    `judgekit.judges.hf.Settings`, values possibly as text. Unavailable where there is no such model, or a setting is
+    wrong.
     """
 
-    def __init__(self, model, given):
+    def __init__(self, model: str, given: Mapping[str, Any]) -> None:
         known = [item.name for item in fields(Settings) if item.name not in JUDGING]
         if unknown := sorted(set(given) - set(known)):
             raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(known)}")
@@ -39,22 +33,22 @@ class LocalEngine:
         self.fingerprint = fingerprint_of("teacher", FORMAT, self.judge.files.digest)
         self.decoding = json.dumps(json.loads(self.judge.decoding) | {"max_new_tokens": self.max_tokens})
 
-    def notes(self):
+    def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: lines of text."""
         return self.judge.notes()
 
-    def load(self):
+    def load(self) -> None:
         """Read the weights, if that has not been done."""
         self.judge.load()
 
-    def refusal(self, messages):
+    def refusal(self, messages: Messages) -> str | None:
         """Why messages cannot be read; None where they can."""
         length, limit = self.judge.tokens.size(messages), self.judge.max_prompt_tokens
         if limit is None or length <= limit:
             return None
         return f"the prompt has {length:,} tokens; beside the longest reply the model has room for {limit:,}"
 
-    def stream(self, asked):
+    def stream(self, asked: Sequence[tuple[Messages, int]]) -> Iterator[dict[int, Reply]]:
         """Complete messages batch by batch, as `ServerEngine.stream` does."""
         if asked:
             self.load()

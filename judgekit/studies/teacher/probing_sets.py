@@ -2,45 +2,28 @@
 
 import random
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 
-def balanced_probing_set(rated, aspect, seed=0):
-    """Rows with each score equally often.
+def balanced_probing_set(rated: Sequence[dict[str, Any]], aspect: str, seed: int = 0) -> list[dict[str, Any]]:
+    """Rows with each score on an aspect equally often, as often as the rarest of them, in the order of ``rated``.
 
-    Parameters
-    ----------
-    rated : list of dict
-        As `judgekit.studies.teacher.rate_responses` returns them; rows without a score on the aspect are left out.
-    aspect : str
-    seed : int
-        Of the draw. The draw also depends on the aspect, so that aspects are not all given the same rows.
+    A score that never occurs is simply not there; rows without a score on the aspect are left out. ``rated``: of
+    `judgekit.studies.teacher.rate_responses`. ``seed``: of the draw, which also depends on the aspect, so that aspects
+    are not all given the same rows. ValueError where fewer than two scores occur.
 
-    Returns
-    -------
-    list of dict
-        In the order of ``rated``. Every score that occurs does so as often as the rarest of them; a score that never
-        occurs is simply not there.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two scores occur.
-
-    Notes
-    -----
     A balanced set makes accuracies comparable between scores, and says nothing about how often each score occurs: a
     test set should keep the distribution that a probe will meet. Split first (`split_by_question`), and balance the
     training side alone where that is what is asked.
 
-    Examples
-    --------
     >>> rated = [{"tone": 1}, {"tone": 1}, {"tone": 2}, {"tone": None}, {"tone": 2}, {"tone": 1}]
     >>> len(balanced_probing_set(rated, "tone"))
     4
     """
-    places = {}
+    places: dict[Any, list[int]] = {}
     for place, row in enumerate(rated):
         if row[aspect] is not None:
             places.setdefault(row[aspect], []).append(place)
@@ -51,28 +34,16 @@ def balanced_probing_set(rated, aspect, seed=0):
     return [rated[place] for place in sorted(kept)]
 
 
-def split_by_question(rows, aspect, test_share=0.2, seed=0):
-    """Train and test rows, with no question on both sides.
+def split_by_question(
+    rows: Sequence[dict[str, Any]], aspect: str, test_share: float = 0.2, seed: int = 0
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Train and test rows, in the order of ``rows``, with no question on both sides.
 
-    Parameters
-    ----------
-    rows : list of dict
-        With ``question`` and the aspect's score. Questions that differ in case or white space alone are one.
-    aspect : str
-        Scores are spread over both sides alike, as far as whole questions allow.
-    test_share : float in (0, 0.5]
-        Of the rows; rounded to one part of a whole number of parts.
-    seed : int
+    ``rows``: with ``question`` and the aspect's score. Questions that differ in case or white space alone are one.
+    Scores are spread over both sides alike, as far as whole questions allow. ``test_share``: of the rows, in (0, 0.5];
+    rounded to one part of a whole number of parts.
 
-    Returns
-    -------
-    train, test : list of dict
-        In the order of ``rows``.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two questions, a row has no score, or the share is none.
+    ValueError where there are fewer than two questions, a row has no score, or the share is none.
     """
     from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold  # seconds, which collecting can spare
 

@@ -2,8 +2,10 @@
 
 import json
 import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, StrictStr
 
@@ -17,28 +19,15 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to be asked.
+    """A question to be asked, as given."""
 
-    Attributes
-    ----------
-    id : str or int
-        As given; the line number (from 1) or the place in the list (from 0) where there is none.
-    text : str
-        As given.
-    options : tuple of str
-        Of a multiple-choice question, as given; empty for others.
-    reference : str or None
-        What is right, as a text; kept beside the response and shown to nobody.
-    place : judgekit.data.pairfile.places.Place
-    """
-
-    id: str | int
+    id: str | int  # the line number (from 1) or the place in the list (from 0) where none was given
     text: str
-    options: tuple
-    reference: str | None
+    options: tuple  # texts, of a multiple-choice question; empty for others
+    reference: str | None  # what is right, as a text; kept beside the response and shown to nobody
     place: Place
 
-    def shuffled(self, seed):
+    def shuffled(self, seed: int) -> list[str]:
         """The options in the order they are shown in.
 
         The order depends on the seed, the question and the set of options, and on nothing else: neither on the order
@@ -48,30 +37,18 @@ class Question:
         random.Random(json.dumps([seed, self.text, options])).shuffle(options)
         return options
 
-    def asked(self, options):
+    def asked(self, options: Sequence[str]) -> str:
         """The text that is asked: the question, and its options with letters."""
         lines = [f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False)]
         text = "\n\n".join([self.text, "\n".join(lines)] if lines else [self.text])
         return LONE_SURROGATE.sub("\ufffd", text)  # a text that holds one cannot be sent
 
 
-def read_questions(path):
-    """The questions of a file.
+def read_questions(path: str | Path) -> list[Question]:
+    """The questions of a file: JSON lines, or CSV (without options) where its name says so; either may be gzipped.
 
-    Parameters
-    ----------
-    path : path
-        JSON lines, or CSV (without options) where the name ends in ``.csv``; either may be gzipped. Rows of
-        ``question`` and optionally ``id``, ``options`` (a list of texts) and ``reference``.
-
-    Returns
-    -------
-    list of Question
-
-    Raises
-    ------
-    judgekit.data.pairfile.PairFileError
-        Names file, line and field.
+    Rows of ``question`` and optionally ``id``, ``options`` (a list of texts) and ``reference``.
+    `judgekit.data.pairfile.PairFileError` names file, line and field.
     """
     questions = checked([(place, fields) for place, fields in records(Path(path))])
     if not questions:
@@ -79,20 +56,17 @@ def read_questions(path):
     return questions
 
 
-def checked_questions(rows):
+def checked_questions(rows: Iterable[Mapping[str, Any]]) -> list[Question]:
     """Questions from dictionaries; the fields are those of `read_questions`.
 
-    Raises
-    ------
-    judgekit.data.pairfile.PairFileError
-        Names the place in the list and the field.
+    `judgekit.data.pairfile.PairFileError` names the place in the list and the field.
     """
     return checked([(row_place("questions", n, row), Fields({"id": n, **row}.items())) for n, row in enumerate(rows)])
 
 
-def checked(rows):
+def checked(rows: Iterable[tuple[Place, Fields]]) -> list[Question]:
     """Questions from places and fields, each id once."""
-    questions, seen = [], {}
+    questions, seen = [], {}  # type: list[Question], dict[str, Place]
     for place, fields in rows:
         question = question_of(fields, place)
         if (name := str(question.id)) in seen:
@@ -110,7 +84,7 @@ class QuestionFields(BaseModel):
     reference: StrictStr | None = None
 
 
-def question_of(fields, place):
+def question_of(fields: Fields, place: Place) -> Question:
     """One checked question."""
     row = models.checked(QuestionFields, fields, place)
     if not row.question.strip():
@@ -124,7 +98,7 @@ def question_of(fields, place):
     return Question(given, row.question, tuple(options or ()), row.reference, place)
 
 
-def check_options(options, place):
+def check_options(options: Any, place: Place) -> None:
     """Refuse options that are not two or more texts; the same text may stand twice, as in some items of GPQA."""
     if not isinstance(options, list | tuple):
         raise place.error(f"is {kind_of(options)}, not a list of texts", "options")

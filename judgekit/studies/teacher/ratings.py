@@ -2,20 +2,28 @@
 
 import json
 import re
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, StrictStr
 
 from judgekit.data.pairfile import models
 from judgekit.data.pairfile.places import row_place
-from judgekit.inside.aspects import aspect_prompt, load_aspects
+from judgekit.inside.aspects import Aspect, aspect_prompt, load_aspects
 from judgekit.inside.aspects.layouts import rubric
 from judgekit.prompts.files import fill, read_sections
 from judgekit.prompts.parsing import read_objects, reply_part
-from judgekit.records import fingerprint_of
+from judgekit.records import Reply, fingerprint_of
+from judgekit.scoring.store import VerdictStore
 from judgekit.studies.teacher.asking import ask_all
 from judgekit.studies.teacher.engines import engine_of
+
+if TYPE_CHECKING:
+    from judgekit.studies.teacher.local import LocalEngine
+    from judgekit.studies.teacher.remote import ServerEngine
 
 # In JSON, a back-slash begins one of these; in LaTeX, which teachers quote, it begins anything.
 BACK_SLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
@@ -23,26 +31,17 @@ ADDED = ("total_score", "ratings", "teacher")
 
 
 @cache
-def system_template():
+def system_template() -> str:
     """What a teacher is told, with places for an aspect."""
     text = (resources.files("judgekit.studies.teacher") / "rating.txt").read_text(encoding="utf-8")
     return dict(read_sections(text)[1])["system"]
 
 
-def rating_messages(aspect, question, response):
+def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[str, str]]:
     """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response.
 
-    Parameters
-    ----------
-    aspect : judgekit.inside.aspects.Aspect
-        Without an example, none is shown.
-    question, response : str
-        Made harmless as in `judgekit.inside.aspects.aspect_prompt`.
-
-    Returns
-    -------
-    list of dict
-        ``role`` and ``content``.
+    An aspect without an example shows none. Question and response are made harmless as in
+    `judgekit.inside.aspects.aspect_prompt`.
     """
     example, shown = aspect.example, []
     if example is not None:
@@ -55,35 +54,21 @@ def rating_messages(aspect, question, response):
     return [{"role": "system", "content": fill(system_template(), rubric(aspect))}, *shown, asked]
 
 
-def rating_version(aspect):
+def rating_version(aspect: Aspect) -> str:
     """Hash over everything a teacher is told about an aspect, 16 hexadecimal digits."""
     return fingerprint_of(rating_messages(aspect, "", ""))[:16]
 
 
-def read_rating(text, scores):
-    """The score in a teacher's reply.
+def read_rating(text: str | None, scores: Collection[int]) -> tuple[int | None, str | None]:
+    """The score in a teacher's reply and its justification; None and None where there is no clear score.
 
-    Parameters
-    ----------
-    text : str
-        The last JSON object that holds a ``score`` decides. It must have a ``score``, a whole number of the scale, and
-        a ``justification``, a text. What a reasoning model thought is not its reply.
-    scores : sequence of int
-        The scale.
+    The last JSON object that holds a ``score`` decides. It must have a ``score``, a whole number of the scale
+    ``scores``, and a ``justification``, a text. What a reasoning model thought is not its reply.
 
-    Returns
-    -------
-    score : int or None
-    justification : str or None
-
-    Notes
-    -----
     Nothing is guessed: a score in words, as ``"4"``, as 4.0 or outside the scale is none, nor is one of two objects
     that differ on one line, or of an object that says its score twice. Back-slashes that are no JSON are read as
     back-slashes, since a teacher that quotes LaTeX writes such.
 
-    Examples
-    --------
     >>> read_rating('Well: {"score": 4, "justification": "The step $a \\\\cdot b$ is right."}', range(1, 6))
     (4, 'The step $a \\\\cdot b$ is right.')
     >>> read_rating('I would say 4.', range(1, 6))
@@ -91,7 +76,7 @@ def read_rating(text, scores):
     """
     text = BACK_SLASH.sub(lambda found: found[0] if found[1] else "\\\\", reply_part(text))
     found = [(line, fields) for line, fields in read_objects(text) if fields is None or "score" in fields]
-    last = [fields for line, fields in found if line == found[-1][0]]
+    last: list[Any] = [fields for line, fields in found if line == found[-1][0]]
     if not last or any(fields is None or fields != last[0] for fields in last):
         return None, None
     score, justification = last[0]["score"], last[0].get("justification")
@@ -100,41 +85,35 @@ def read_rating(text, scores):
     return score, justification
 
 
-def rate_responses(responses, aspects, model, store=None, settings=None, progress=True):
-    """Let a teacher rate responses.
+def rate_responses(
+    responses: Iterable[Mapping[str, Any]],
+    aspects: dict[str, Aspect] | str | Path,
+    model: "str | ServerEngine | LocalEngine",
+    store: VerdictStore | str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = True,
+) -> list[dict[str, Any]]:
+    """The responses in their order, as copies with a teacher's ratings.
 
-    Parameters
-    ----------
-    responses : list of dict
-        ``question`` and ``response``, and anything else. A response of None (it could not be collected) is not rated.
-    aspects : dict of str to judgekit.inside.aspects.Aspect, or str
-        Or what `judgekit.inside.aspects.load_aspects` takes.
-    model, store, settings, progress
-        As in `judgekit.studies.teacher.collect_responses`: ratings are kept when they come, and asked for once.
+    The fields that are added: one per aspect (the score, or None), ``total_score`` (the sum, None unless every aspect
+    has a score), ``teacher`` (the model), and ``ratings``: by aspect ``score``, ``justification``, ``status``,
+    ``prompt_version``, and, without a score, ``reply`` or ``error``. Status is ``ok``; ``unparsed``: the reply holds no
+    clear score, and is not asked for again; ``error``: the call failed, and the same call asks again; ``skipped``: no
+    response, or a prompt that is too long.
 
-    Returns
-    -------
-    list of dict
-        The responses in their order, as copies with more fields: one per aspect (the score, or None), ``total_score``
-        (the sum, None unless every aspect has a score), ``teacher`` (the model), and ``ratings``: by aspect ``score``,
-        ``justification``, ``status``, ``prompt_version``, and, without a score, ``reply`` or ``error``. Status is
-        ``ok``; ``unparsed``: the reply holds no clear score, and is not asked for again; ``error``: the call failed,
-        and the same call asks again; ``skipped``: no response, or a prompt that is too long.
+    ``responses``: ``question`` and ``response``, and anything else. A response of None (it could not be collected) is
+    not rated.
+    ``aspects``: by name, or what `judgekit.inside.aspects.load_aspects` takes.
+    ``model``, ``store``, ``settings``: as in `judgekit.studies.teacher.collect_responses`: ratings are kept when they
+    come, and asked for once.
 
-    Raises
-    ------
-    judgekit.data.pairfile.PairFileError
-        If a response is not what it should be, or has a field of the name of one that would be added; names place and
-        field.
-    judgekit.inside.aspects.AspectError, judgekit.models.errors.Unavailable
-        If there are no such aspects, or no such model.
-    ValueError
-        If there is no aspect, or one has the name of another field that is added.
-
-    Notes
-    -----
     One call per response and aspect: scores asked for together lean on one another. The label is one model's opinion,
     and should be checked against people's on some responses.
+
+    `judgekit.data.pairfile.PairFileError` where a response is not what it should be, or has a field of the name of one
+    that would be added; names place and field. `judgekit.inside.aspects.AspectError` and
+    `judgekit.models.errors.Unavailable` where there are no such aspects, or no such model. ValueError where there is no
+    aspect, or one has the name of another field that is added.
     """
     aspects = aspects if isinstance(aspects, dict) else load_aspects(aspects)
     if not aspects:
@@ -166,7 +145,7 @@ class ResponseFields(BaseModel):
     response: StrictStr | None
 
 
-def checked_response(row, number, aspects):
+def checked_response(row: Any, number: int, aspects: Iterable[str]) -> dict[str, Any]:
     """A response with the fields that are needed, and none that would be overwritten."""
     place = row_place("responses", number, row)
     models.checked(ResponseFields, row, place)
@@ -175,7 +154,7 @@ def checked_response(row, number, aspects):
     return row
 
 
-def rating_of(reply, aspect, version):
+def rating_of(reply: Reply, aspect: Aspect, version: str) -> dict[str, Any]:
     """A reply as a rating."""
     score, justification = read_rating(reply.raw, aspect.scores) if reply.status == "ok" else (None, None)
     status = "unparsed" if reply.status == "ok" and score is None else reply.status

@@ -1,54 +1,53 @@
 """A model's responses to questions, collected once and kept."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgekit.records import Reply
+from judgekit.scoring.store import VerdictStore
 from judgekit.studies.teacher.asking import ask_all
 from judgekit.studies.teacher.engines import engine_of
 from judgekit.studies.teacher.questions import Question, checked_questions
 
+if TYPE_CHECKING:
+    from judgekit.studies.teacher.local import LocalEngine
+    from judgekit.studies.teacher.remote import ServerEngine
 
-def collect_responses(questions, model, store=None, settings=None, system=None, seed=0, n_samples=1, progress=True):
-    """Ask a model some questions.
 
-    Parameters
-    ----------
-    questions : list of dict, or of Question
-        ``question``, optionally ``id``, ``options`` and ``reference`` (`studies.teacher.questions.read_questions`).
-    model : str, or an engine
-        ``openai/<model>`` or ``hf/<model>`` (`judgekit.studies.teacher.load_engine`).
-    store : path or judgekit.scoring.store.VerdictStore, optional
-        Where every response is kept when it comes. The same call goes on from there: nothing that was answered is
-        asked again, and what failed is.
-    settings : dict of str to object, optional
-        Of the model: ``temperature`` (0 by default), ``max_tokens``, ``max_cost`` with prices, rates, ...
-    system : str, optional
-        A system message before every question.
-    seed : int
-        Of the order of options.
-    n_samples : int
-        Responses per question; more than one only with a temperature above 0.
-    progress : bool
+def collect_responses(
+    questions: Iterable[Any],
+    model: "str | ServerEngine | LocalEngine",
+    store: VerdictStore | str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    system: str | None = None,
+    seed: int = 0,
+    n_samples: int = 1,
+    progress: bool = True,
+) -> list[dict[str, Any]]:
+    """A model's responses: one row per question and sample, in the order of the questions.
 
-    Returns
-    -------
-    list of dict
-        One per question and sample, in the order of the questions: ``id``, ``sample``, ``question`` (as it was asked,
-        options included), ``options`` (as they were shown) and ``reference`` where there are any, ``response`` (None
-        where there is none), ``status`` (``ok``, ``error``: the same call asks again, ``skipped``: the prompt is too
-        long), ``error`` (the reason, else None), ``model``, ``tokens_in``, ``tokens_out``. Every question has its rows.
+    Fields ``id``, ``sample``, ``question`` (as it was asked, options included), ``options`` (as they were shown) and
+    ``reference`` where there are any, ``response`` (None where there is none), ``status`` (``ok``, ``error``: the same
+    call asks again, ``skipped``: the prompt is too long), ``error`` (the reason, else None), ``model``, ``tokens_in``,
+    ``tokens_out``. Every question has its rows.
 
-    Raises
-    ------
-    judgekit.data.pairfile.PairFileError
-        If a question is not what it should be; names its place and field.
-    judgekit.models.errors.Unavailable
-        If there is no such model, the environment lacks something, or a setting is wrong.
-    ValueError
-        If several samples are wanted at temperature 0.
+    ``questions``: dictionaries with ``question``, optionally ``id``, ``options`` and ``reference``, or each a
+    `Question` (`judgekit.studies.teacher.read_questions`).
+    ``model``: ``openai/<model>``, ``hf/<model>``, or an engine (`judgekit.studies.teacher.load_engine`).
+    ``store``: where every response is kept when it comes. The same call goes on from there: nothing that was answered
+    is asked again, and what failed is.
+    ``settings``: of the model: ``temperature`` (0 by default), ``max_tokens``, ``max_cost`` with prices, rates, ...
+    ``system``: a system message before every question. ``seed``: of the order of options.
+    ``n_samples``: responses per question; more than one only with a temperature above 0.
 
-    Notes
-    -----
     A response of ``max_tokens`` tokens was cut off there. Options come in the order that `Question.shuffled` draws, and
     whoever rates the response is shown the same question: the code of the published study draws anew at every step,
     and after it has left a question out gives each later one its predecessor's response.
+
+    `judgekit.data.pairfile.PairFileError` where a question is not what it should be; names its place and field.
+    `judgekit.models.errors.Unavailable` where there is no such model, the environment lacks something, or a setting is
+    wrong. ValueError where several samples are wanted at temperature 0.
     """
     engine = engine_of(model, settings)
     if n_samples < 1 or (n_samples > 1 and not engine.settings.temperature):
@@ -67,7 +66,9 @@ def collect_responses(questions, model, store=None, settings=None, system=None, 
     ]
 
 
-def response_row(question, options, text, sample, reply, model):
+def response_row(
+    question: Question, options: Sequence[str], text: str, sample: int, reply: Reply, model: str
+) -> dict[str, Any]:
     """A response as it is written."""
     good = reply.status == "ok"
     return {
