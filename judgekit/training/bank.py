@@ -87,7 +87,7 @@ class Embedder:
     """Unit embeddings of texts by one encoder, each computed once."""
 
     def __init__(self, encoder: "TextEncoder", bf16: bool = False) -> None:
-        self.encoder, self.bf16, self.known = encoder, bf16, {}
+        self.encoder, self.bf16, self.known = encoder, bf16, {}  # type: ignore[var-annotated]  # to vectors
 
     def embed(self, texts: Iterable[str], limit: int) -> dict[str, np.ndarray]:
         """Text to unit embedding (shape (width,)), reading at most ``limit`` tokens."""
@@ -142,7 +142,7 @@ def draw_questions(bank: AnswerBank, usable: np.ndarray, rng: np.random.Generato
     sources = np.array([bank.sources[i] for i in usable])
     _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weight = counts[inverse] ** -0.5
-    chosen = {}
+    chosen: dict[int, None] = {}
     # A visit order drawn once: every question comes up at most once as the seed of a group.
     for seed in rng.choice(usable, size=len(usable), replace=False, p=weight / weight.sum()):
         if len(chosen) >= n:

@@ -230,9 +230,9 @@ def make_trainer(
     if recipe.method == "dpo":
         kind, config = trl.DPOTrainer, trl.DPOConfig(beta=recipe.beta, **common)
     elif recipe.method == "reward":
-        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)
+        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)  # type: ignore[assignment]  # used alike
     else:
-        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)
+        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)  # type: ignore[assignment]  # used alike
     trainer = kind(
         model=model,
         args=config,
@@ -264,7 +264,7 @@ def accuracy_callback(recipe: CausalRecipe, tokenizer: Any, pairs: Sequence[Pref
 
 def history_of(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The log of a trainer as rows ``step, loss, validation, accuracy``; what was not measured is None."""
-    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}
+    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}  # type: ignore[var-annotated]  # by step
     for entry in log:
         row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
         row |= {name: entry[logged] for logged, name in names.items() if logged in entry}

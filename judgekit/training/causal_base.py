@@ -42,12 +42,12 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
             raise RecipeError("base 'tiny' has random weights: train it with drill or sft and r: 0, then go on from it")
         if recipe.packing:
             raise RecipeError("base 'tiny' cannot be packed: its convolutions would read from one prompt into the next")
-        tokenizer = tiny_tokenizer(strategy_of(recipe))
+        tokenizer: Any = tiny_tokenizer(strategy_of(recipe))
         return tiny_model(tokenizer, recipe.seed), tokenizer
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     options = {"revision": recipe.revision, "dtype": weight_dtype(recipe)} | quantised(recipe)
     if recipe.method == "reward":
-        kind = AutoModelForSequenceClassification
+        kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}
     try:
         tokenizer = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
@@ -128,13 +128,13 @@ def load_trained(folder: str | Path) -> tuple[Any, Any]:
     """Model and tokenizer of a training folder, ready to judge: the model itself, or its base with the adapter."""
     folder = Path(folder)
     kind = AutoModelForSequenceClassification if is_reward_model(folder) else AutoModelForCausalLM
-    options = {"num_labels": 1} if kind is AutoModelForSequenceClassification else {}
+    options: dict[str, Any] = {"num_labels": 1} if kind is AutoModelForSequenceClassification else {}
     adapter, location = None, folder
     if (folder / "adapter_config.json").is_file():
         adapter = folder
         location = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
         options["revision"] = trained_recipe(folder).get("revision")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     model = load_network(kind, location, adapter=adapter, merge=False, **options)
     model.config.pad_token_id = tokenizer.pad_token_id
     return model.eval(), tokenizer

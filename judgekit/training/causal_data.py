@@ -142,8 +142,8 @@ def prompts_and_replies(
         told = explanations.get(pair.item_id)
         if recipe.explanations and told is None:
             raise ValueError(f"{pair.where}: explanations are wanted, and it has none")
-        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[pair.label]
-        replies = reply_text(strategy, pair.label, told), reply_text(strategy, wrong)
+        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[pair.label]  # type: ignore[index]  # labelled
+        replies = reply_text(strategy, pair.label, told), reply_text(strategy, wrong)  # type: ignore[arg-type]  # labelled
         room = recipe.max_length - max(len(reply_tokens(tokenizer, reply)) for reply in replies)
         yield prompt_messages(tokenizer, strategy, pair, room), *replies
 

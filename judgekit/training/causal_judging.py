@@ -135,12 +135,12 @@ def judged(
     folder's own. Pairs are shown as they stand.
     """
     if folder is None:
-        model, tokenizer = load_base(recipe)
+        model, tokenizer = load_base(recipe)  # type: ignore[arg-type]  # there is one where there is no folder
     else:
         recipe = recipe or recipe_of(trained_recipe(folder))
         model, tokenizer = load_trained(folder)
     model = model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return probabilities_of(model, tokenizer, recipe, pairs, batch_tokens)
+    return probabilities_of(model, tokenizer, recipe, pairs, batch_tokens)  # type: ignore[arg-type]  # never None here
 
 
 def accuracy_table(

@@ -8,7 +8,7 @@ METHODS = ("drill", "sft", "dpo", "reward")
 SWAPS = ("none", "random", "both")
 POSITIVE = ("steps", "batch_size", "accumulation", "max_length", "eval_every", "lr", "epochs", "patience", "beta")
 SHARES = ("tie_share", "reference_drop", "warmup", "lora_dropout")
-WORDS = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": (list, tuple)}
+WORDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": (list, tuple)}
 
 
 class RecipeError(ValueError):

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
@@ -69,7 +70,7 @@ class Drawn:
 
 def drawn_tasks(family: str, part: str, seed: int | str, patience: int = 2000) -> Iterator[Drawn]:
     """Endless tasks of one family and part, with operands that were not used before."""
-    rng, seen = Random(f"{seed}/{part}/{family}"), set()
+    rng, seen = Random(f"{seed}/{part}/{family}"), set()  # type: ignore[var-annotated]  # of str
     make = getattr(causal_families, family)
     wordings = (HELD_OUT if part == "test" else TRAIN)[family]
     while True:
@@ -142,7 +143,7 @@ def tiny_drills(
     streams = {name: drawn_tasks(name, part, f"{seed}/drill") for name in families}
     rng, drills = Random(f"{seed}/{part}/drills"), []
     for n in range(n_drills):
-        drawn = next(streams[families[n % len(families)]])
+        drawn: Any = next(streams[families[n % len(families)]])
         marks = [rng.random() < 0.5 for _ in range(responses)]
         texts = [" ".join((drawn.task.right if mark else drawn.task.wrong)(rng)) for mark in marks]
         drills.append(Drill(drawn.question, tuple(zip(texts, marks, strict=True)), drawn.family not in ANY_WORDS))

@@ -131,7 +131,7 @@ def drill_rows(
     for drill in drills:
         prompt, _ = chat_tokens(tokenizer, strategy.render("verdict", Request(drill.question, "", "")).messages)
         ids = prompt[: prompt.index(after_question) + 1]
-        due = {}
+        due: dict[int, int] = {}
         for n, (response, right) in enumerate(drill.responses, 1):
             words = tokenizer(response, add_special_tokens=False)["input_ids"]
             if right and drill.predictable:
