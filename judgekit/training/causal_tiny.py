@@ -112,7 +112,7 @@ def tiny_model(tokenizer: Any, seed: int = 0) -> Lfm2ForCausalLM:
 
 
 def drill_rows(
-    drills: "Sequence[Drill | GradedQuestion]", strategy: Strategy, tokenizer: Any, marks: Mapping[Any, str] = MARKS
+    drills: "Sequence[Drill | GradedQuestion]", strategy: Strategy, tokenizer: Any, marks: Mapping[Any, Any] = MARKS
 ) -> list[dict[str, Any]]:
     """Rows ``input_ids, labels`` for drills: the prompt of a pair, but with several responses.
 

@@ -62,7 +62,7 @@ def defence_table(
     features = feature_table(pairs, reader.tied)
     ends = reader.embedder.ends([text for pair in pairs for text in pair.responses], END)  # type: ignore[attr-defined]  # an Embedder
     sides: Any = (np.array([ends[getattr(pair, side)] for pair in pairs]) for side in ("response_a", "response_b"))
-    return DefenceTable(features, reader.table(pairs, features), *sides, attacks or [""] * len(pairs))
+    return DefenceTable(features, reader.table(pairs, features), *sides, attacks or [""] * len(pairs))  # type: ignore[call-arg]  # two sides
 
 
 def attacked_pairs(

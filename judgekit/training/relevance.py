@@ -45,9 +45,9 @@ def train_relevance(
     folder: str | Path,
     progress: bool = True,
 ) -> dict[str, Any]:
-    """The run of a trained encoder, or at once that of the finished one which the folder holds for recipe and data.
+    """The run of the trained encoder; at once, when the folder holds the finished one of this recipe and data.
 
-    The run as ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
+    As ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
     """
     identity = identity_of(recipe, bank, train, validation)
     finished = Path(folder) / TRAINING
@@ -72,8 +72,9 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
 
 
 class RelevanceTrainer:
-    """One training run, on and by questions of the bank; the folder gets the checkpoint and the finished adapter.
+    """One training run; the folder gets its checkpoint and the finished adapter.
 
+    ``train``, ``validation``: questions of the bank to learn from, and to choose the state by.
     ValueError if a question stands in both parts, or a part holds fewer than two questions.
     """
 

@@ -79,7 +79,7 @@ class SplitEncoder:
     def copy(self) -> UpperBlocks:
         """The upper blocks, untouched, as a module of their own."""
         # Without dropout, as in the encoder judge: epochs are few, and how many is chosen on held-out questions.
-        return UpperBlocks(copy.deepcopy(list(self.blocks[self.below :]))).eval()
+        return UpperBlocks(copy.deepcopy(list(self.blocks[self.below :]))).eval()  # type: ignore[index]  # there are blocks
 
     @torch.no_grad()
     def read(self, progress: bool) -> None:

@@ -33,7 +33,7 @@ class PairTable:
         ``parts``: ``relevance`` and ``gate``, as `judgekit.judges.gate` takes them.
         """
         relevance: Any = [relevance_of(inputs, parts["relevance"]) for inputs in (self.inputs_a, self.inputs_b)]
-        p = gated(self.outcomes, *relevance, self.likeness, parts["gate"])
+        p = gated(self.outcomes, *relevance, self.likeness, parts["gate"])  # type: ignore[call-arg]  # two of relevance
         p[~self.tied, 2] = 0
         return p / p.sum(1, keepdims=True)
 

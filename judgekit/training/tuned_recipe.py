@@ -30,10 +30,8 @@ class TunedRecipe:
     batch_tokens: int = 2048  # tokens per forward pass, padding included
     warmup: float = 0.1  # share of the steps with rising rate; then it falls linearly to zero at the end of ``epochs``
     weight_decay: float = 0.01
-    ridges: tuple[float, ...] = (
-        1e-3,
-        1e-2,
-    )  # inverse penalties of the heads, for where no epoch helps; the smallest starts
+    # inverse penalties of the heads, to choose from where no epoch helps; training starts from the smallest
+    ridges: tuple[float, ...] = (1e-3, 1e-2)
     n_inner: int = 5  # one part in so many of the training questions chooses rate, epochs and ridge
     classes: tuple[int, ...] = (1, 2, 3, 4, 5)  # scores that occur, ascending
     bf16: bool = True  # compute in bfloat16 where the processor has it
