@@ -1,68 +1,53 @@
 """Questions with responses that were meant for them: what relevance is learnt from, and distractors are taken from."""
 
 import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judgekit.data.cleaning import normalise
 from judgekit.judges.gate import PARAPHRASE
+from judgekit.records import PreferencePair, Response
+
+if TYPE_CHECKING:
+    from judgekit.models.encoder import TextEncoder
 
 CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
 
 
 @dataclass(frozen=True)
 class AnswerBank:
-    """Questions, responses to each, and which other questions are close.
+    """Questions, responses to each, and which other questions are close."""
 
-    Attributes
-    ----------
-    questions : list of str
-    responses : list of list of str
-    sources : list of str
-        Set that each question stands in (the first one, where several do).
-    vectors : array, shape (n_questions, width)
-        Unit embeddings of the questions by the untrained base model.
-    near : list of array of int
-        For each question, indices of its neighbours, nearest first; may be empty.
-    """
+    questions: list  # of str
+    responses: list  # the texts of each question
+    sources: list  # set that each question stands in (the first one, where several do)
+    vectors: np.ndarray  # unit embeddings of the questions by the untrained base model, shape (n_questions, width)
+    near: list  # for each question, indices of its neighbours, nearest first; may be empty
 
-    questions: list
-    responses: list
-    sources: list
-    vectors: np.ndarray
-    near: list
-
-    def close(self, i):
+    def close(self, i: int) -> np.ndarray:
         """Neighbours of question ``i`` that ask almost the same (cosine of `CLOSE` or more), nearest first."""
         near = self.near[i]
         return near[self.vectors[near] @ self.vectors[i] >= CLOSE]
 
 
-def share_of(question, salt="calibration"):
+def share_of(question: str, salt: str = "calibration") -> float:
     """A number in [0, 1) that depends on the words of a question alone: what parts of the bank are cut by."""
     digest = hashlib.sha256(f"{salt}:{normalise(question)}".encode()).hexdigest()
     return int(digest[:8], 16) / 16**8
 
 
-def meant_for(pairs, answers=(), limit=24):
-    """Distinct questions with the responses that were meant for them.
+def meant_for(
+    pairs: Iterable[PreferencePair], answers: Iterable[Response] = (), limit: int = 24
+) -> dict[str, tuple[str, list[str]]]:
+    """Distinct questions, each with its source and the responses that were meant for it.
 
-    Parameters
-    ----------
-    pairs : iterable of PreferencePair
-        Both responses count, the preferred one first: also a bad response is about its question.
-    answers : iterable
-        Single responses, with ``question``, ``response`` and ``benchmark``.
-    limit : int
-        Responses kept per question, in order of their hash.
-
-    Returns
-    -------
-    dict of str to (str, list of str)
-        Question to its source and responses.
+    At most ``limit`` responses of a question, in order of their hash. Both responses of a pair count: also a bad one is
+    about its question.
     """
-    found = {}
+    found: dict[str, tuple[str, dict[str, None]]] = {}
     for pair in pairs:
         for text in (pair.response_a, pair.response_b):
             if text.strip():
@@ -77,12 +62,16 @@ def meant_for(pairs, answers=(), limit=24):
     }
 
 
-def embed_texts(encoder, texts, limit, budget=8192, bf16=False):
+def embed_texts(
+    encoder: "TextEncoder", texts: Sequence[str], limit: int, budget: int = 8192, bf16: bool = False
+) -> np.ndarray:
     """Unit embeddings of texts, shape (n, width), each read up to ``limit`` tokens."""
     return embed_ids(encoder, [encoder.token_ids(text, limit) for text in texts], budget, bf16)
 
 
-def embed_ids(encoder, ids, budget=8192, bf16=False):
+def embed_ids(
+    encoder: "TextEncoder", ids: Sequence[Sequence[int]], budget: int = 8192, bf16: bool = False
+) -> np.ndarray:
     """Unit embeddings of tokenised texts, shape (n, width), in batches of at most ``budget`` tokens, longest first."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     vectors = np.zeros((len(ids), encoder.width), np.float32)
@@ -95,18 +84,12 @@ def embed_ids(encoder, ids, budget=8192, bf16=False):
 
 
 class Embedder:
-    """Unit embeddings of texts by one encoder, each computed once.
+    """Unit embeddings of texts by one encoder, each computed once."""
 
-    Parameters
-    ----------
-    encoder : TextEncoder
-    bf16 : bool
-    """
+    def __init__(self, encoder: "TextEncoder", bf16: bool = False) -> None:
+        self.encoder, self.bf16, self.known = encoder, bf16, {}  # type: ignore[var-annotated]  # to vectors
 
-    def __init__(self, encoder, bf16=False):
-        self.encoder, self.bf16, self.known = encoder, bf16, {}
-
-    def embed(self, texts, limit):
+    def embed(self, texts: Iterable[str], limit: int) -> dict[str, np.ndarray]:
         """Text to unit embedding (shape (width,)), reading at most ``limit`` tokens."""
         texts = dict.fromkeys(texts)
         missing = sorted(text for text in texts if (text, limit) not in self.known)
@@ -115,7 +98,7 @@ class Embedder:
             self.known |= {(text, limit): vector for text, vector in zip(missing, vectors, strict=True)}
         return {text: self.known[text, limit] for text in texts}
 
-    def ends(self, texts, n):
+    def ends(self, texts: Iterable[str], n: int) -> dict[str, np.ndarray]:
         """Text to the unit embeddings of its first and of its last ``n`` tokens, shape (2, width)."""
         texts = dict.fromkeys(texts)
         missing = sorted(text for text in texts if (text, "ends", n) not in self.known)
@@ -127,25 +110,17 @@ class Embedder:
         return {text: self.known[text, "ends", n] for text in texts}
 
 
-def make_bank(found, encoder, n_near=12, low=0.25, limit=128, bf16=False):
-    """A bank of what `meant_for` found.
+def make_bank(
+    found: Mapping[str, tuple[str, list[str]]],
+    encoder: "TextEncoder",
+    n_near: int = 12,
+    low: float = 0.25,
+    limit: int = 128,
+    bf16: bool = False,
+) -> AnswerBank:
+    """The bank of what `meant_for` found, its questions (``limit`` tokens of each) embedded by the base model.
 
-    Parameters
-    ----------
-    found : dict of str to (str, list of str)
-    encoder : TextEncoder
-        The base model.
-    n_near : int
-        Neighbours kept per question.
-    low : float
-        Cosine below which another question is no neighbour; above `PARAPHRASE` it is none either.
-    limit : int
-        Tokens read of a question.
-    bf16 : bool
-
-    Returns
-    -------
-    AnswerBank
+    A question has up to ``n_near`` neighbours; one with a cosine below ``low`` or above `PARAPHRASE` is none.
     """
     questions = sorted(found)
     vectors = embed_texts(encoder, questions, limit, bf16=bf16)
@@ -158,28 +133,16 @@ def make_bank(found, encoder, n_near=12, low=0.25, limit=128, bf16=False):
     return AnswerBank(questions, responses, sources, vectors, near)
 
 
-def draw_questions(bank, usable, rng, n, group):
-    """Indices of ``n`` questions in groups of neighbours: the off-topic responses of a batch are hard ones.
+def draw_questions(bank: AnswerBank, usable: np.ndarray, rng: np.random.Generator, n: int, group: int) -> list[int]:
+    """Indices of ``n`` distinct questions in groups of neighbours: the off-topic responses of a batch are hard ones.
 
-    Parameters
-    ----------
-    bank : AnswerBank
-    usable : array of int
-        Questions to draw from; sources count by the square root of their size.
-    rng : numpy.random.Generator
-    n, group : int
-        Questions in all, and in a group of neighbours (1: no neighbours).
-
-    Returns
-    -------
-    list of int
-        Distinct.
+    Drawn from ``usable``, where sources count by the square root of their size; ``group`` 1: no neighbours.
     """
     allowed = set(usable.tolist())
     sources = np.array([bank.sources[i] for i in usable])
     _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weight = counts[inverse] ** -0.5
-    chosen = {}
+    chosen: dict[int, None] = {}
     # A visit order drawn once: every question comes up at most once as the seed of a group.
     for seed in rng.choice(usable, size=len(usable), replace=False, p=weight / weight.sum()):
         if len(chosen) >= n:

@@ -1,21 +1,18 @@
 """What can be told of pairs without their questions: the baselines that a set without tells leaves at one half."""
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 
+from judgekit.records import PreferencePair
+from judgekit.stats import Floats
 
-def word_differences(pairs, words):
-    """Counts of words in the first response less those in the second.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    words : dict of str to int
-        Word to column; other words are left out.
+def word_differences(pairs: Sequence[PreferencePair], words: Mapping[str, int]) -> Floats:
+    """Counts of words in the first response less those in the second, shape (n_pairs, n_words).
 
-    Returns
-    -------
-    array of float, shape (n_pairs, n_words)
+    ``words``: word to column; other words are left out.
     """
     counts = np.zeros((len(pairs), len(words)))
     for row, pair in enumerate(pairs):
@@ -26,47 +23,34 @@ def word_differences(pairs, words):
     return counts
 
 
-def length_differences(pairs):
-    """How much longer the first response is: in words and in characters, and the sign of each.
-
-    Returns
-    -------
-    array of float, shape (n_pairs, 4)
-    """
+def length_differences(pairs: Sequence[PreferencePair]) -> Floats:
+    """How much longer the first response is: in words and in characters, and the sign of each, shape (n_pairs, 4)."""
     gaps = [
         (len(p.response_a.split()) - len(p.response_b.split()), len(p.response_a) - len(p.response_b)) for p in pairs
     ]
     return np.concatenate([gaps, np.sign(gaps)], axis=1).astype(float)
 
 
-def response_only(train, test):
+def response_only(train: Sequence[PreferencePair], test: Sequence[PreferencePair]) -> np.ndarray:
     """Whether a bag-of-words classifier that never sees a question is right, per test pair.
 
-    Parameters
-    ----------
-    train, test : list of PreferencePair
-        Without ties.
-
-    Returns
-    -------
-    array of bool, shape (n_test,)
-
-    Raises
-    ------
-    ValueError
-        If the training pairs have but one label.
+    No part may hold ties. ValueError where the training pairs have but one label.
     """
     said = sorted({word for pair in train for text in (pair.response_a, pair.response_b) for word in text.split()})
     words = {word: column for column, word in enumerate(said)}
     return _fitted(train, test, lambda pairs: word_differences(pairs, words))
 
 
-def length_only(train, test):
+def length_only(train: Sequence[PreferencePair], test: Sequence[PreferencePair]) -> np.ndarray:
     """As `response_only`, from the lengths of the responses."""
     return _fitted(train, test, length_differences)
 
 
-def _fitted(train, test, features):
+def _fitted(
+    train: Sequence[PreferencePair],
+    test: Sequence[PreferencePair],
+    features: Callable[[Sequence[PreferencePair]], Floats],
+) -> np.ndarray:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -76,19 +60,10 @@ def _fitted(train, test, features):
     return model.predict(features(test)) == np.array([pair.label for pair in test])
 
 
-def blind_table(train, test, by="subset"):
-    """Accuracy without the question, fitted and tested for each family by itself.
+def blind_table(train: Sequence[PreferencePair], test: Sequence[PreferencePair], by: str = "subset") -> pd.DataFrame:
+    """Accuracy in [0, 1] without the question, each family (field ``by``) by itself.
 
-    Parameters
-    ----------
-    train, test : list of PreferencePair
-    by : str
-        Field that names the family.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``family, n, length, responses``; accuracies in [0, 1].
+    Columns family, n, length, responses.
     """
     rows = []
     for family in sorted({getattr(pair, by) for pair in test}):

@@ -11,62 +11,44 @@ import math
 import os
 import shutil
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.seal import break_seal, seal
+from judgekit.records import PreferencePair
 from judgekit.training import causal_data
 from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
 from judgekit.training.causal_card import model_card
-from judgekit.training.causal_recipe import RecipeError
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError
 from judgekit.training.files import settle_config
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
 
 ROWS = {"sft": causal_data.sft_rows, "dpo": causal_data.dpo_rows, "reward": causal_data.reward_rows}
 
 
 def train_judge(
-    recipe,
-    train,
-    validation,
-    folder,
-    shares=None,
-    explanations=None,
-    shared_questions=False,
-    progress=False,
-    measure=False,
-):
-    """Train on preference pairs.
+    recipe: CausalRecipe,
+    train: list[PreferencePair],
+    validation: list[PreferencePair],
+    folder: str | Path,
+    shares: Mapping[str, float] | None = None,
+    explanations: Mapping[str, str] | None = None,
+    shared_questions: bool = False,
+    progress: bool = False,
+    measure: bool = False,
+) -> dict[str, Any]:
+    """Train on preference pairs by ``sft``, ``dpo`` or ``reward``; the report of `train_rows`.
 
-    Parameters
-    ----------
-    recipe : CausalRecipe
-        With method ``sft``, ``dpo`` or ``reward``.
-    train, validation : list of PreferencePair
-        Training stops early by the loss on ``validation``.
-    folder : path
-        Where the judge goes.
-    shares : dict of str to float, optional
-        Share of the mixture of each source of ``train``.
-    explanations : dict of str to str, optional
-        Of pairs by ``item_id``, where the recipe wants explanations.
-    shared_questions : bool
-        Whether both parts may ask the same question, as tasks do whose responses make the difference ("name a
-        fruit"). Otherwise that is an error.
-    progress : bool
-    measure : bool
-        Whether the validation pairs are also judged, before the first step and with every validation: the history then
-        holds the accuracy.
-
-    Returns
-    -------
-    dict
-        As `train_rows`.
-
-    Raises
-    ------
-    RecipeError, ValueError
-        If recipe and data do not go together.
+    ``shares``: of the mixture, for each source of ``train``. ``explanations``: of pairs by ``item_id``, where the
+    recipe wants them. ``shared_questions``: whether both parts may ask the same question, as tasks do whose responses
+    make the difference ("name a fruit"); otherwise that is an error. ``measure``: also judge the validation pairs,
+    before the first step and with every validation, so that the history holds the accuracy. Training stops early by
+    the loss on ``validation``. RecipeError or ValueError if recipe and data do not go together.
     """
     if recipe.method not in ROWS:
         raise RecipeError(f"method {recipe.method!r} is not trained on pairs")
@@ -78,36 +60,27 @@ def train_judge(
     labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
     held_out = [pair for pair in validation if pair.label in labels]
 
-    def rows(tokenizer):
+    def rows(tokenizer: Any) -> tuple[list[dict[str, Any]], ...]:
         return tuple(make(pairs, recipe, tokenizer, explanations) for pairs in (chosen, held_out))
 
     return train_rows(recipe, rows, folder, progress, measured_on=held_out if measure else ())
 
 
-def train_rows(recipe, rows, folder, progress=False, measured_on=()):
-    """Train on rows of token ids.
+def train_rows(
+    recipe: CausalRecipe,
+    rows: Callable[[Any], Sequence[list[dict[str, Any]]]],
+    folder: str | Path,
+    progress: bool = False,
+    measured_on: Sequence[PreferencePair] = (),
+) -> dict[str, Any]:
+    """Train on rows of token ids; the content of ``training.json``.
 
-    Parameters
-    ----------
-    recipe : CausalRecipe
-    rows : callable
-        From the tokenizer to training and validation rows.
-    folder : path
-    progress : bool
-    measured_on : list of PreferencePair, optional
-        Judged before the first step and with every validation.
+    ``rows``: from the tokenizer to the rows of training and of validation. The content: ``recipe``, ``data`` (hash and
+    number of rows), ``history`` (``step, loss, validation, accuracy``), ``best_step``,
+    ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``.
 
-    Returns
-    -------
-    dict
-        The content of ``training.json``: ``recipe``, ``data`` (hash and number of rows), ``history`` (``step, loss,
-        validation, accuracy``), ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start
-        on), ``versions``, ``git``.
-
-    Raises
-    ------
-    RecipeError
-        If the base cannot be loaded, or the rows are too few for one step.
+    The pairs ``measured_on`` are judged before the first step and with every validation. RecipeError if the base cannot
+    be loaded, or the rows are too few for one step.
     """
     from accelerate import PartialState
 
@@ -149,14 +122,14 @@ def train_rows(recipe, rows, folder, progress=False, measured_on=()):
     return report
 
 
-def run_key(recipe, data):
+def run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
     """What tells trainings apart: recipe, rows, and how the base was trained where that was done here."""
     before = Path(recipe.base) / "training.json"
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
     return hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
 
 
-def finished(folder, key):
+def finished(folder: Path, key: str) -> dict[str, Any] | None:
     """The report of a training that was finished before, if it is this one."""
     path = folder / "training.json"
     if not path.is_file():
@@ -165,7 +138,7 @@ def finished(folder, key):
     return report if report["key"] == key else None
 
 
-def own_checkpoints(folder, key):
+def own_checkpoints(folder: Path, key: str) -> Path:
     """The folder of this training's checkpoints; those of another recipe or other data are thrown away."""
     checkpoints = folder / "checkpoints"
     mark = checkpoints / "key"
@@ -176,7 +149,7 @@ def own_checkpoints(folder, key):
     return checkpoints
 
 
-def last_checkpoint(checkpoints):
+def last_checkpoint(checkpoints: Path) -> str | None:
     """The newest checkpoint that was written to its end, or None; those that were not are thrown away.
 
     The trainer writes a checkpoint file by file, its state last: a process that is killed in between leaves a folder
@@ -196,7 +169,7 @@ def last_checkpoint(checkpoints):
 # ---------------------------------------------------------------- the trainer
 
 
-def settings(recipe, checkpoints, n_rows, progress=False):
+def settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bool = False) -> dict[str, Any]:
     """What the three trainers' configurations have in common."""
     import torch
 
@@ -236,7 +209,15 @@ def settings(recipe, checkpoints, n_rows, progress=False):
     }
 
 
-def make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress=False):
+def make_trainer(
+    recipe: CausalRecipe,
+    model: Any,
+    tokenizer: Any,
+    train: list[dict[str, Any]],
+    validation: list[dict[str, Any]],
+    checkpoints: Path,
+    progress: bool = False,
+) -> Any:
     """TRL's trainer for a recipe."""
     import trl
     from datasets import Dataset, disable_progress_bars
@@ -249,9 +230,9 @@ def make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progr
     if recipe.method == "dpo":
         kind, config = trl.DPOTrainer, trl.DPOConfig(beta=recipe.beta, **common)
     elif recipe.method == "reward":
-        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)
+        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)  # type: ignore[assignment]  # used alike
     else:
-        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)
+        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)  # type: ignore[assignment]  # used alike
     trainer = kind(
         model=model,
         args=config,
@@ -265,14 +246,14 @@ def make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progr
     return trainer
 
 
-def accuracy_callback(recipe, tokenizer, pairs):
+def accuracy_callback(recipe: CausalRecipe, tokenizer: Any, pairs: Sequence[PreferencePair]) -> "TrainerCallback":
     """A callback that judges pairs at each validation and writes the accuracy beside its loss."""
     from transformers import TrainerCallback
 
     from judgekit.training.causal_judging import is_right, probabilities_of
 
     class Accuracy(TrainerCallback):
-        def on_evaluate(self, args, state, control, model=None, **others):
+        def on_evaluate(self, args: Any, state: Any, control: Any, model: Any = None, **others: Any) -> None:
             was_training = model.training
             found = probabilities_of(model, tokenizer, recipe, pairs)
             model.train(was_training)
@@ -281,16 +262,16 @@ def accuracy_callback(recipe, tokenizer, pairs):
     return Accuracy()
 
 
-def history_of(log):
+def history_of(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The log of a trainer as rows ``step, loss, validation, accuracy``; what was not measured is None."""
-    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}
+    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}  # type: ignore[var-annotated]  # by step
     for entry in log:
         row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
         row |= {name: entry[logged] for logged, name in names.items() if logged in entry}
     return [row for row in rows.values() if row["loss"] is not None or row["validation"] is not None]
 
 
-def finish(recipe, trainer, tokenizer, folder, report):
+def finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
     if (folder / "adapter_config.json").is_file():
@@ -306,7 +287,7 @@ def finish(recipe, trainer, tokenizer, folder, report):
     (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle: nothing here reads it, nobody should
 
 
-def merge(model, tokenizer, folder):
+def merge(model: Any, tokenizer: Any, folder: Path) -> None:
     """Write the base model with the adapter merged into its weights."""
     model.merge_and_unload().save_pretrained(folder)
     tokenizer.save_pretrained(folder)

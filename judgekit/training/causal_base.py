@@ -3,26 +3,24 @@
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from judgekit.models.loading import load_network
 from judgekit.training.causal_data import strategy_of
-from judgekit.training.causal_recipe import RecipeError
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError
 from judgekit.training.causal_tiny import tiny_model, tiny_tokenizer
 
 TINY = "tiny"
 MERGED = "merged"
 
 
-def base_location(base):
+def base_location(base: str) -> str:
     """What to load a base model from: a hub name, or the folder that holds the whole model.
 
-    Raises
-    ------
-    RecipeError
-        If the folder holds an adapter without a merged model beside it.
+    RecipeError if the folder holds an adapter without a merged model beside it.
     """
     folder = Path(base)
     if not folder.is_dir():
@@ -34,32 +32,22 @@ def base_location(base):
     return str(folder / MERGED)
 
 
-def load_base(recipe):
-    """Model and tokenizer that a recipe starts from.
+def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
+    """Model and tokenizer that a recipe starts from; with a head for one score if the method is ``reward``.
 
-    Returns
-    -------
-    model : transformers.PreTrainedModel
-        With a head for one score if the method is ``reward``.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        With a padding token.
-
-    Raises
-    ------
-    RecipeError
-        If the base cannot be loaded, or does not go with the method.
+    The tokenizer has a padding token. RecipeError if the base cannot be loaded, or does not go with the method.
     """
     if recipe.base == TINY:
         if recipe.method not in ("drill", "sft") or recipe.r:
             raise RecipeError("base 'tiny' has random weights: train it with drill or sft and r: 0, then go on from it")
         if recipe.packing:
             raise RecipeError("base 'tiny' cannot be packed: its convolutions would read from one prompt into the next")
-        tokenizer = tiny_tokenizer(strategy_of(recipe))
+        tokenizer: Any = tiny_tokenizer(strategy_of(recipe))
         return tiny_model(tokenizer, recipe.seed), tokenizer
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     options = {"revision": recipe.revision, "dtype": weight_dtype(recipe)} | quantised(recipe)
     if recipe.method == "reward":
-        kind = AutoModelForSequenceClassification
+        kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}
     try:
         tokenizer = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
@@ -72,23 +60,20 @@ def load_base(recipe):
     return model, tokenizer
 
 
-def on_gpu(recipe):
+def on_gpu(recipe: CausalRecipe) -> bool:
     """Whether training will compute in bfloat16 on a GPU."""
     return recipe.bf16 and torch.cuda.is_available()
 
 
-def weight_dtype(recipe):
+def weight_dtype(recipe: CausalRecipe) -> torch.dtype:
     """Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32."""
     return torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
 
 
-def quantised(recipe):
+def quantised(recipe: CausalRecipe) -> dict[str, Any]:
     """Options that load the base in 4 bits, where the recipe says so.
 
-    Raises
-    ------
-    RecipeError
-        If bitsandbytes or the GPU it needs is missing.
+    RecipeError if bitsandbytes or the GPU it needs is missing.
     """
     if not recipe.quantise:
         return {}
@@ -107,7 +92,7 @@ def quantised(recipe):
     return {"quantization_config": config}
 
 
-def adapter_config(recipe):
+def adapter_config(recipe: CausalRecipe) -> Any:
     """PEFT's config for a recipe; None where all weights are trained."""
     if not recipe.r:
         return None
@@ -126,36 +111,30 @@ def adapter_config(recipe):
     )
 
 
-def is_reward_model(folder):
+def is_reward_model(folder: str | Path) -> bool:
     """Whether a training folder holds a reward model."""
     return trained_recipe(folder).get("method") == "reward"
 
 
-def trained_recipe(folder):
-    """The recipe that a folder was trained with.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no finished training.
-    """
+def trained_recipe(folder: str | Path) -> dict[str, Any]:
+    """The recipe that a folder was trained with; FileNotFoundError if the folder holds no finished training."""
     path = Path(folder) / "training.json"
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no finished training (no training.json)")
     return json.loads(path.read_text(encoding="utf-8"))["recipe"]
 
 
-def load_trained(folder):
+def load_trained(folder: str | Path) -> tuple[Any, Any]:
     """Model and tokenizer of a training folder, ready to judge: the model itself, or its base with the adapter."""
     folder = Path(folder)
     kind = AutoModelForSequenceClassification if is_reward_model(folder) else AutoModelForCausalLM
-    options = {"num_labels": 1} if kind is AutoModelForSequenceClassification else {}
+    options: dict[str, Any] = {"num_labels": 1} if kind is AutoModelForSequenceClassification else {}
     adapter, location = None, folder
     if (folder / "adapter_config.json").is_file():
         adapter = folder
         location = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
         options["revision"] = trained_recipe(folder).get("revision")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     model = load_network(kind, location, adapter=adapter, merge=False, **options)
     model.config.pad_token_id = tokenizer.pad_token_id
     return model.eval(), tokenizer

@@ -1,6 +1,8 @@
 """The model card of a trained causal judge."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 USES = {
     "sft": "It replies to the strategy's prompt with a verdict; the probabilities of the verdicts can be read from the "
@@ -13,19 +15,8 @@ USES = {
 }
 
 
-def model_card(report):
-    """The card of a training, from its report.
-
-    Parameters
-    ----------
-    report : dict
-        The content of ``training.json``.
-
-    Returns
-    -------
-    str
-        Markdown with the hub's header.
-    """
+def model_card(report: Mapping[str, Any]) -> str:
+    """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
     recipe, data = report["recipe"], report["data"]
     base = Path(recipe["base"]).name if Path(recipe["base"]).is_dir() else recipe["base"]  # no path of this machine
     whole = "all weights" if not recipe["r"] else f"a LoRA adapter, r = {recipe['r']}"

@@ -6,12 +6,15 @@ Rows hold token ids, so that training reads exactly what judging reads: both tak
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from judgekit.judges.base import request_of
-from judgekit.prompts import load_strategy
-from judgekit.training.causal_recipe import RecipeError
+from judgekit.prompts import Strategy, load_strategy
+from judgekit.records import PreferencePair
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError
 
 SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
@@ -21,26 +24,13 @@ CHAT = {"add_generation_prompt": True, "tokenize": True, "enable_thinking": Fals
 # ---------------------------------------------------------------- which pairs
 
 
-def mixed(pairs, recipe, shares=None):
-    """The training pairs of a recipe: shares of the sources, ties, order of the responses.
+def mixed(
+    pairs: list[PreferencePair], recipe: CausalRecipe, shares: Mapping[str, float] | None = None
+) -> list[PreferencePair]:
+    """The training pairs of a recipe, shuffled by its seed: shares of the sources, ties, order of the responses.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        Labelled.
-    recipe : CausalRecipe
-    shares : dict of str to float, optional
-        Share of the mixture of each source; without it, pairs are taken as they come.
-
-    Returns
-    -------
-    list of PreferencePair
-        Shuffled by the seed.
-
-    Raises
-    ------
-    ValueError
-        If a pair has no label, a source has no share or no pairs, or nothing is left.
+    Without ``shares`` (source to its share of the mixture), pairs are taken as they come. ValueError if a pair has no
+    label, a source has no share or no pairs, or nothing is left.
     """
     if unlabelled := [pair for pair in pairs if pair.label is None]:
         raise ValueError(f"{unlabelled[0].where}: no label to train on")
@@ -60,7 +50,7 @@ def mixed(pairs, recipe, shares=None):
     return [replace(p, reference=None) if rng.random() < recipe.reference_drop else p for p in chosen]
 
 
-def by_shares(pairs, shares, n_pairs):
+def by_shares(pairs: list[PreferencePair], shares: Mapping[str, float] | None, n_pairs: int) -> list[PreferencePair]:
     """As many pairs of each source as its share says, at most ``n_pairs`` (0: as many as the scarcest allows)."""
     if shares is None:
         return pairs[: n_pairs or None]
@@ -78,7 +68,7 @@ def by_shares(pairs, shares, n_pairs):
     return [pair for pair in pairs if id(pair) in taken]
 
 
-def rows_hash(rows):
+def rows_hash(rows: Iterable[Mapping[str, Any]]) -> str:
     """SHA-256 over token rows: what exactly was trained on."""
     digest = hashlib.sha256()
     for row in rows:
@@ -89,13 +79,10 @@ def rows_hash(rows):
 # ---------------------------------------------------------------- prompts and replies
 
 
-def strategy_of(recipe):
+def strategy_of(recipe: CausalRecipe) -> Strategy:
     """The strategy of a recipe, after checking that one call of it gives the verdict.
 
-    Raises
-    ------
-    RecipeError
-        If the strategy asks in several calls, or rates single responses.
+    RecipeError if it asks in several calls, rates single responses, or has replies that cannot be written.
     """
     strategy = load_strategy(recipe.strategy, recipe.policy)
     if strategy.kind != "pair" or len(strategy.calls) != 1:
@@ -107,38 +94,34 @@ def strategy_of(recipe):
     return strategy
 
 
-def chat_tokens(tokenizer, messages, reply=None):
-    """Token ids of messages with the opening of a reply, and of the reply with its end.
-
-    Returns
-    -------
-    prompt, reply : list of int
-        The reply is empty without text.
-    """
+def chat_tokens(
+    tokenizer: Any, messages: Iterable[Mapping[str, str]], reply: str | None = None
+) -> tuple[list[int], list[int]]:
+    """Token ids of messages with the opening of a reply, and of the reply with its end (none without a reply)."""
     ids = tokenizer.apply_chat_template(list(messages), return_dict=True, **CHAT)["input_ids"]
     return ids, [] if reply is None else reply_tokens(tokenizer, reply)
 
 
-def reply_tokens(tokenizer, text):
+def reply_tokens(tokenizer: Any, text: str) -> list[int]:
     """Token ids of a reply with its end."""
     return [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
 
 
-def prompt_messages(tokenizer, strategy, pair, limit):
+def prompt_messages(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> tuple[dict[str, str], ...]:
     """Messages that ask about a pair in its own order, cut to a number of tokens (`judgekit.prompts`)."""
 
-    def measure(messages):
+    def measure(messages: Any) -> int:
         return len(chat_tokens(tokenizer, messages)[0])
 
     return strategy.render("verdict", request_of(pair, "ab"), limit=limit, measure=measure).messages
 
 
-def prompt_tokens(tokenizer, strategy, pair, limit):
+def prompt_tokens(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> list[int]:
     """Token ids of the prompt for a pair."""
     return chat_tokens(tokenizer, prompt_messages(tokenizer, strategy, pair, limit))[0]
 
 
-def reply_text(strategy, label, explanation=None):
+def reply_text(strategy: Strategy, label: str, explanation: str | None = None) -> str:
     """The reply that says a label, with an explanation before or after the verdict as the strategy wants it."""
     verdict = strategy.said[SAID[label]]
     if not explanation:
@@ -146,13 +129,12 @@ def reply_text(strategy, label, explanation=None):
     return f"{verdict}\n{explanation}" if strategy.reads == "first line" else f"{explanation}\n{verdict}"
 
 
-def prompts_and_replies(pairs, recipe, tokenizer, explanations=None):
+def prompts_and_replies(
+    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
+) -> Iterator[tuple[Any, str, str]]:
     """For each pair the messages of its prompt, the reply that is right, and one whose verdict is wrong.
 
-    Raises
-    ------
-    ValueError
-        If explanations are wanted and a pair has none.
+    ValueError if explanations are wanted and a pair has none.
     """
     strategy = strategy_of(recipe)
     explanations = (explanations or {}) if recipe.explanations else {}
@@ -160,8 +142,8 @@ def prompts_and_replies(pairs, recipe, tokenizer, explanations=None):
         told = explanations.get(pair.item_id)
         if recipe.explanations and told is None:
             raise ValueError(f"{pair.where}: explanations are wanted, and it has none")
-        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[pair.label]
-        replies = reply_text(strategy, pair.label, told), reply_text(strategy, wrong)
+        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[pair.label]  # type: ignore[index]  # labelled
+        replies = reply_text(strategy, pair.label, told), reply_text(strategy, wrong)  # type: ignore[arg-type]  # labelled
         room = recipe.max_length - max(len(reply_tokens(tokenizer, reply)) for reply in replies)
         yield prompt_messages(tokenizer, strategy, pair, room), *replies
 
@@ -169,7 +151,9 @@ def prompts_and_replies(pairs, recipe, tokenizer, explanations=None):
 # ---------------------------------------------------------------- rows
 
 
-def sft_rows(pairs, recipe, tokenizer, explanations=None):
+def sft_rows(
+    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Rows ``input_ids, labels`` whose loss falls on the reply alone."""
     rows = []
     for messages, right, _ in prompts_and_replies(pairs, recipe, tokenizer, explanations):
@@ -178,7 +162,9 @@ def sft_rows(pairs, recipe, tokenizer, explanations=None):
     return rows
 
 
-def dpo_rows(pairs, recipe, tokenizer, explanations=None):
+def dpo_rows(
+    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Rows ``prompt, chosen, rejected``: the right verdict is preferred to the wrong one.
 
     Texts, since TRL's trainer makes the tokens of preferences itself. A tokenizer that begins every text with a token
@@ -194,13 +180,10 @@ def dpo_rows(pairs, recipe, tokenizer, explanations=None):
     return rows
 
 
-def response_tokens(tokenizer, pair, response, side, limit):
+def response_tokens(tokenizer: Any, pair: PreferencePair, response: str, side: str, limit: int) -> list[int]:
     """Token ids of a question and one response as a chat, for a reward model; the response is cut at its end.
 
-    Parameters
-    ----------
-    side : {"response_a", "response_b"}
-        Whose earlier turns are shown.
+    ``side``: ``"response_a"`` or ``"response_b"``, whose earlier turns are shown.
     """
     messages = []
     for turn in pair.turns:
@@ -210,14 +193,16 @@ def response_tokens(tokenizer, pair, response, side, limit):
     return [*(prompt + reply[:-1])[: limit - 1], reply[-1]]
 
 
-def both_responses(tokenizer, pair, limit):
+def both_responses(tokenizer: Any, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
     """`response_tokens` of both sides of a pair."""
     return tuple(
         response_tokens(tokenizer, pair, getattr(pair, side), side, limit) for side in ("response_a", "response_b")
     )
 
 
-def reward_rows(pairs, recipe, tokenizer, explanations=None):
+def reward_rows(
+    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Rows ``chosen_ids, rejected_ids``: the better response and the worse one; ties teach nothing here."""
     rows = []
     for pair in pairs:

@@ -4,7 +4,10 @@ Words come from a small closed vocabulary, so that a model of a few layers can l
 right and wrong responses are drawn alike: which one is right shows only beside the question.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
+from typing import Any
 
 KINDS = {
     "animal": "cat dog horse cow",
@@ -22,39 +25,29 @@ PLACES = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One question with right and wrong responses.
+    """One question with right and wrong responses."""
 
-    Attributes
-    ----------
-    slots : dict of str to str
-        What stands for the placeholders of a wording.
-    right, wrong : callable
-        From a random generator to one right, or one wrong, response (a list of words).
-    open_ended : bool
-        Whether there are many questions fewer than responses: the responses then belong to the operands, too.
-    """
-
-    slots: dict
-    right: object
-    wrong: object
-    open_ended: bool = False
+    slots: dict  # what stands for the placeholders of a wording
+    right: object  # from a random generator to one right response, a list of words
+    wrong: object  # from a random generator to one wrong response
+    open_ended: bool = False  # many questions fewer than responses: the responses then belong to the operands, too
 
 
-def others(taken, pool=WORDS):
+def others(taken: Iterable[Any], pool: Iterable[Any] = WORDS) -> list[Any]:
     """The words of a pool that are not among those taken, in their order."""
     return [word for word in pool if word not in taken]
 
 
-def listed(words):
+def listed(words: Iterable[str]) -> str:
     """Words as a prompt shows them."""
     return " ".join(words)
 
 
-def copying(rng):
+def copying(rng: Random) -> Task:
     """Say the words again; a wrong response has other words in some places."""
     words = rng.sample(WORDS, rng.randint(2, 4))
 
-    def wrong(rng):
+    def wrong(rng: Random) -> list[str]:
         changed, places = list(words), rng.sample(range(len(words)), rng.randint(1, len(words)))
         for place, word in zip(places, rng.sample(others(words), len(places)), strict=True):
             changed[place] = word
@@ -63,7 +56,7 @@ def copying(rng):
     return Task({"words": listed(words)}, lambda rng: words, wrong)
 
 
-def exchange(rng):
+def exchange(rng: Random) -> Task:
     """Say the words in the other order, or in the same; a wrong response does the opposite."""
     words = rng.sample(WORDS, rng.randint(2, 3))
     backwards = rng.random() < 0.5
@@ -72,26 +65,26 @@ def exchange(rng):
     return Task({"words": listed(words), "order": order}, lambda rng: right, lambda rng: wrong)
 
 
-def membership(rng):
+def membership(rng: Random) -> Task:
     """Name a word of the list; a wrong response is not in it."""
     words = rng.sample(WORDS, rng.randint(2, 4))
     return Task({"words": listed(words)}, lambda rng: [rng.choice(words)], lambda rng: [rng.choice(others(words))])
 
 
-def exclusion(rng):
+def exclusion(rng: Random) -> Task:
     """Name a word that is not in the list; a wrong response is in it."""
     drawn = membership(rng)
     return Task(drawn.slots, drawn.wrong, drawn.right)
 
 
-def place(rng):
+def place(rng: Random) -> Task:
     """Name the word at a place of the list; a wrong response is another word of the list."""
     words, which = rng.sample(WORDS, 4), rng.randrange(4)
     slots = {"words": listed(words), "place": PLACES[which]}
     return Task(slots, lambda rng: [words[which]], lambda rng: [rng.choice(others([words[which]], words))])
 
 
-def lookup(rng):
+def lookup(rng: Random) -> Task:
     """Name what stands beside a word; a wrong response stands beside another one."""
     keys, values = (rng.sample(KINDS[kind].split(), 3) for kind in rng.sample(list(KINDS), 2))
     which = rng.randrange(3)
@@ -100,21 +93,21 @@ def lookup(rng):
     return Task(slots, lambda rng: [values[which]], lambda rng: [rng.choice(others([values[which]], values))])
 
 
-def kind(rng):
+def kind(rng: Random) -> Task:
     """Name something of a kind; a wrong response is of another kind."""
     wanted, n = rng.choice(list(KINDS)), rng.randint(1, 3)
 
-    def wrong(rng):
+    def wrong(rng: Random) -> list[str]:
         return rng.sample(KINDS[rng.choice(others([wanted], list(KINDS)))].split(), n)
 
     return Task({"kind": wanted}, lambda rng: rng.sample(KINDS[wanted].split(), n), wrong, True)
 
 
-def containing(rng):
+def containing(rng: Random) -> Task:
     """Write words with a given one among them; a wrong response lacks it."""
     wanted, n = rng.choice(WORDS), rng.randint(1, 3)
 
-    def right(rng):
+    def right(rng: Random) -> list[str]:
         words = rng.sample(others([wanted]), n)
         words[rng.randrange(n)] = wanted
         return words
@@ -122,23 +115,23 @@ def containing(rng):
     return Task({"word": wanted}, right, lambda rng: rng.sample(others([wanted]), n), True)
 
 
-def avoiding(rng):
+def avoiding(rng: Random) -> Task:
     """Write words without a given one; a wrong response has it."""
     drawn = containing(rng)
     return Task(drawn.slots, drawn.wrong, drawn.right, True)
 
 
-def length(rng):
+def length(rng: Random) -> Task:
     """Write a given number of words; a wrong response has more or fewer."""
     wanted = rng.randint(1, 4)
 
-    def wrong(rng):
+    def wrong(rng: Random) -> list[str]:
         return rng.sample(WORDS, rng.choice(others([wanted], range(1, 5))))
 
     return Task({"number": NUMBERS[wanted]}, lambda rng: rng.sample(WORDS, wanted), wrong, True)
 
 
-def ordering(rng):
+def ordering(rng: Random) -> Task:
     """Put letters in the order of the alphabet, or against it; a wrong response goes the other way."""
     letters = sorted(rng.sample(LETTERS, rng.randint(2, 4)))
     up = rng.random() < 0.5
@@ -147,7 +140,7 @@ def ordering(rng):
     return Task(slots, lambda rng: right, lambda rng: wrong)
 
 
-def counting(rng):
+def counting(rng: Random) -> Task:
     """Say how often a letter stands in a row of letters; a wrong response is another number."""
     n = rng.randint(1, 5)
     wanted, *rest = rng.sample(LETTERS, 4)
@@ -157,7 +150,7 @@ def counting(rng):
     return Task(slots, lambda rng: [NUMBERS[n]], lambda rng: [NUMBERS[rng.choice(others([n], range(1, 6)))]])
 
 
-def arithmetic(rng):
+def arithmetic(rng: Random) -> Task:
     """Add or take away; a wrong response is off by a little."""
     left, right = rng.randint(50, 99), rng.randint(2, 49)
     sign = rng.choice(("plus", "minus"))

@@ -5,9 +5,12 @@ how good it is; only beside the question can that be told.
 """
 
 import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
+from judgekit.prompts import Strategy
 from judgekit.records import Response
 from judgekit.training.causal_families import KINDS, WORDS, listed, others
 from judgekit.training.causal_tasks import PARTS, part_of
@@ -19,21 +22,21 @@ N_WORDS = 4
 GRADES = tuple(range(1, N_WORDS + 2))  # one more than the number of right words
 
 
-def graded_copying(rng):
+def graded_copying(rng: Random) -> tuple[dict[str, str], Callable[[Collection[int]], list[str]]]:
     """Say four words again; a wrong word stands in the place of a right one."""
     words = rng.sample(WORDS, N_WORDS)
     fresh = rng.sample(others(words), N_WORDS)
     return {"words": listed(words)}, lambda kept: [w if n in kept else fresh[n] for n, w in enumerate(words)]
 
 
-def graded_membership(rng):
+def graded_membership(rng: Random) -> tuple[dict[str, str], Callable[[Collection[int]], list[str]]]:
     """Name words of a list of four; a wrong word is not in it."""
     words = rng.sample(WORDS, N_WORDS)
     said, fresh = rng.sample(words, N_WORDS), rng.sample(others(words), N_WORDS)
     return {"words": listed(words)}, lambda kept: [w if n in kept else fresh[n] for n, w in enumerate(said)]
 
 
-def graded_kind(rng):
+def graded_kind(rng: Random) -> tuple[dict[str, str], Callable[[Collection[int]], list[str]]]:
     """Name things of a kind; a wrong word is of another kind."""
     kind = rng.choice(list(KINDS))
     words = KINDS[kind].split()
@@ -46,44 +49,19 @@ FAMILIES = {"copying": graded_copying, "membership": graded_membership, "kind": 
 
 @dataclass(frozen=True, slots=True)
 class GradedQuestion:
-    """A question with several graded responses.
-
-    Attributes
-    ----------
-    question, family : str
-    responses : tuple of (str, int)
-        Responses, and how good each is, from 1 to 5.
-    predictable : bool
-        Always false: what is learnt are grades, not the words of good responses.
-    """
+    """A question with several graded responses."""
 
     question: str
     family: str
-    responses: tuple
-    predictable: bool = False
+    responses: tuple  # of (text, how good it is, from 1 to 5)
+    predictable: bool = False  # always: what is learnt are grades, not the words of good responses
 
 
-def graded_questions(n_questions, part="train", responses=5, seed=0):
-    """Draw questions with graded responses; no two parts share operands, as with `tiny_tasks`.
+def graded_questions(n_questions: int, part: str = "train", responses: int = 5, seed: int = 0) -> list[GradedQuestion]:
+    """Questions with graded responses, the families in turn; no two parts share operands, as with `tiny_tasks`.
 
-    Parameters
-    ----------
-    n_questions : int
-        The families take turns.
-    part : {"train", "validation", "test"}
-        ``test`` has the held-out wordings.
-    responses : int
-        Of each question; their grades are drawn evenly and independently.
-    seed : int
-
-    Returns
-    -------
-    list of GradedQuestion
-
-    Raises
-    ------
-    ValueError
-        If the part is unknown.
+    ``part``: ``"train"``, ``"validation"`` or ``"test"``, which has the held-out wordings; ValueError if it is none of
+    them. ``responses``: of each question, their grades drawn evenly and independently.
     """
     if part not in PARTS:
         raise ValueError(f"part is {part!r}; there are {', '.join(PARTS)}")
@@ -102,19 +80,14 @@ def graded_questions(n_questions, part="train", responses=5, seed=0):
     return found
 
 
-def graded_text(write, rng):
+def graded_text(write: Callable[[Collection[int]], list[str]], rng: Random) -> tuple[str, int]:
     """One response and its grade."""
     kept = rng.sample(range(N_WORDS), rng.randint(0, N_WORDS))
     return " ".join(write(kept)), len(kept) + 1
 
 
-def graded_responses(questions, part):
-    """Questions with graded responses as records, a response each; clustered by the text of the question.
-
-    Returns
-    -------
-    list of judgekit.records.Response
-    """
+def graded_responses(questions: Iterable[GradedQuestion], part: str) -> list[Response]:
+    """Questions with graded responses as records, a response each; clustered by the text of the question."""
     return [
         Response(
             item_id=f"{part}-{n}-{m}",
@@ -131,23 +104,12 @@ def graded_responses(questions, part):
     ]
 
 
-def grade_rows(questions, strategy, tokenizer):
+def grade_rows(questions: Sequence[GradedQuestion], strategy: Strategy, tokenizer: Any) -> list[dict[str, Any]]:
     """Rows ``input_ids, labels`` that teach to say a grade where a response ends (`drill_rows`)."""
     return drill_rows(questions, strategy, tokenizer, {grade: str(grade) for grade in GRADES})
 
 
-def single_prompts(items, strategy, tokenizer):
-    """Token ids of a question and one response, up to where a mark or grade of it is due.
-
-    Parameters
-    ----------
-    items : list of judgekit.records.Response
-    strategy, tokenizer
-        As for `drill_rows`.
-
-    Returns
-    -------
-    list of list of int
-    """
+def single_prompts(items: Iterable[Response], strategy: Strategy, tokenizer: Any) -> list[list[int]]:
+    """Token ids of a question and one response, up to where a mark or grade of it is due (`drill_rows`)."""
     shown = [GradedQuestion(item.question, "", ((item.response, GRADES[0]),)) for item in items]
     return [row["input_ids"][:-1] for row in grade_rows(shown, strategy, tokenizer)]

@@ -4,13 +4,15 @@ For models whose tokenizer has tokens for whole passages of the prompt (`judgeki
 every text of a prompt for plain text and cannot ask those.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
+from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
 from judgekit.models.seal import check_seal, digests_of
-from judgekit.records import PreferencePair, fingerprint_of
+from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.training.causal_base import load_trained, trained_recipe
 from judgekit.training.causal_judging import probabilities_of
 from judgekit.training.causal_recipe import recipe_of
@@ -19,26 +21,16 @@ FILES = ("model.safetensors", "tokenizer.json", "training.json")
 
 
 class TrainedCausalJudge:
-    """The judge of a training folder, read from one pass.
+    """The judge of a training folder (`judgekit.training.causal_run`), read from one pass.
 
-    Parameters
-    ----------
-    folder : path
-        Of a finished training (`judgekit.training.causal_run`).
-    name : str, optional
-        ``causal/<folder name>`` by default.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no finished training.
+    ``name`` is ``causal/<folder name>`` by default. FileNotFoundError if the folder holds no finished training.
     """
 
     decoding = "{}"
     batch_size = 256
     sees_item = False
 
-    def __init__(self, folder, name=None):
+    def __init__(self, folder: str | Path, name: str | None = None) -> None:
         folder = Path(folder)
         if missing := [file for file in FILES if not (folder / file).is_file()]:
             raise FileNotFoundError(f"{folder}: no finished training here ({missing[0]} is missing)")
@@ -50,7 +42,7 @@ class TrainedCausalJudge:
         self.model = model.to("cuda" if torch.cuda.is_available() else "cpu")
         self.fingerprint = fingerprint_of("causal", 1, digests)
 
-    def judge(self, requests):
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Probabilities of first, second and tie for each request, as it is shown."""
         if not requests:
             return []

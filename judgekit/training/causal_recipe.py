@@ -1,12 +1,14 @@
 """What decides the training of a causal judge, besides the data; read from YAML with strict names."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 METHODS = ("drill", "sft", "dpo", "reward")
 SWAPS = ("none", "random", "both")
 POSITIVE = ("steps", "batch_size", "accumulation", "max_length", "eval_every", "lr", "epochs", "patience", "beta")
 SHARES = ("tie_share", "reference_drop", "warmup", "lora_dropout")
-WORDS = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": (list, tuple)}
+WORDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": (list, tuple)}
 
 
 class RecipeError(ValueError):
@@ -17,86 +19,45 @@ class RecipeError(ValueError):
 class CausalRecipe:
     """Everything that decides how a causal judge is trained, besides the data.
 
-    Attributes
-    ----------
-    method : {"sft", "dpo", "reward", "drill"}
-        Supervised verdicts; preference of the right verdict over the wrong one; a reward model, whose verdict is the
-        higher of two scores; or marks for single responses, the first lessons of a model from scratch.
-    base, revision : str
-        Hub name, folder of a model or of an earlier training, or ``tiny``: a small model with random weights.
-    strategy, policy : str
-        How pairs are put (`judgekit.prompts`); ``strict`` knows no tie. A reward model reads question and response.
-    explanations : bool
-        Whether the reply holds an explanation beside the verdict; the strategy says in which order.
-    swap : {"none", "random", "both"}
-        Show a pair as it is, in one order by chance, or once in each.
-    tie_share : float
-        Largest share of ties among the training pairs; 0 with ``strict``.
-    reference_drop : float
-        Share of training prompts that lose their reference, so that the judge does not lean on it.
-    n_pairs : int
-        Training pairs that are drawn from the mixture; 0 takes all that keep to the shares.
-    r, lora_alpha, lora_dropout, target_modules
-        PEFT's LoRA settings; ``r=0`` trains all weights. ``("all-linear",)`` is PEFT's word for all but the head.
-    quantise : {"", "4bit"}
-        QLoRA: the frozen base in 4 bits (needs a GPU and bitsandbytes).
-    lr, weight_decay, warmup, beta2 : float
-        Of AdamW; ``warmup`` is the share of steps with rising rate, then it falls linearly to zero.
-    steps, epochs : int, float
-        Optimiser steps; 0 steps means so many epochs instead.
-    batch_size, accumulation : int
-        Prompts per device and pass (pairs of replies with ``dpo`` and ``reward``), and passes per step.
-    max_length : int
-        Tokens of prompt and reply; a longer pair loses the middle of its responses, visibly.
-    packing : bool
-        Put several prompts into one row (``sft``), where the model has attention alone: the tiny one has not.
-    recompute : bool
-        Compute activations again in the backward pass: less memory, a third more time.
-    beta : float
-        DPO: how dear it is to leave the reference model.
-    eval_every, patience : int
-        Steps between validations and checkpoints; validations without a lower loss before training stops.
-    bf16 : bool
-        Compute in bfloat16 where there is a GPU; a processor always computes in float32.
-    merge : bool
-        Also write the model with the adapter merged into it.
-    seed : int
+    Methods: supervised verdicts (``sft``); preference of the right verdict over the wrong one (``dpo``); a reward
+    model, whose verdict is the higher of two scores (``reward``); or marks for single responses, the first lessons of
+    a model from scratch (``drill``). RecipeError names the field that is wrong.
     """
 
-    method: str = "sft"
-    base: str = "tiny"
+    method: str = "sft"  # sft, dpo, reward or drill
+    base: str = "tiny"  # hub name, folder of a model or of an earlier training, or ``tiny``: small, with random weights
     revision: str | None = None
-    strategy: str = "letter"
-    policy: str = "strict"
-    explanations: bool = False
-    swap: str = "random"
-    tie_share: float = 0.0
-    reference_drop: float = 0.0
-    n_pairs: int = 0
-    r: int = 0
+    strategy: str = "letter"  # how pairs are put (`judgekit.prompts`); a reward model reads question and response
+    policy: str = "strict"  # ``strict`` knows no tie
+    explanations: bool = False  # the reply holds one beside the verdict; the strategy says in which order
+    swap: str = "random"  # show a pair as it is (none), in one order by chance (random), or once in each (both)
+    tie_share: float = 0.0  # largest share of ties among the training pairs; 0 with ``strict``
+    reference_drop: float = 0.0  # share of training prompts that lose their reference: the judge shall not lean on it
+    n_pairs: int = 0  # training pairs drawn from the mixture; 0 takes all that keep to the shares
+    r: int = 0  # 0 trains all weights
     lora_alpha: int = 32
     lora_dropout: float = 0.0
-    target_modules: tuple[str, ...] = ("all-linear",)
-    quantise: str = ""
+    target_modules: tuple[str, ...] = ("all-linear",)  # PEFT's word for all but the head
+    quantise: str = ""  # "4bit" is QLoRA: the frozen base in 4 bits (needs a GPU and bitsandbytes)
     lr: float = 1e-3
     weight_decay: float = 0.01
-    warmup: float = 0.05
-    beta2: float = 0.98
-    steps: int = 400
+    warmup: float = 0.05  # share of the steps with rising rate, then it falls linearly to zero
+    beta2: float = 0.98  # of AdamW
+    steps: int = 400  # optimiser steps; 0 means ``epochs`` instead
     epochs: float = 1.0
-    batch_size: int = 32
-    accumulation: int = 1
-    max_length: int = 1024
-    packing: bool = False
-    recompute: bool = False
-    beta: float = 0.1
-    eval_every: int = 100
-    patience: int = 5
-    bf16: bool = True
-    merge: bool = False
+    batch_size: int = 32  # prompts per device and pass (pairs of replies with ``dpo`` and ``reward``)
+    accumulation: int = 1  # passes per step
+    max_length: int = 1024  # tokens of prompt and reply; a longer pair loses the middle of its responses, visibly
+    packing: bool = False  # several prompts in one row (``sft``), where the model has attention alone; ``tiny`` has not
+    recompute: bool = False  # activations again in the backward pass: less memory, a third more time
+    beta: float = 0.1  # DPO: how dear it is to leave the reference model
+    eval_every: int = 100  # steps between validations and checkpoints
+    patience: int = 5  # validations without a lower loss before training stops
+    bf16: bool = True  # compute in bfloat16 where there is a GPU; a processor always computes in float32
+    merge: bool = False  # also write the model with the adapter merged into it
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "target_modules", tuple(self.target_modules))
         for name in POSITIVE:
             value = getattr(self, name)
@@ -121,21 +82,14 @@ class CausalRecipe:
         if self.packing and self.method in ("dpo", "reward"):
             raise RecipeError(f"packing does not go with method {self.method!r}: replies are compared row by row")
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The recipe as JSON-able values."""
         return asdict(self) | {"target_modules": list(self.target_modules)}
 
 
-def recipe_of(values, where="recipe"):
-    """A recipe from a mapping, every name and type checked.
+def recipe_of(values: Mapping[str, Any], where: str = "recipe") -> CausalRecipe:
+    """A recipe from a mapping, every name and type checked; RecipeError names the field.
 
-    Raises
-    ------
-    RecipeError
-        Names the field.
-
-    Examples
-    --------
     >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "r": 16}).r
     16
     >>> recipe_of({"learning_rate": 1e-4})

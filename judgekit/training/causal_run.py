@@ -11,31 +11,25 @@ On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from judgekit.data.pairfile import PairFileError, read_pairs
 from judgekit.data.plain_yaml import load_plain
-from judgekit.training.causal_recipe import RecipeError, recipe_of
+from judgekit.records import PreferencePair
+from judgekit.training.causal_recipe import CausalRecipe, RecipeError, recipe_of
 
 PLACES = {"train": dict, "validation": list, "folder": str}
 
 
-def read_recipe(path):
-    """Recipe and places of a file.
+def read_recipe(path: str | Path) -> tuple[CausalRecipe, dict[str, Any]]:
+    """Recipe of a file, and its ``train`` (file to share), ``validation`` (files) and ``folder``.
 
-    Returns
-    -------
-    recipe : CausalRecipe
-    places : dict
-        ``train`` (file to share), ``validation`` (files), ``folder``.
-
-    Raises
-    ------
-    RecipeError
-        Names the file and the field.
+    RecipeError names the file and the field.
     """
     try:
         values = load_plain(Path(path).read_text(encoding="utf-8"))
@@ -56,17 +50,17 @@ def read_recipe(path):
     return recipe_of(values, str(path)), places
 
 
-def pairs_of(path):
+def pairs_of(path: str | Path) -> list[PreferencePair]:
     """The pairs of a file, named after it, so that the mixture can tell files apart."""
     return [replace(pair, benchmark=str(path), item_id=f"{path}:{pair.item_id}") for pair in read_pairs(path)]
 
 
-def is_first():
+def is_first() -> bool:
     """Whether this process speaks for all that train together."""
     return os.environ.get("RANK", "0") == "0"
 
 
-def announce(recipe):
+def announce(recipe: CausalRecipe) -> None:
     """Print what the training will need, before anything is loaded."""
     from transformers import AutoConfig
 
@@ -82,7 +76,7 @@ def announce(recipe):
     print(f"{recipe.base}: {estimate(config, recipe, on_gpu(recipe))}", flush=True)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns 0, or 2 where the recipe or its data is wrong."""
     parser = argparse.ArgumentParser(prog="python -m judgekit.training.causal_run", description=__doc__.split("\n")[0])
     parser.add_argument("recipe", help="YAML file")

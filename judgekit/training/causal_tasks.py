@@ -5,8 +5,10 @@ no two parts share operands. Labels are true by construction, sides are dealt, a
 """
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
@@ -24,39 +26,21 @@ ANY_WORDS = ("exclusion", "avoiding", "length")  # nearly any words are a right 
 PARTS = {"train": 14, "validation": 15, "test": 20}  # of twenty equal parts of all operands, the last one (exclusive)
 
 
-def part_of(operands):
+def part_of(operands: str) -> str:
     """The part that operands belong to: a property of theirs, so that no two parts can share them."""
     share = int(hashlib.sha256(operands.encode()).hexdigest(), 16) % 20
     return next(part for part, end in PARTS.items() if share < end)
 
 
-def tiny_tasks(n_pairs, part="train", families=LEARNABLE, tie_share=0.0, seed=0):
-    """Draw preference pairs.
+def tiny_tasks(
+    n_pairs: int, part: str = "train", families: Sequence[str] = LEARNABLE, tie_share: float = 0.0, seed: int = 0
+) -> list[PreferencePair]:
+    """Preference pairs, the families in turn; the same seed gives the same pairs on every machine.
 
-    Parameters
-    ----------
-    n_pairs : int
-        How many; the families take turns.
-    part : {"train", "validation", "test"}
-    families : sequence of str
-        Keys of `judgekit.training.causal_wordings.TRAIN`.
-    tie_share : float
-        Share of pairs in which both responses are right, or both wrong, in [0, 1).
-    seed : int
-        The same seed gives the same pairs on every machine.
+    ``families``: keys of `judgekit.training.causal_wordings.TRAIN`. ``tie_share``: share of pairs in which both
+    responses are right, or both wrong, in [0, 1). ``reference`` is a right response, ``subset`` the family. ValueError
+    if a part or family is unknown, a number is out of range, or a family runs out of operands.
 
-    Returns
-    -------
-    list of PreferencePair
-        ``reference`` is a right response, ``subset`` the family.
-
-    Raises
-    ------
-    ValueError
-        If a part or family is unknown, a number is out of range, or a family runs out of operands.
-
-    Examples
-    --------
     >>> [(pair.question, pair.label) for pair in tiny_tasks(1, families=("copying",))]
     [('repeat these words : cow rake', 'B')]
     """
@@ -84,9 +68,9 @@ class Drawn:
     operands: str
 
 
-def drawn_tasks(family, part, seed, patience=2000):
+def drawn_tasks(family: str, part: str, seed: int | str, patience: int = 2000) -> Iterator[Drawn]:
     """Endless tasks of one family and part, with operands that were not used before."""
-    rng, seen = Random(f"{seed}/{part}/{family}"), set()
+    rng, seen = Random(f"{seed}/{part}/{family}"), set()  # type: ignore[var-annotated]  # of str
     make = getattr(causal_families, family)
     wordings = (HELD_OUT if part == "test" else TRAIN)[family]
     while True:
@@ -103,13 +87,13 @@ def drawn_tasks(family, part, seed, patience=2000):
         yield Drawn(family, task, wording.format(**task.slots), right, wrong, operands)
 
 
-def operands_of(family, task, right, wrong):
+def operands_of(family: str, task: Task, right: str, wrong: str) -> str:
     """What a question is about, without its wording; of an open question also what is to be told apart."""
     slots = [f"{name} {task.slots[name]}" for name in sorted(task.slots)]
     return " | ".join([family, *slots, *(sorted((right, wrong)) if task.open_ended else ())])
 
 
-def family_pairs(family, part, tie_share, seed):
+def family_pairs(family: str, part: str, tie_share: float, seed: int | str) -> Iterator[PreferencePair]:
     """Endless pairs of one family and part."""
     rng = Random(f"{seed}/{part}/{family}/sides")
     for n, drawn in enumerate(drawn_tasks(family, part, seed)):
@@ -117,7 +101,7 @@ def family_pairs(family, part, tie_share, seed):
         yield record(drawn, label, rng.random() < 0.5, part, n)
 
 
-def record(drawn, label, right_tie, part, n):
+def record(drawn: Drawn, label: str, right_tie: bool, part: str, n: int) -> PreferencePair:
     """The record of a task; the responses of a tie are the same words, both right or both wrong."""
     first, second = (drawn.right, drawn.wrong) if label == "A" else (drawn.wrong, drawn.right)
     if label == "tie":
@@ -140,50 +124,26 @@ def record(drawn, label, right_tie, part, n):
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """A question with several responses, each marked right or wrong: what a model reads before it judges pairs.
-
-    Attributes
-    ----------
-    question : str
-    responses : tuple of (str, bool)
-        Responses, and whether each is right.
-    predictable : bool
-        Whether the question says something of the words of a right response.
-    """
+    """A question with several responses, each marked right or wrong: what a model reads before it judges pairs."""
 
     question: str
-    responses: tuple
-    predictable: bool = True
+    responses: tuple  # of (text, whether it is right)
+    predictable: bool = True  # the question says something of the words of a right response
 
 
-def tiny_drills(n_drills, part="train", families=LEARNABLE, responses=6, seed=0):
-    """Draw drills.
+def tiny_drills(
+    n_drills: int, part: str = "train", families: Sequence[str] = LEARNABLE, responses: int = 6, seed: int = 0
+) -> list[Drill]:
+    """Drills, with ``responses`` responses each: right or wrong by the toss of a coin.
 
-    Parameters
-    ----------
-    n_drills : int
-    part : {"train", "validation"}
-        The operands are of that part; drills of the test part would be a leak.
-    families : sequence of str
-    responses : int
-        Responses of a drill, each right or wrong by the toss of a coin.
-    seed : int
-
-    Returns
-    -------
-    list of Drill
-
-    Raises
-    ------
-    ValueError
-        If the part is ``test``, or unknown.
+    ValueError if the part is neither ``train`` nor ``validation``: drills of the test part would be a leak.
     """
     if part not in ("train", "validation"):
         raise ValueError(f"part is {part!r}; drills are drawn from train or validation")
     streams = {name: drawn_tasks(name, part, f"{seed}/drill") for name in families}
     rng, drills = Random(f"{seed}/{part}/drills"), []
     for n in range(n_drills):
-        drawn = next(streams[families[n % len(families)]])
+        drawn: Any = next(streams[families[n % len(families)]])
         marks = [rng.random() < 0.5 for _ in range(responses)]
         texts = [" ".join((drawn.task.right if mark else drawn.task.wrong)(rng)) for mark in marks]
         drills.append(Drill(drawn.question, tuple(zip(texts, marks, strict=True)), drawn.family not in ANY_WORDS))

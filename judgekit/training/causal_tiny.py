@@ -7,7 +7,9 @@ word of the tiny tasks, and one for each passage of the strategy's prompt that n
 some twenty tokens.
 """
 
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -21,10 +23,15 @@ from transformers import (
 from transformers.modeling_layers import GenericForSequenceClassification
 
 from judgekit.judges.base import Request
+from judgekit.prompts import Strategy
 from judgekit.prompts.files import PLACEHOLDER
 from judgekit.training.causal_data import IGNORED, chat_tokens
 from judgekit.training.causal_families import KINDS, LETTERS, NUMBERS, PLACES, WORDS
 from judgekit.training.causal_wordings import HELD_OUT, TRAIN
+
+if TYPE_CHECKING:
+    from judgekit.training.causal_grades import GradedQuestion
+    from judgekit.training.causal_tasks import Drill
 
 MARKS = {True: "right", False: "wrong"}  # what a drill says of a response
 BOUNDS = "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|pad|>", "<|unknown|>"
@@ -35,14 +42,14 @@ TEMPLATE = (
 )
 
 
-def passages(strategy):
+def passages(strategy: Strategy) -> tuple[str, list[str]]:
     """The passages of a strategy's prompt that never change: system message, then what stands around the texts."""
     (call,) = strategy.calls
     around = [piece for piece in PLACEHOLDER.split(call.user)[::2] if piece]
     return call.system, around
 
 
-def known_words(strategy):
+def known_words(strategy: Strategy) -> list[str]:
     """Every word of the tiny tasks, of the marks and of the strategy's replies, sorted."""
     said = " ".join([*strategy.said.values(), *MARKS.values()])
     wordings = " ".join(text for part in (TRAIN, HELD_OUT) for texts in part.values() for text in texts)
@@ -52,18 +59,8 @@ def known_words(strategy):
     return sorted({*closed, *said.split(), *wordings.split()})
 
 
-def tiny_tokenizer(strategy):
-    """A tokenizer of whole words for one strategy; it comes with a chat template.
-
-    Parameters
-    ----------
-    strategy : judgekit.prompts.Strategy
-        With a single call.
-
-    Returns
-    -------
-    transformers.PreTrainedTokenizerFast
-    """
+def tiny_tokenizer(strategy: Strategy) -> PreTrainedTokenizerFast:
+    """A tokenizer of whole words for one strategy (of a single call); it comes with a chat template."""
     words = {word: n for n, word in enumerate([*BOUNDS, *known_words(strategy)])}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="<|unknown|>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -83,7 +80,7 @@ class Lfm2ForSequenceClassification(GenericForSequenceClassification, Lfm2PreTra
 AutoModelForSequenceClassification.register(Lfm2Config, Lfm2ForSequenceClassification, exist_ok=True)
 
 
-def tiny_config(tokenizer, width=96, layers="cacaa", heads=4, inner=192):
+def tiny_config(tokenizer: Any, width: int = 96, layers: str = "cacaa", heads: int = 4, inner: int = 192) -> Lfm2Config:
     """Architecture of the tiny model; ``layers`` has a letter for each, a convolution or attention."""
     kinds = {"c": "conv", "a": "full_attention"}
     return Lfm2Config(
@@ -105,7 +102,7 @@ def tiny_config(tokenizer, width=96, layers="cacaa", heads=4, inner=192):
     )
 
 
-def tiny_model(tokenizer, seed=0):
+def tiny_model(tokenizer: Any, seed: int = 0) -> Lfm2ForCausalLM:
     """The model with random weights, the same for the same seed."""
     state = torch.get_rng_state()
     torch.manual_seed(seed)
@@ -114,24 +111,13 @@ def tiny_model(tokenizer, seed=0):
     return model
 
 
-def drill_rows(drills, strategy, tokenizer, marks=MARKS):
+def drill_rows(
+    drills: "Sequence[Drill | GradedQuestion]", strategy: Strategy, tokenizer: Any, marks: Mapping[Any, Any] = MARKS
+) -> list[dict[str, Any]]:
     """Rows ``input_ids, labels`` for drills: the prompt of a pair, but with several responses.
 
-    Parameters
-    ----------
-    drills : list of judgekit.training.causal_tasks.Drill
-    strategy : judgekit.prompts.Strategy
-    tokenizer : transformers.PreTrainedTokenizerFast
-        Of `tiny_tokenizer`.
-    marks : dict of object to str
-        The word that says how good a response is.
+    ``tokenizer``: of `tiny_tokenizer`; ``marks``: the word that says how good a response is.
 
-    Returns
-    -------
-    list of dict
-
-    Notes
-    -----
     Two things are learnt. The words of right responses, as a language model learns them: that is what makes it read
     the question. And where a response ends, whether it was right; the marks are labels only, so no later position can
     read them. Before a right response both would stand on one position: in one of three cases it is the word. Marks
@@ -145,7 +131,7 @@ def drill_rows(drills, strategy, tokenizer, marks=MARKS):
     for drill in drills:
         prompt, _ = chat_tokens(tokenizer, strategy.render("verdict", Request(drill.question, "", "")).messages)
         ids = prompt[: prompt.index(after_question) + 1]
-        due = {}
+        due: dict[int, int] = {}
         for n, (response, right) in enumerate(drill.responses, 1):
             words = tokenizer(response, add_special_tokens=False)["input_ids"]
             if right and drill.predictable:

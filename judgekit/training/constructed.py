@@ -7,19 +7,23 @@ generator; it gives (index of the question asked, better response, worse respons
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from judgekit.judges.surface import NUMBERED, STOP_WORDS, words_of
 from judgekit.records import PreferencePair
-from judgekit.training.bank import share_of
+from judgekit.training.bank import AnswerBank, share_of
 
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 LONGER = 1.15  # a misleading response has at least this many times the characters of the right one
 
 
-def pair_of(kind, bank, i, number, better, worse, question=None):
+def pair_of(
+    kind: str, bank: AnswerBank, i: int, number: str, better: str, worse: str, question: str | None = None
+) -> PreferencePair:
     """One pair of a kind about question ``i`` of the bank; A is the better one."""
     asked = bank.questions[i]
     return PreferencePair(
@@ -36,7 +40,7 @@ def pair_of(kind, bank, i, number, better, worse, question=None):
     )
 
 
-def chosen(texts, rng):
+def chosen(texts: Any, rng: np.random.Generator) -> Any:
     """One of some texts."""
     return texts[rng.integers(len(texts))]
 
@@ -44,14 +48,14 @@ def chosen(texts, rng):
 # ------------------------------------------------------------ beside the question
 
 
-def neighbours(bank, i, rng):
+def neighbours(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """The wrong response is longer and answers a question that is almost the same, as in LLMBar's Neighbor set."""
     own = chosen(bank.responses[i], rng)
     longer = [text for j in bank.close(i) for text in bank.responses[j] if len(text) > LONGER * len(own)]
     return [(i, own, chosen(longer, rng))] if longer else []
 
 
-def exchanged(bank, i, rng):
+def exchanged(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """Two questions almost alike, each response right for one and wrong for the other, so that style says nothing."""
     if not len(bank.close(i)):
         return []
@@ -60,7 +64,7 @@ def exchanged(bank, i, rng):
     return [(i, first, second), (other, second, first)]
 
 
-def eloquent(bank, i, rng, tries=40):
+def eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 40) -> list[tuple[Any, ...]]:
     """The wrong response is the longest of many that were written for other subjects."""
     own, close = chosen(bank.responses[i], rng), {i, *map(int, bank.near[i])}
     drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
@@ -71,7 +75,7 @@ def eloquent(bank, i, rng, tries=40):
 # ------------------------------------------------------------ broken
 
 
-def truncated(bank, i, rng):
+def truncated(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """The wrong response is the right one, cut in the middle of a sentence."""
     own = chosen(bank.responses[i], rng)
     words = own.split(" ")
@@ -79,7 +83,7 @@ def truncated(bank, i, rng):
     return [(i, own, " ".join(words[:keep]))] if keep >= 5 else []
 
 
-def repeated(bank, i, rng):
+def repeated(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """The wrong response says its first part again and again, and is longer."""
     own = chosen(bank.responses[i], rng)
     parts = SENTENCE.split(own)
@@ -88,7 +92,7 @@ def repeated(bank, i, rng):
     return [(i, own, " ".join([start] * times))] if len(own.split()) >= 5 and times <= 40 else []
 
 
-def echoed(bank, i, rng):
+def echoed(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """The wrong response gives the question back, as long as the right response is."""
     own, question = chosen(bank.responses[i], rng), bank.questions[i]
     frames = ("{}", "You asked: {}", "That is an interesting question: {}", "The question is this. {}")
@@ -96,14 +100,14 @@ def echoed(bank, i, rng):
     return [(i, own, "\n".join(chosen(frames, rng).replace("{}", question) for _ in range(times)))]
 
 
-def shuffled(bank, i, rng):
+def shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """The wrong response has a third of its words in places where they do not belong."""
     own = chosen(bank.responses[i], rng)
     words = own.split(" ")
     if len(words) < 12:
         return []
     moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
-    worse = list(words)
+    worse: Any = list(words)
     for place, source in zip(moved, rng.permutation(moved), strict=True):
         worse[place] = words[source]
     worse = " ".join(worse)
@@ -113,7 +117,7 @@ def shuffled(bank, i, rng):
 # ------------------------------------------------------------ an instruction more
 
 
-def demands_between(first, second, rng):
+def demands_between(first: str, second: str, rng: np.random.Generator) -> list[str]:
     """Demands that the first text meets and the second does not.
 
     Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
@@ -138,7 +142,7 @@ def demands_between(first, second, rng):
     return found
 
 
-def demanding(bank, i, rng):
+def demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """Two responses to the question; a demand is added to it that one of them happens to meet."""
     if len(bank.responses[i]) < 2:
         return []
@@ -154,34 +158,22 @@ BROKEN = {"truncated": truncated, "repeated": repeated, "echoed": echoed, "shuff
 KINDS = BESIDE | {"eloquent": eloquent} | BROKEN | {"demanding": demanding}
 
 
-def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None, per_source=None):
-    """Pairs of one kind about some questions.
+def constructed_pairs(
+    kind: str,
+    bank: AnswerBank,
+    usable: np.ndarray | Sequence[int],
+    seed: int | Sequence[int],
+    per_question: int = 1,
+    limit: int | None = None,
+    per_source: int | None = None,
+) -> list[PreferencePair]:
+    """Pairs of one of `KINDS` about the ``usable`` questions, in either order with equal chances.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    bank : AnswerBank
-        Misleading responses come from all of it; those of ``exchanged`` pairs from the usable questions.
-    usable : array of int
-        Questions that are asked.
-    seed : int or sequence of int
-    per_question : int
-        Draws per question; a draw that gives nothing (no longer neighbour, too short to cut) is left out.
-    limit, per_source : int, optional
-        At most this many questions in all, and of one source; the same ones each time. Questions that nothing is close
-        to do not count where the kind needs one.
-
-    Returns
-    -------
-    list of PreferencePair
-        In either order with equal chances; the label is known by construction. ``exchanged`` pairs come in twos: each
-        response is right in one and wrong in the other.
-
-    Raises
-    ------
-    KeyError
-        If there is no such kind; the message lists those there are.
+    Misleading responses come from all of the bank; those of ``exchanged`` pairs from the usable questions, in twos:
+    each response is right in one pair and wrong in the other. ``per_question``: draws; one that gives nothing (no
+    longer neighbour, too short to cut) is left out. ``limit``, ``per_source``: questions in all and of one source, the
+    same ones each time; those that nothing is close to do not count where the kind needs one. KeyError lists the kinds
+    there are.
     """
     if kind not in KINDS:
         raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")
@@ -200,9 +192,11 @@ def constructed_pairs(kind, bank, usable, seed, per_question=1, limit=None, per_
     return pairs
 
 
-def some_questions(bank, usable, limit=None, per_source=None):
+def some_questions(
+    bank: AnswerBank, usable: Sequence[int], limit: int | None = None, per_source: int | None = None
+) -> list[int]:
     """At most ``limit`` of some questions, and ``per_source`` of one source, in ascending order."""
-    taken, counts = [], Counter()
+    taken, counts = [], Counter()  # type: ignore[var-annotated]  # of int, of str
     for i in np.random.default_rng(0).permutation(usable).tolist():
         if len(taken) == limit:
             break

@@ -1,22 +1,30 @@
 """Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
 
 Two parts learn from attacked pairs (`bias.tampering`, wordings for training): the preference part is fitted again
-with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.tamper_gate`) learns to tell
+with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.gate`) learns to tell
 tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
 test. The pairs come as `judgekit.training.defence_tables` makes them.
 """
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judgekit.judges.encoder import DEFENDED, FORMAT
 from judgekit.judges.gate import PARTS
+from judgekit.stats import Floats
 from judgekit.training.features import FeatureTable, fit_features, rounded_parts
 from judgekit.training.files import write_json
 from judgekit.training.gate import standard_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgekit.training.defence_tables import DefenceData, DefenceTable
 
 FIELDS = ("a", "b", "pair", "target", "tied")  # of a FeatureTable
 # Brings standardised features and unit embeddings to like sizes before one penalty is put on both.
@@ -26,27 +34,15 @@ PENALTY = 0.03  # scikit-learn's C
 
 @dataclass(frozen=True)
 class Setting:
-    """How a judge is defended.
+    """How a judge is defended."""
 
-    Attributes
-    ----------
-    rung : str
-        What the setting is called in the ladder.
-    share : float
-        Weight of attacked pairs in the preference part, in [0, 1); 0 leaves it as it is.
-    prior : float
-        How often a response is taken to be tampered with, in [0, 1); 0 is no gate.
-    parts : tuple of str
-        What the gate reads (`judgekit.judges.tamper_gate.PARTS`).
-    """
-
-    rung: str
-    share: float = 0.0
-    prior: float = 0.0
-    parts: tuple[str, ...] = PARTS
+    rung: str  # what the setting is called in the ladder
+    share: float = 0.0  # weight of attacked pairs in the preference part, in [0, 1); 0 leaves it as it is
+    prior: float = 0.0  # how often a response is taken to be tampered with, in [0, 1); 0 is no gate
+    parts: tuple[str, ...] = PARTS  # what the gate reads
 
 
-def ladder(shares=(0.05, 0.1, 0.2), priors=(0.02, 0.05, 0.1)):
+def ladder(shares: Sequence[float] = (0.05, 0.1, 0.2), priors: Sequence[float] = (0.02, 0.05, 0.1)) -> list[Setting]:
     """The settings that are tried, from the judge as it is to both parts together."""
     steps = [Setting("as it is")]
     steps += [Setting("preference part", share=share) for share in shares]
@@ -55,20 +51,12 @@ def ladder(shares=(0.05, 0.1, 0.2), priors=(0.02, 0.05, 0.1)):
     return steps + [Setting("both", share, prior) for share in shares for prior in priors]
 
 
-def refit(features, weight, attacked, share, l2=0.01):
-    """The preference part, fitted with a share of attacked pairs.
+def refit(
+    features: FeatureTable, weight: np.ndarray, attacked: FeatureTable, share: float, l2: float = 0.01
+) -> dict[str, np.ndarray]:
+    """The preference part, fitted with a share of attacked pairs, which say nothing of ties (`fit_features`).
 
-    Parameters
-    ----------
-    features : FeatureTable
-        Of the training pairs.
-    weight : array, shape (n_pairs,)
-        Theirs.
-    attacked : FeatureTable
-        Of attacked pairs; they say nothing of ties.
-    share : float
-    l2 : float
-        See `judgekit.training.features.fit_features`.
+    ``weight``: of the training pairs, shape (n_pairs,).
     """
     n = len(attacked.target)
     untied = replace(attacked, tied=np.zeros(n, bool))
@@ -77,28 +65,22 @@ def refit(features, weight, attacked, share, l2=0.01):
     return fit_features(table, weight=rows, l2=l2)
 
 
-def fit_tamper(natural, attacked, quality, prior, parts=PARTS):
-    """The gate against tampering: a penalised logistic regression on responses.
+def fit_tamper(
+    natural: "DefenceTable",
+    attacked: "DefenceTable",
+    quality: Mapping[str, Any],
+    prior: float,
+    parts: Sequence[str] = PARTS,
+) -> dict[str, Any]:
+    """The gate against tampering, a penalised logistic regression on responses: weights of each part, and ``bias``.
 
-    Parameters
-    ----------
-    natural, attacked : DefenceTable
-        Pairs as they are, of which both responses count as untouched, and pairs whose worse response was tampered with.
-    quality : dict
-        The preference part of the judge saved, whose means and scales standardise the features.
-    prior : float
-        How often a response is taken to be tampered with.
-    parts : sequence of str
-        What it reads.
-
-    Returns
-    -------
-    dict
-        A list of weights for each part, and ``bias``, as `judgekit.judges.tamper_gate.tamper_odds` takes them.
+    As `judgekit.judges.gate.tamper_odds` takes them. Both responses of ``natural`` pairs count as untouched; the worse
+    response of ``attacked`` pairs was tampered with. ``quality``: the preference part of the judge saved, whose means
+    and scales standardise the features. ``prior``: how often a response is taken to be tampered with.
     """
     from sklearn.linear_model import LogisticRegression
 
-    def stacked(inputs):
+    def stacked(inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.concatenate([SCALES[name] * inputs[name] for name in parts], axis=1)
 
     untouched = np.concatenate([stacked(natural.inputs(side, quality)) for side in "ab"])
@@ -113,7 +95,7 @@ def fit_tamper(natural, attacked, quality, prior, parts=PARTS):
     return found | {"bias": float(model.intercept_[0] + np.log(prior / (1 - prior)))}
 
 
-def fit_setting(setting, data):
+def fit_setting(setting: Setting, data: "DefenceData") -> tuple[Mapping[str, Any], dict[str, Any] | None]:
     """Preference part and gate (or None) of a setting."""
     quality = data.quality
     if setting.share:
@@ -123,18 +105,17 @@ def fit_setting(setting, data):
     return quality, fit_tamper(data.natural, data.attacked, quality, setting.prior, setting.parts)
 
 
-def assess(setting, data, fitted):
+def assess(
+    setting: Setting, data: "DefenceData", fitted: tuple[Mapping[str, Any], Mapping[str, Any] | None]
+) -> dict[str, Any]:
     """What a defence costs and brings on validation pairs.
 
-    Returns
-    -------
-    dict
-        ``hits`` (set to 0 or 1 per ordinary pair), ``success`` (attack to the share of pairs, right before, that it
-        turns) and ``mean_success``.
+    ``hits`` (set to 0 or 1 per ordinary pair), ``success`` (attack to the share of pairs, right before, that it turns)
+    and ``mean_success``.
     """
     quality, tamper = fitted
 
-    def probabilities(table):
+    def probabilities(table: "DefenceTable") -> Floats:
         return table.defended(quality, data.gates, tamper)
 
     hits = {
@@ -143,7 +124,7 @@ def assess(setting, data, fitted):
     }
     better = (data.assault.features.target[:, 0] > data.assault.features.target[:, 1]).astype(int)
 
-    def lead(table):  # of the better response
+    def lead(table: "DefenceTable") -> Floats:  # of the better response
         p = probabilities(table)
         return np.where(better, p[:, 0] - p[:, 1], p[:, 1] - p[:, 0])
 
@@ -158,23 +139,13 @@ def assess(setting, data, fitted):
     }
 
 
-def compare_settings(settings, data, progress=None):
-    """Fit and assess every setting.
+def compare_settings(
+    settings: Sequence[Setting], data: "DefenceData", progress: Callable[[Any], Iterable[Any]] | None = None
+) -> "tuple[pd.DataFrame, list[Any]]":
+    """A row per setting, fitted and assessed, and what was fitted; the first setting is the judge as it is.
 
-    Parameters
-    ----------
-    settings : list of Setting
-        The first is the judge as it is.
-    data : DefenceData
-    progress : callable, optional
-        Wraps the list.
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        One row per setting: rung, share, prior, accuracy (mean over the validation sets), cost (what the first
-        setting's is above it), its standard error, mean_success, and the success of every attack.
-    fitted : list of (dict, dict or None)
+    Columns rung, share, prior, accuracy (mean over the validation sets), cost (what the first setting's is above it),
+    error (standard error of the cost), mean_success, and the success of every attack. ``progress`` wraps the list.
     """
     import pandas as pd
 
@@ -202,33 +173,19 @@ def compare_settings(settings, data, progress=None):
     return pd.DataFrame(table), found
 
 
-def choose_setting(table, most=0.005):
-    """The row with the lowest mean success among those that cost at most so much accuracy; the first of equals.
+def choose_setting(table: "pd.DataFrame", most: float = 0.005) -> int:
+    """Position of the row with the lowest mean success among those that cost at most so much accuracy.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of `compare_settings`.
-    most : float
-        Accuracy that may be lost on ordinary validation pairs.
-
-    Returns
-    -------
-    int
-        Position of the row. The judge as it is costs nothing, so there always is one.
+    The first of equals; the judge as it is costs nothing, so there always is one.
     """
     allowed = table[table["cost"] <= most]
-    return int(allowed["mean_success"].idxmin())
+    return int(allowed["mean_success"].idxmin())  # type: ignore[call-overload]  # rows are numbered
 
 
-def unseen_success(setting, data, progress=None):
-    """Success on validation of each attack against a defence that never saw it.
-
-    Returns
-    -------
-    dict of str to float
-        Attack to the success that `assess` finds when training pairs attacked in that way are left out.
-    """
+def unseen_success(
+    setting: Setting, data: "DefenceData", progress: Callable[[Any], Iterable[Any]] | None = None
+) -> dict[str, float]:
+    """Attack to its success (`assess`) on validation against a defence that never saw attacks of that kind."""
     kinds, found = sorted(set(data.assault.attacks)), {}
     for kind in progress(kinds) if progress else kinds:
         left = data.without(kind)
@@ -236,20 +193,12 @@ def unseen_success(setting, data, progress=None):
     return found
 
 
-def save_defended(quality, tamper, base, folder):
-    """Write a defended judge beside the one that it defends, whose weights it shares.
+def save_defended(
+    quality: Mapping[str, Any], tamper: Mapping[str, Any] | None, base: str | Path, folder: str | Path
+) -> None:
+    """Write a defended judge beside the one that it defends, whose weights it shares (``base``: its folder).
 
-    Parameters
-    ----------
-    quality, tamper : dict, dict or None
-        Of `fit_setting`.
-    base, folder : path
-        Folders of the judge that is defended and of the new one, in the same place.
-
-    Raises
-    ------
-    ValueError
-        If the folders do not stand side by side.
+    ValueError if the folders do not stand side by side.
     """
     base, folder = Path(base), Path(folder)
     if base.parent.resolve() != folder.parent.resolve():

@@ -1,58 +1,50 @@
 """What a defence is fitted and chosen on: pairs as the parts of an encoder judge see them, as they are and attacked."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judgekit.bias.tampering import TRAINABLE, tampered
 from judgekit.judges.features import scores_of, standardise
 from judgekit.judges.gate import END, against_tampering, tamper_odds
-from judgekit.stats import outcome_probabilities
+from judgekit.records import PreferencePair
+from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
 from judgekit.training.features import FeatureTable, feature_table
 from judgekit.training.gate import ALWAYS_OPEN
+from judgekit.training.material import Material
 from judgekit.training.tables import PairTable, Reader
 from judgekit.training.targets import source_weights
+
+if TYPE_CHECKING:
+    from judgekit.judges.encoder import EncoderJudge
 
 
 @dataclass(frozen=True)
 class DefenceTable:
-    """Pairs as the parts of a judge see them.
-
-    Attributes
-    ----------
-    features : FeatureTable
-    pairs : PairTable
-    ends_a, ends_b : array, shape (n_pairs, 2, width)
-        Embeddings of the two ends of each response.
-    attacks : list of str
-        What the worse response of each pair was tampered with; empty for pairs as they are.
-    """
+    """Pairs as the parts of a judge see them."""
 
     features: FeatureTable
     pairs: PairTable
-    ends_a: np.ndarray
+    ends_a: np.ndarray  # embeddings of the two ends of each response, shape (n_pairs, 2, width)
     ends_b: np.ndarray
-    attacks: list
+    attacks: list  # what the worse response of each pair was tampered with; empty for pairs as they are
 
-    def inputs(self, side, quality):
+    def inputs(self, side: str, quality: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """What the gate reads of one side's responses."""
         ends, looks = getattr(self, f"ends_{side}"), getattr(self.features, side)
         looks = standardise(looks, quality["mean"], quality["scale"])
         return {"features": looks, "head": ends[:, 0], "tail": ends[:, 1]}
 
-    def defended(self, quality, gates, tamper):
+    def defended(
+        self, quality: Mapping[str, Any], gates: Mapping[str, Any], tamper: Mapping[str, Any] | None
+    ) -> Floats:
         """Probabilities of A, B and tie, shape (n_pairs, 3).
 
-        Parameters
-        ----------
-        quality : dict
-            The preference part.
-        gates : dict
-            ``relevance`` and ``gate`` of the judge.
-        tamper : dict or None
-            Of `fit_tamper`, with this preference part.
+        ``gates``: ``relevance`` and ``gate`` of the judge; ``tamper``: of `fit_tamper`, with this preference part.
         """
         score_a, score_b, log_nu = scores_of(quality, self.features.a, self.features.b, self.features.pair)
         outcomes = outcome_probabilities(score_a - score_b, log_nu)
@@ -63,43 +55,27 @@ class DefenceTable:
         return p / p.sum(1, keepdims=True)
 
 
-def defence_table(pairs, reader, attacks=None):
-    """The table of some pairs.
-
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    reader : judgekit.training.tables.Reader
-    attacks : list of str, optional
-    """
+def defence_table(
+    pairs: Sequence[PreferencePair], reader: Reader, attacks: Sequence[str] | None = None
+) -> DefenceTable:
+    """The table of some pairs."""
     features = feature_table(pairs, reader.tied)
-    ends = reader.embedder.ends([text for pair in pairs for text in pair.responses], END)
-    sides = (np.array([ends[getattr(pair, side)] for pair in pairs]) for side in ("response_a", "response_b"))
-    return DefenceTable(features, reader.table(pairs, features), *sides, attacks or [""] * len(pairs))
+    ends = reader.embedder.ends([text for pair in pairs for text in pair.responses], END)  # type: ignore[attr-defined]  # an Embedder
+    sides: Any = (np.array([ends[getattr(pair, side)] for pair in pairs]) for side in ("response_a", "response_b"))
+    return DefenceTable(features, reader.table(pairs, features), *sides, attacks or [""] * len(pairs))  # type: ignore[call-arg]  # two sides
 
 
-def attacked_pairs(pairs, per_pair=2, seed=0, kinds=TRAINABLE):
-    """Decided pairs whose worse response was tampered with, in wordings for training.
+def attacked_pairs(
+    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0, kinds: Sequence[str] = TRAINABLE
+) -> tuple[list[PreferencePair], list[str]]:
+    """Decided pairs whose worse response was tampered with, in wordings for training, and the attack on each.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        Ties, and pairs whose worse response is empty, are left out.
-    per_pair : int
-        Attacks on each, drawn without replacement.
-    seed : int
-    kinds : sequence of str
-        Edits to draw from; none that is held out.
-
-    Returns
-    -------
-    pairs : list of PreferencePair
-        Labels as they were.
-    attacks : list of str
+    Labels as they were; ties, and pairs whose worse response is empty, are left out. ``per_pair``: attacks on each,
+    drawn without replacement from ``kinds``, none of which may be held out.
     """
     rng, made, attacks = np.random.default_rng(seed), [], []
     for pair in pairs:
-        worse = {"A": "response_b", "B": "response_a"}.get(pair.label)
+        worse = {"A": "response_b", "B": "response_a"}.get(pair.label)  # type: ignore[arg-type]  # None is no key
         if worse is None or not getattr(pair, worse).strip():
             continue
         for name in rng.choice(kinds, size=min(per_pair, len(kinds)), replace=False):
@@ -109,10 +85,10 @@ def attacked_pairs(pairs, per_pair=2, seed=0, kinds=TRAINABLE):
     return made, attacks
 
 
-def rows_of(table, kept):
+def rows_of(table: DefenceTable, kept: np.ndarray) -> DefenceTable:
     """Some rows of a table."""
     indices = np.flatnonzero(kept)
-    pairs = {
+    pairs: dict[str, Any] = {
         name: [value[i] for i in indices] if isinstance(value, list) else value[indices]
         for name, value in vars(table.pairs).items()
     }
@@ -127,72 +103,42 @@ def rows_of(table, kept):
 
 @dataclass(frozen=True)
 class DefenceData:
-    """What a defence is fitted and chosen on.
+    """What a defence is fitted and chosen on."""
 
-    Attributes
-    ----------
-    features, weight
-        Of the judge's training pairs, as `refit` takes them.
-    natural, attacked : DefenceTable
-        Training pairs, and the same ones attacked.
-    validation : dict of str to DefenceTable
-        Ordinary validation pairs by set.
-    assault : DefenceTable
-        Validation pairs, attacked; ``unattacked`` are the same pairs as they were.
-    unattacked : DefenceTable
-    quality, gates : dict
-        Of the judge that is defended.
-    """
-
-    features: FeatureTable
+    features: FeatureTable  # of the judge's training pairs, as is ``weight``
     weight: np.ndarray
-    natural: DefenceTable
-    attacked: DefenceTable
-    validation: dict
-    assault: DefenceTable
-    unattacked: DefenceTable
-    quality: dict
+    natural: DefenceTable  # training pairs, as they are
+    attacked: DefenceTable  # the same ones attacked
+    validation: dict  # set to the DefenceTable of its ordinary validation pairs
+    assault: DefenceTable  # validation pairs, attacked
+    unattacked: DefenceTable  # the same pairs as they were
+    quality: dict  # of the judge that is defended, as are ``gates``
     gates: dict
 
-    def without(self, kind):
+    def without(self, kind: str) -> "DefenceData":
         """The data with training pairs attacked in this way left out."""
         kept = np.array([name != kind for name in self.attacked.attacks])
         return replace(self, attacked=rows_of(self.attacked, kept))
 
 
-def reader_of_judge(judge, tied):
-    """What makes the tables of a trained encoder judge.
-
-    Parameters
-    ----------
-    judge : judgekit.judges.encoder.EncoderJudge
-    tied : set of str
-        Sets whose annotators could say tie.
-    """
+def reader_of_judge(judge: "EncoderJudge", tied: frozenset[str]) -> Reader:
+    """What makes the tables of a trained encoder judge; ``tied``: sets whose annotators could say tie."""
     limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
     return Reader(judge.surface.parts, Embedder(judge.encoder, judge.bf16), judge.others, tied, *limits)
 
 
-def defence_data(judge, material, n_pairs=3000, per_pair=2, n_validation=400, seed=0):
-    """The data of a defence.
+def defence_data(
+    judge: "EncoderJudge",
+    material: Material,
+    n_pairs: int = 3000,
+    per_pair: int = 2,
+    n_validation: int = 400,
+    seed: int = 0,
+) -> DefenceData:
+    """The data of a defence, from the material that the judge was trained on and chosen by.
 
-    Parameters
-    ----------
-    judge : judgekit.judges.encoder.EncoderJudge
-        The one that is defended.
-    material : judgekit.training.material.Material
-        What it was trained on and chosen by.
-    n_pairs : int
-        Training pairs that are attacked, drawn by the shares of the mixture.
-    per_pair : int
-        Attacks on each.
-    n_validation : int
-        Validation pairs of each set that are attacked, at most.
-    seed : int
-
-    Returns
-    -------
-    DefenceData
+    ``n_pairs``: training pairs that are attacked, drawn by the shares of the mixture; ``per_pair``: attacks on each;
+    ``n_validation``: validation pairs of each set that are attacked, at most.
     """
     reader, rng = reader_of_judge(judge, material.tied), np.random.default_rng(seed)
     weight = source_weights(material.train, material.shares)

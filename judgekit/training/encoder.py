@@ -7,7 +7,9 @@ chosen on validation pairs by a rule (`judgekit.training.gate.choose_share`).
 """
 
 import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -20,6 +22,8 @@ from judgekit.training.constructed import BESIDE, KINDS
 from judgekit.training.features import fit_features, rounded_parts
 from judgekit.training.files import write_json
 from judgekit.training.gate import choose_share, compare_gates, fit_gate, fit_relevance
+from judgekit.training.material import Material
+from judgekit.training.recipe import RelevanceRecipe
 from judgekit.training.relevance import load_encoder, train_relevance
 from judgekit.training.tables import Reader, joined
 from judgekit.training.targets import source_weights
@@ -30,7 +34,13 @@ N_OTHERS = 4096  # training questions that a response's relevance is measured ag
 PER_KIND = 500  # validation questions per kind of constructed pair
 
 
-def reader_of(material, recipe, quality, embedder, n_others=N_OTHERS):
+def reader_of(
+    material: Material,
+    recipe: RelevanceRecipe,
+    quality: dict[str, Any],
+    embedder: Embedder,
+    n_others: int = N_OTHERS,
+) -> Reader:
     """What makes the tables of a judge with this preference part and this encoder.
 
     Relevance is measured against ``n_others`` of the encoder's training questions, the same ones each time.
@@ -43,27 +53,19 @@ def reader_of(material, recipe, quality, embedder, n_others=N_OTHERS):
     return Reader(quality, embedder, vectors, material.tied, *limits)
 
 
-def fit_gates(material, reader, gates, seed, kinds=tuple(BESIDE), limit=None, inputs=RELEVANCE_INPUTS + GATE_FEATURES):
-    """Gates of several strengths, from the calibration part.
+def fit_gates(
+    material: Material,
+    reader: Reader,
+    gates: Sequence[float],
+    seed: int,
+    kinds: Sequence[str] = tuple(BESIDE),
+    limit: int | None = None,
+    inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
+) -> dict[float, dict[str, Any]]:
+    """Gates of several strengths, from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
 
-    Parameters
-    ----------
-    material : Material
-    reader : Reader
-    gates : sequence of float
-        Shares of misleading pairs.
-    seed : int
-    kinds : sequence of str
-        Kinds of misleading pairs.
-    limit : int, optional
-        Ordinary pairs, and questions of misleading ones, at most.
-    inputs : collection of str
-        What relevance and the gate may use.
-
-    Returns
-    -------
-    dict of float to dict
-        Share to ``relevance`` and ``gate``.
+    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
+    what relevance and the gate may use.
     """
     pairs = material.calibration_pairs(limit)
     constructed = material.constructed("calibration", kinds, [seed, 1], limit, PER_QUESTION)
@@ -79,30 +81,20 @@ def fit_gates(material, reader, gates, seed, kinds=tuple(BESIDE), limit=None, in
     }
 
 
-def train_encoder(recipe, material, folder, gates=GATES, progress=True):
-    """Train an encoder judge and write its folder.
+def train_encoder(
+    recipe: RelevanceRecipe,
+    material: Material,
+    folder: str | Path,
+    gates: Sequence[float] = GATES,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Train an encoder judge and write its folder, with the checkpoint on the way there.
 
-    Parameters
-    ----------
-    recipe : RelevanceRecipe
-    material : Material
-    folder : path
-        Where the judge goes, with the checkpoint on the way there.
-    gates : sequence of float
-        Shares of misleading pairs to fit a gate with.
-    progress : bool
-
-    Returns
-    -------
-    dict
-        ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one
-        chosen), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and ``tables`` (the
-        validation tables by set or kind of constructed pair; kinds that gave no pair are left out).
-
-    Raises
-    ------
-    ValueError
-        If the questions are too few, or their responses too alike, to construct misleading pairs from.
+    Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one chosen
+    of ``gates``, shares of misleading pairs), ``fitted`` (all gates by share), ``quality`` (the preference part),
+    ``reader``, and ``tables`` (the validation tables by set or kind of constructed pair; kinds that gave no pair are
+    left out). ValueError if the questions are too few, or their responses too alike, to construct misleading pairs
+    from.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts
@@ -120,7 +112,7 @@ def train_encoder(recipe, material, folder, gates=GATES, progress=True):
     return report | {"reader": reader, "tables": ordinary | kinds}
 
 
-def save_encoder(recipe, reader, parts, folder):
+def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:
     """Write ``judge.json`` and the other questions: with the adapter, the judge. No parts leave the gate open."""
     rounded = {
         part: {name: np.round(value, 6).tolist() for name, value in found.items()}

@@ -1,49 +1,42 @@
 """Fit the surface-feature judge: penalised maximum likelihood, a second or two on a CPU."""
 
 import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from judgekit.judges.features import CLIP
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
+from judgekit.records import PreferencePair
 from judgekit.training.losses import davidson_loss
 from judgekit.training.targets import sources_with_ties, target_of
 
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Everything the fit needs of a list of pairs, as arrays.
+    """Everything the fit needs of a list of pairs, as arrays."""
 
-    Attributes
-    ----------
-    a, b : array, shape (n_pairs, len(FEATURES))
-        Raw surface features of the two responses.
-    pair : array, shape (n_pairs, len(PAIR_FEATURES))
-    target : array, shape (n_pairs, 3)
-    tied : array of bool, shape (n_pairs,)
-        Whether the pair's source offers ties.
-    """
-
-    a: np.ndarray
+    a: np.ndarray  # raw surface features of response A, shape (n_pairs, len(FEATURES)); ``b`` alike
     b: np.ndarray
-    pair: np.ndarray
-    target: np.ndarray
-    tied: np.ndarray
+    pair: np.ndarray  # shape (n_pairs, len(PAIR_FEATURES))
+    target: np.ndarray  # shape (n_pairs, 3)
+    tied: np.ndarray  # whether the pair's source offers ties, shape (n_pairs,)
 
-    def of(self, indices):
+    def of(self, indices: Any) -> "FeatureTable":
         """The table of some of the pairs."""
         return FeatureTable(*(getattr(self, name)[indices] for name in ("a", "b", "pair", "target", "tied")))
 
 
-def feature_table(pairs, tied_sources=None):
+def feature_table(pairs: Sequence[PreferencePair], tied_sources: Collection[str] | None = None) -> FeatureTable:
     """Features and targets of pairs; each (question, response) is computed once."""
     tied_sources = sources_with_ties(pairs) if tied_sources is None else tied_sources
     seen = {}
 
-    def features(question, response):
+    def features(question: str, response: str) -> np.ndarray:
         if (question, response) not in seen:
             seen[question, response] = surface_features(question, response)
         return seen[question, response]
@@ -55,29 +48,20 @@ def feature_table(pairs, tied_sources=None):
     return FeatureTable(a, b, both, target, np.array([p.benchmark in tied_sources for p in pairs]))
 
 
-def standard(values):
+def standard(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation per column; constant columns get scale 1."""
     scale = values.std(0)
     return values.mean(0), np.where(scale > 1e-9, scale, 1.0)
 
 
-def fit_features(table, weight=None, l2=0.003, l2_ties=0.01):
-    """Weights of the linear score and of the tie model.
+def fit_features(
+    table: FeatureTable, weight: np.ndarray | None = None, l2: float = 0.003, l2_ties: float = 0.01
+) -> dict[str, np.ndarray]:
+    """Weights of the linear score (``mean, scale, weight``) and of the tie model.
 
-    Parameters
-    ----------
-    table : FeatureTable
-    weight : array, shape (n_pairs,), optional
-    l2, l2_ties : float
-        Penalty on the squared weights of the score and of the tie model, relative to the mean loss.
+    Those of the tie model are ``pair_mean, pair_scale, tie_weight, tie_bias``. ``weight``: of each pair; ``l2``,
+    ``l2_ties``: penalty on the squared weights of score and tie model, relative to the mean loss.
 
-    Returns
-    -------
-    dict of str to array
-        ``mean, scale, weight`` of the features and ``pair_mean, pair_scale, tie_weight, tie_bias`` of the tie model.
-
-    Notes
-    -----
     The score is linear in standardised features without an intercept, so exchanging the responses flips its sign.
     Minimised with L-BFGS; the problem is convex in the score's weights.
     """
@@ -85,10 +69,10 @@ def fit_features(table, weight=None, l2=0.003, l2_ties=0.01):
     tie_rows = table.pair[table.tied] if table.tied.any() else table.pair
     pair_mean, pair_scale = standard(tie_rows)
 
-    def tensor(values):
+    def tensor(values: Any) -> torch.Tensor:
         return torch.tensor(np.asarray(values), dtype=torch.float64)
 
-    def standardised(values, centre, spread):
+    def standardised(values: np.ndarray, centre: np.ndarray, spread: np.ndarray) -> torch.Tensor:
         return tensor(np.clip((values - centre) / spread, -CLIP, CLIP))
 
     difference = standardised(table.a, mean, scale) - standardised(table.b, mean, scale)
@@ -100,7 +84,7 @@ def fit_features(table, weight=None, l2=0.003, l2_ties=0.01):
     bias = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([w, t, bias], max_iter=300, line_search_fn="strong_wolfe")
 
-    def objective():
+    def objective() -> torch.Tensor:
         optimiser.zero_grad()
         loss = davidson_loss(difference @ w, pair @ t + bias, target, tied)
         total = (row_weight * loss).sum() / row_weight.sum() + l2 * (w**2).sum() + l2_ties * (t**2).sum()
@@ -118,13 +102,13 @@ def fit_features(table, weight=None, l2=0.003, l2_ties=0.01):
     }
 
 
-def rounded_parts(parts):
+def rounded_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
     """A fitted judge as JSON holds it: names of the features, and weights to seven digits."""
     rounded = {name: np.round(np.asarray(value, float), 7).tolist() for name, value in parts.items()}
     return {"features": list(FEATURES), "pair_features": list(PAIR_FEATURES), "parts": rounded}
 
 
-def save_features(parts, folder):
+def save_features(parts: Mapping[str, Any], folder: str | Path) -> Path:
     """Write a fitted surface-feature judge as ``features.json``."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,8 @@
 """Files of a trained judge: small, safe to load, and silent about the machine they were made on."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 from safetensors.torch import load_file, save_file
 
@@ -8,30 +10,24 @@ from judgekit.data.files import replaced
 from judgekit.models.encoder import PACKAGED_BASES
 
 
-def write_json(path, value):
+def write_json(path: Path, value: Any) -> None:
     """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
     with replaced(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-def store_half(path):
+def store_half(path: Path) -> None:
     """Rewrite a safetensors file in 16-bit floats."""
     tensors = {name: value.half().contiguous() for name, value in load_file(path).items()}
     with replaced(path) as temporary:
         save_file(tensors, temporary, metadata={"format": "pt"})
 
 
-def settle_config(folder, base=None):
+def settle_config(folder: Path, base: str | None = None) -> None:
     """Write the config of an adapter so that equal trainings leave equal files, whoever made them and where.
 
-    PEFT keeps the names of the adapted modules in a set, and writes them in whatever order that has.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Holds ``adapter_config.json``.
-    base : str, optional
-        The base model, whose public name takes the place of the machine's path; PEFT's empty card goes, too.
+    PEFT keeps the names of the adapted modules in a set, and writes them in whatever order that has. The public name of
+    ``base`` takes the place of the machine's path; PEFT's empty card goes, too.
     """
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))

@@ -1,32 +1,27 @@
 """Fit the gate of the encoder judge, and choose how strong it is, on pairs the encoder was not trained on."""
 
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy.optimize import minimize
 
 from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS
-from judgekit.stats import cluster_sums, resampled_sums
-from judgekit.training.tables import joined
+from judgekit.stats import Array, cluster_sums, resampled_sums
+from judgekit.training.tables import PairTable, joined
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
 START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
 
 
-def fit_relevance(table, l2=1e-4, inputs=RELEVANCE_INPUTS):
-    """The relevance part: how likely a response was meant for its question.
+def fit_relevance(table: PairTable, l2: float = 1e-4, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
+    """How likely a response was meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
-    Parameters
-    ----------
-    table : PairTable
-        Pairs of which one response was meant for the question and the other was not.
-    l2 : float
-        Penalty on squared weights of standardised inputs, relative to the mean loss.
-    inputs : collection of str
-        Which of `judgekit.judges.gate.RELEVANCE_INPUTS` may be used.
-
-    Returns
-    -------
-    dict
-        ``weight`` and ``bias``, as `judgekit.judges.gate.relevance_of` takes them.
+    ``table``: pairs of which one response was meant for the question and the other was not. ``l2``: penalty on squared
+    weights of standardised inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -35,7 +30,7 @@ def fit_relevance(table, l2=1e-4, inputs=RELEVANCE_INPUTS):
     used = np.array([name in inputs for name in RELEVANCE_INPUTS])
     scaled = (values - centre) / spread * used
 
-    def loss(parts):
+    def loss(parts: np.ndarray) -> tuple[float, np.ndarray]:
         logits = sign * (scaled @ parts[:-1] + parts[-1])
         slope = -sign / (1 + np.exp(logits)) / len(sign)
         gradient = np.append(slope @ scaled + 2 * l2 * parts[:-1], slope.sum())
@@ -46,27 +41,20 @@ def fit_relevance(table, l2=1e-4, inputs=RELEVANCE_INPUTS):
     return {"weight": weight.tolist(), "bias": float(found[-1] - weight @ centre)}
 
 
-def fit_gate(natural, misleading, share, relevance, natural_weight=None, l2=1e-4, inputs=GATE_FEATURES):
-    """The gate's weights by penalised maximum likelihood.
+def fit_gate(
+    natural: PairTable,
+    misleading: PairTable,
+    share: float,
+    relevance: Mapping[str, Any],
+    natural_weight: Array | None = None,
+    l2: float = 1e-4,
+    inputs: Collection[str] = GATE_FEATURES,
+) -> dict[str, Any]:
+    """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.gate.gated`.
 
-    Parameters
-    ----------
-    natural, misleading : PairTable
-        Ordinary labelled pairs, and pairs of which one response is known to be beside the question.
-    share : float
-        Weight of the misleading pairs in (0, 1): how often one response is taken to be beside the question.
-    relevance : dict
-        Of `fit_relevance`.
-    natural_weight : array, shape (n_natural,), optional
-    l2 : float
-        Penalty on squared weights, relative to the mean loss.
-    inputs : collection of str
-        Which of `judgekit.judges.gate.GATE_FEATURES` the gate may use.
-
-    Returns
-    -------
-    dict
-        ``weight``, ``bias`` and ``slope``, as `judgekit.judges.gate.gated` takes them.
+    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is known to be
+    off-topic, with a weight of ``share`` in (0, 1): how often one response is taken to be. ``l2``: penalty on squared
+    weights, relative to the mean loss. ``inputs``: which of `GATE_FEATURES` may be used.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
@@ -74,11 +62,11 @@ def fit_gate(natural, misleading, share, relevance, natural_weight=None, l2=1e-4
     table = joined([natural, misleading])
     used = np.array([*(name in inputs for name in GATE_FEATURES), True, True])
 
-    def gate_of(parts):
+    def gate_of(parts: np.ndarray) -> dict[str, Any]:
         *weight, bias, slope = (parts * used).tolist()
         return {"weight": weight, "bias": bias, "slope": slope}
 
-    def loss(parts):
+    def loss(parts: np.ndarray) -> float:
         p = table.probabilities({"relevance": relevance, "gate": gate_of(parts)})
         penalty = l2 * (parts[:3] @ parts[:3] + parts[4] ** 2)
         return -rows @ (table.target * np.log(np.clip(p, 1e-9, 1))).sum(1) + penalty
@@ -86,24 +74,18 @@ def fit_gate(natural, misleading, share, relevance, natural_weight=None, l2=1e-4
     return gate_of(minimize(loss, START, method="BFGS").x)
 
 
-def compare_gates(gates, natural, misleading, n_boot=2000, seed=0):
-    """Accuracy behind gates of several strengths on validation pairs.
+def compare_gates(
+    gates: Mapping[float, Mapping[str, Any]],
+    natural: Mapping[str, PairTable],
+    misleading: PairTable,
+    n_boot: int = 2000,
+    seed: int = 0,
+) -> "pd.DataFrame":
+    """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
 
-    Parameters
-    ----------
-    gates : dict of float to dict
-        Share of misleading pairs to the parts (``relevance`` and ``gate``) fitted with it.
-    natural : dict of str to PairTable
-        Validation sets of ordinary pairs.
-    misleading : PairTable
-        Validation pairs of which one response is beside the question.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per gate, the open one (share 0) first: share, accuracy on every natural set, ``mean`` of these and its
-        standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
+    ``gates``: share of misleading pairs to the parts fitted with it; ``natural``: sets of ordinary pairs;
+    ``misleading``: pairs of which one response is off-topic. Columns: share, accuracy on every natural set, ``mean`` of
+    these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
     """
     import pandas as pd
 
@@ -118,26 +100,21 @@ def compare_gates(gates, natural, misleading, n_boot=2000, seed=0):
     return pd.DataFrame(rows)
 
 
-def standard_error(hits, clusters, n_boot=2000, seed=0):
+def standard_error(hits: Array, clusters: Array, n_boot: int = 2000, seed: int = 0) -> float:
     """Bootstrap standard error of an accuracy, prompts resampled."""
     sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
     drawn = resampled_sums(sums, n_boot, seed)
     return float((drawn[:, 0] / drawn[:, 1]).std())
 
 
-def choose_share(comparison):
+def choose_share(comparison: "pd.DataFrame") -> float:
     """The strongest gate whose mean accuracy on ordinary pairs is within one standard error of the best.
 
-    Parameters
-    ----------
-    comparison : pandas.DataFrame
-        Of `compare_gates`.
+    ``comparison``: of `compare_gates`.
 
-    Notes
-    -----
     The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on
     ordinary pairs cannot tell the gates within it apart, and among those the strongest reads best.
     """
-    best = comparison.loc[comparison["mean"].idxmax()]
+    best = comparison.loc[comparison["mean"].idxmax()]  # type: ignore[call-overload]  # a label of the index
     within = comparison[comparison["mean"] >= best["mean"] - best["error"]]
     return float(within["share"].max())

@@ -3,21 +3,14 @@
 import torch
 
 
-def davidson_loss(difference, log_nu, target, tied):
-    """Negative log-likelihood of labels under the model, per pair (torch tensors in, tensor out).
+def davidson_loss(
+    difference: torch.Tensor, log_nu: torch.Tensor, target: torch.Tensor, tied: torch.Tensor
+) -> torch.Tensor:
+    """Negative log-likelihood of labels under the model, shape (n_pairs,).
 
-    Parameters
-    ----------
-    difference, log_nu : tensor, shape (n_pairs,)
-    target : tensor, shape (n_pairs, 3)
-        Probabilities of A, B, tie that the label gives (one-hot for hard labels).
-    tied : tensor of bool, shape (n_pairs,)
-        Whether the pair's source lets annotators tie. Where it does not, the likelihood is conditional on a
-        decision (plain Bradley-Terry) and says nothing about ``log_nu``.
-
-    Returns
-    -------
-    tensor, shape (n_pairs,)
+    ``target``: probabilities of A, B, tie that the label gives (one-hot for hard labels), shape (n_pairs, 3). ``tied``:
+    whether the pair's source lets annotators tie. Where it does not, the likelihood is conditional on a decision (plain
+    Bradley-Terry) and says nothing about ``log_nu``.
     """
     logits = torch.stack([difference / 2, -difference / 2, log_nu], dim=-1)
     free = -(target * torch.log_softmax(logits, dim=-1)).sum(-1)
@@ -26,23 +19,18 @@ def davidson_loss(difference, log_nu, target, tied):
     return torch.where(tied, free, forced)
 
 
-def contrastive_loss(questions, responses, log_scale, paraphrases, both=True):
-    """Cross-entropy of finding a question's own response among the batch's, and a response's question.
+def contrastive_loss(
+    questions: torch.Tensor,
+    responses: torch.Tensor,
+    log_scale: torch.Tensor,
+    paraphrases: torch.Tensor,
+    both: bool = True,
+) -> torch.Tensor:
+    """Cross-entropy of finding a question's own response among the batch's, and a response's question; a scalar.
 
-    Parameters
-    ----------
-    questions, responses : tensor, shape (n, width)
-        Unit embeddings, row by row of the same cell.
-    log_scale : tensor, scalar
-        Log of the factor on cosines.
-    paraphrases : tensor of bool, shape (n, n)
-        Cells of other questions that mean the same: they count neither as right nor as wrong.
-    both : bool
-        Also contrast the questions for each response.
-
-    Returns
-    -------
-    tensor, scalar
+    ``questions``, ``responses``: unit embeddings, (n, width), row by row of the same cell; ``log_scale``: log of the
+    factor on cosines. ``paraphrases``: cells of other questions that mean the same, (n, n): neither right nor wrong.
+    ``both``: also contrast the questions for each response.
     """
     cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
     own = torch.arange(len(questions))

@@ -1,49 +1,41 @@
 """How much memory a training needs, told from the model's configuration alone: before anything is loaded."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from judgekit.models.memory_estimate import parameter_count
+from judgekit.training.causal_recipe import CausalRecipe
 
 GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Memory of a training by what it is for, in bytes.
+    """Memory of a training on one device by what it is for, in bytes."""
 
-    Attributes
-    ----------
-    parameters, trained : int
-        Numbers of weights, the adapter's included.
-    weights, gradients, optimiser, activations : int
-        Bytes on one device. Activations are the largest that are held at once.
-    """
-
-    parameters: int
+    parameters: int  # number of weights, the adapter's included
     trained: int
     weights: int
     gradients: int
     optimiser: int
-    activations: int
+    activations: int  # the largest that are held at once
 
     @property
-    def total(self):
+    def total(self) -> int:
         """Bytes in all; the allocator and the libraries want about a tenth more."""
         return self.weights + self.gradients + self.optimiser + self.activations
 
-    def __str__(self):
+    def __str__(self) -> str:
         parts = ("weights", "gradients", "optimiser", "activations", "total")
         told = ", ".join(f"{part} {getattr(self, part) / GIB:.1f}" for part in parts)
         return f"{self.parameters:,} parameters, {self.trained:,} trained; GiB: {told}"
 
 
-def dimensions(config):
-    """The sizes that decide, from a decoder's configuration (Llama, Qwen3, Mistral and their kind).
+def dimensions(config: Any) -> tuple[int, int, int, int, int, int, int]:
+    """The sizes that decide, from a decoder's configuration (Llama, Qwen3, Mistral and the like).
 
-    Raises
-    ------
-    ValueError
-        If the configuration lacks one of them, or has experts, which these sums do not know.
+    Vocabulary, width, inner width, blocks, widths of queries and of keys, head. ValueError if the configuration lacks
+    one of them, or has experts, which these sums do not know.
     """
     if getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None):
         raise ValueError(f"{config.model_type}: memory of mixtures of experts is not estimated")
@@ -56,38 +48,25 @@ def dimensions(config):
     return vocabulary, width, inner, layers, heads * head, keys * head, head
 
 
-def linear_shapes(config):
+def linear_shapes(config: Any) -> list[tuple[int, int]]:
     """Inputs and outputs of the linear layers of one block."""
     _, width, inner, _, queries, keys, _ = dimensions(config)
     attention = [(width, queries), (width, keys), (width, keys), (queries, width)]
     return [*attention, (width, inner), (width, inner), (inner, width)]
 
 
-def adapter_count(config, r):
+def adapter_count(config: Any, r: int) -> int:
     """Weights of a LoRA adapter on every linear layer of the blocks."""
     layers = dimensions(config)[3]
     return layers * sum(r * (inputs + outputs) for inputs, outputs in linear_shapes(config))
 
 
-def estimate(config, recipe, gpu=True, parameters=None):
-    """Memory of one device for a training.
+def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True, parameters: int | None = None) -> Estimate:
+    """Memory of one device for a training; ``target_modules`` is taken as all linear layers.
 
-    Parameters
-    ----------
-    config : transformers.PretrainedConfig
-    recipe : CausalRecipe
-        ``target_modules`` is taken as all linear layers.
-    gpu : bool
-        Frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
-    parameters : int, optional
-        Weights of the model, where they have been counted already.
+    ``gpu``: frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
+    ``parameters``: weights of the model, where they have been counted already.
 
-    Returns
-    -------
-    Estimate
-
-    Notes
-    -----
     Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
     half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
     backward pass, or its input alone when it is computed again; the logits have four bytes and are held twice, with
@@ -121,16 +100,8 @@ def estimate(config, recipe, gpu=True, parameters=None):
     )
 
 
-def largest_batch(config, recipe, memory, gpu=True):
-    """The largest batch size, a power of two, that fits into a memory with a tenth to spare; 0 if none does.
-
-    Parameters
-    ----------
-    config, recipe, gpu
-        As `estimate`.
-    memory : float
-        Bytes of the device.
-    """
+def largest_batch(config: Any, recipe: CausalRecipe, memory: float, gpu: bool = True) -> int:
+    """The largest batch size, a power of two, that fits into so many bytes with a tenth to spare; 0 if none does."""
     fitting, parameters = 0, parameter_count(config)
     for size in (2**power for power in range(10)):
         if estimate(config, replace(recipe, batch_size=size), gpu, parameters).total * 1.1 <= memory:

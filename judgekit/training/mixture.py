@@ -3,15 +3,18 @@
 import json
 import shutil
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judgekit.judges.encoder import OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.models.seal import seal
+from judgekit.records import PreferencePair
 from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BESIDE, BROKEN, KINDS
@@ -19,13 +22,17 @@ from judgekit.training.encoder import fit_gates, reader_of, save_encoder
 from judgekit.training.features import fit_features
 from judgekit.training.files import write_json
 from judgekit.training.gate import ALWAYS_OPEN
+from judgekit.training.material import Material
 from judgekit.training.recipe import RelevanceRecipe
 from judgekit.training.relevance import load_encoder, train_relevance
 from judgekit.training.targets import source_weights
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 # Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
-FACTORS = {
+FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "gate_strength": {"open": {"share": 0.0}, "0_02": {"share": 0.02}, "0_25": {"share": 0.25}},
     "gate_inputs": {
         "no_likeness": {"inputs": RELEVANCE_INPUTS + GATE_FEATURES[:2]},
@@ -56,67 +63,36 @@ CONSTRUCTED = {"misleading": BESIDE, "broken": BROKEN}  # set of constructed val
 
 @dataclass(frozen=True)
 class Level:
-    """A complete setting: the recipe, and what the preference part and the gate are fitted on.
-
-    Attributes
-    ----------
-    recipe : RelevanceRecipe
-    share : float
-        Of misleading pairs, for the gate; 0 leaves it open.
-    inputs : tuple of str
-        What relevance and the gate see.
-    beside : tuple of str
-        Kinds of misleading pairs that the gate is fitted on.
-    broken : bool
-        Whether the preference part learns from broken responses.
-    sources, label_kinds : tuple of str or None
-        Corpora, or kinds of label, that the preference part learns from (None: all).
-    pairs_share, questions_share : float
-        Share of the prompts that the preference part, and of the questions that the encoder learns from.
-    ties : bool
-        Whether pairs labelled as ties are learnt from.
-    answers : bool
-        Whether questions of single responses are learnt from, too.
-    l2 : float
-        Penalty of the preference part.
-    reads : int or None
-        Tokens that the finished judge reads of a response, where not what the recipe says; training does not see it.
-    """
+    """A complete setting: the recipe, and what the preference part and the gate are fitted on."""
 
     recipe: RelevanceRecipe
-    share: float = 0.1
-    inputs: tuple = GATE_INPUTS
-    beside: tuple = tuple(BESIDE)
-    broken: bool = True
-    sources: tuple | None = None
-    label_kinds: tuple | None = None
-    pairs_share: float = 1.0
-    questions_share: float = 1.0
-    ties: bool = True
-    answers: bool = True
-    l2: float = 0.01
-    reads: int | None = None
+    share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it open
+    inputs: tuple[str, ...] = GATE_INPUTS  # what relevance and the gate see
+    beside: tuple[str, ...] = tuple(BESIDE)  # kinds of misleading pairs that the gate is fitted on
+    broken: bool = True  # whether the preference part learns from broken responses
+    sources: tuple[str, ...] | None = None  # corpora that the preference part learns from; None: all
+    label_kinds: tuple[str, ...] | None = None  # likewise
+    pairs_share: float = 1.0  # share of the prompts that the preference part learns from
+    questions_share: float = 1.0  # share of the questions that the encoder learns from
+    ties: bool = True  # whether pairs labelled as ties are learnt from
+    answers: bool = True  # whether questions of single responses are learnt from, too
+    l2: float = 0.01  # penalty of the preference part
+    reads: int | None = None  # tokens that the finished judge, not training, reads of a response; None: the recipe's
 
     @property
-    def encoder(self):
+    def encoder(self) -> tuple[RelevanceRecipe, float, bool]:
         """What decides the encoder: settings that agree in it share one training."""
         return self.recipe, self.questions_share, self.answers
 
-    def changed(self, **changes):
+    def changed(self, **changes: Any) -> "Level":
         """Another level, with fields of the recipe or of the level replaced."""
         own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
         recipe = {name: value for name, value in changes.items() if name not in own}
         return replace(self, recipe=replace(self.recipe, **recipe), **own)
 
 
-def levels_of(base, factors):
-    """The settings of a study: (factor, level) to `Level`, the base first.
-
-    Raises
-    ------
-    KeyError
-        If there is no such factor; the message lists those there are.
-    """
+def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
+    """The settings of a study: (factor, level) to `Level`, the base first; KeyError lists the factors there are."""
     found = {(BASE, BASE): base}
     for factor in factors:
         if factor not in FACTORS:
@@ -125,10 +101,10 @@ def levels_of(base, factors):
     return found
 
 
-def learnt_from(level, material):
+def learnt_from(level: Level, material: Material) -> list[int]:
     """Indices of the training pairs that a level's preference part learns from."""
 
-    def wanted(pair):
+    def wanted(pair: PreferencePair) -> bool:
         if pair.benchmark in KINDS:
             return level.broken
         return (
@@ -141,7 +117,7 @@ def learnt_from(level, material):
     return [i for i, pair in enumerate(material.train) if wanted(pair)]
 
 
-def questions_of(level, material):
+def questions_of(level: Level, material: Material) -> np.ndarray:
     """Indices of the bank's questions that a level's encoder learns from."""
     of_pairs = {pair.asked for pair in material.train if pair.benchmark not in KINDS}
     bank = material.bank
@@ -154,36 +130,27 @@ def questions_of(level, material):
     return np.array(chosen, int)
 
 
-def embedder_of(recipe, folder):
+def embedder_of(recipe: RelevanceRecipe, folder: str | Path) -> Embedder:
     """The embedder with a folder's finished encoder."""
     return Embedder(load_encoder(recipe, folder), recipe.bf16)
 
 
-def run_level(level, material, folder, judge_folder, embedders=embedder_of, n_constructed=150, n_others=512):
-    """Train one setting, keep its judge, and judge the validation sets with it.
+def run_level(
+    level: Level,
+    material: Material,
+    folder: str | Path,
+    judge_folder: str | Path,
+    embedders: Callable[..., Embedder] = embedder_of,
+    n_constructed: int = 150,
+    n_others: int = 512,
+) -> dict[str, Any]:
+    """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
 
-    Parameters
-    ----------
-    level : Level
-        Its recipe holds the seed.
-    material : Material
-    folder : path
-        Where the encoder goes; one that is there is not trained again.
-    judge_folder : path
-        Where the judge goes; may be the same.
-    embedders : callable
-        `embedder_of`, or something that remembers what that gave.
-    n_constructed : int
-        For the gate: ordinary pairs, and questions of misleading ones. In validation: questions of each set of
-        constructed pairs.
-    n_others : int
-        Questions that relevance is measured against.
-
-    Returns
-    -------
-    dict
-        ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``:
-        set to prompts; ``seconds``: of training.
+    ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``: set
+    to prompts; ``seconds``: of training. The encoder in ``folder`` is not trained again if it is there; the judge goes
+    to ``judge_folder``, which may be the same. ``embedders``: `embedder_of`, or something that remembers what that
+    gave. ``n_constructed``: for the gate, ordinary pairs and questions of misleading ones; in validation, questions of
+    each set of constructed pairs. ``n_others``: questions that relevance is measured against.
     """
     recipe, parts = level.recipe, material.parts
     chosen = learnt_from(level, material)
@@ -217,24 +184,17 @@ def run_level(level, material, folder, judge_folder, embedders=embedder_of, n_co
     return {"hits": hits, "clusters": clusters, "seconds": seconds}
 
 
-def run_study(levels, material, seeds, folder, progress=None):
-    """Run every setting with every seed; a finished run is read back, so an interrupted study goes on.
+def run_study(
+    levels: Mapping[tuple[str, str], Level],
+    material: Material,
+    seeds: Sequence[int],
+    folder: str | Path,
+    progress: Callable[[Any], Iterable[Any]] | None = None,
+) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """Every setting of `levels_of` run with every seed: (factor, level, seed) to what `run_level` gives.
 
-    Parameters
-    ----------
-    levels : dict of (str, str) to Level
-        As `levels_of` gives it.
-    material : Material
-    seeds : list of int
-    folder : path
-        Holds one JSON file per run, and a folder with its judge.
-    progress : callable, optional
-        Wraps the list of runs, e.g. a progress bar.
-
-    Returns
-    -------
-    dict of (str, str, int) to dict
-        (factor, level, seed) to what `run_level` gives.
+    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
+    study goes on. ``progress`` wraps the list of runs, e.g. a progress bar.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -260,28 +220,21 @@ def run_study(levels, material, seeds, folder, progress=None):
     return {key: found[key] for key in sorted(found, key=lambda key: (key[2], list(levels).index(key[:2])))}
 
 
-def material_key(material):
+def material_key(material: Material) -> dict[str, Any]:
     """What identifies the data of a study: sizes and a hash of its questions."""
     sizes = {name: len(pairs) for name, pairs in material.validation.items()}
     parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
     return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
 
 
-def study_table(found, n_boot=2000, seed=0):
-    """Scores of every setting, and its difference from the base on the same pairs.
+def study_table(
+    found: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
+) -> "pd.DataFrame":
+    """Scores of every setting (of `run_study`), and its difference from the base on the same pairs.
 
-    Parameters
-    ----------
-    found : dict of (str, str, int) to dict
-        Of `run_study`.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``:
-        the constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits
-        averaged over seeds, prompts resampled), seconds (mean).
+    One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``: the
+    constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits averaged over
+    seeds, prompts resampled), seconds (mean).
     """
     import pandas as pd
 
@@ -305,7 +258,14 @@ def study_table(found, n_boot=2000, seed=0):
     return pd.DataFrame(rows, columns=["factor", "level", "set", "mean", "sd", "difference", "seconds"])
 
 
-def difference(hits, base, sets, clusters, n_boot, seed):
+def difference(
+    hits: Mapping[str, np.ndarray],
+    base: Mapping[str, np.ndarray],
+    sets: Sequence[str],
+    clusters: Mapping[str, Any],
+    n_boot: int,
+    seed: int,
+) -> Number:
     """Mean over sets of the difference of two settings' accuracies, with an interval (prompts resampled per set)."""
     values, spreads = [], []
     for name in sets:

@@ -9,8 +9,10 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,9 +25,10 @@ from judgekit.judges.gate import PARAPHRASE
 from judgekit.models.encoder import TextEncoder, computing_in_bf16
 from judgekit.models.loading import quiet_peft
 from judgekit.models.seal import break_seal
-from judgekit.training.bank import draw_questions
+from judgekit.training.bank import AnswerBank, draw_questions
 from judgekit.training.files import settle_config, store_half, write_json
 from judgekit.training.losses import contrastive_loss
+from judgekit.training.recipe import RelevanceRecipe
 
 CHECKPOINT = "checkpoint.safetensors"
 TRAINING = "training.json"
@@ -34,19 +37,17 @@ CUT = (12, 40)  # tokens that a cut response keeps
 CHUNK = 16  # texts per forward pass in training: sorted by length, so little padding is computed
 
 
-def train_relevance(recipe, bank, train, validation, folder, progress=True):
-    """Train the encoder, or return at once when the folder holds the finished one of this recipe and data.
+def train_relevance(
+    recipe: RelevanceRecipe,
+    bank: AnswerBank,
+    train: np.ndarray,
+    validation: np.ndarray,
+    folder: str | Path,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """The run of the trained encoder; at once, when the folder holds the finished one of this recipe and data.
 
-    Parameters
-    ----------
-    recipe, bank, train, validation, folder
-        See `RelevanceTrainer`.
-    progress : bool
-
-    Returns
-    -------
-    dict
-        The run as ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
+    As ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
     """
     identity = identity_of(recipe, bank, train, validation)
     finished = Path(folder) / TRAINING
@@ -59,7 +60,7 @@ def train_relevance(recipe, bank, train, validation, folder, progress=True):
     return trainer.finish()
 
 
-def identity_of(recipe, bank, train, validation):
+def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, validation: np.ndarray) -> dict[str, Any]:
     """What a finished encoder or a checkpoint must share with a run to be taken for its own (as JSON gives it back)."""
     digest = hashlib.sha256()
     for part in (train, validation):
@@ -71,24 +72,15 @@ def identity_of(recipe, bank, train, validation):
 
 
 class RelevanceTrainer:
-    """One training run.
+    """One training run; the folder gets its checkpoint and the finished adapter.
 
-    Parameters
-    ----------
-    recipe : RelevanceRecipe
-    bank : AnswerBank
-    train, validation : array of int
-        Questions of the bank to learn from, and to choose the state by.
-    folder : path
-        Where the checkpoint and the finished adapter go.
-
-    Raises
-    ------
-    ValueError
-        If a question stands in both parts, or a part holds fewer than two questions.
+    ``train``, ``validation``: questions of the bank to learn from, and to choose the state by.
+    ValueError if a question stands in both parts, or a part holds fewer than two questions.
     """
 
-    def __init__(self, recipe, bank, train, validation, folder):
+    def __init__(
+        self, recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, validation: np.ndarray, folder: str | Path
+    ) -> None:
         self.recipe, self.bank, self.folder = recipe, bank, Path(folder)
         self.train, self.validation = np.asarray(train), np.asarray(validation)
         if shared := set(self.train.tolist()) & set(self.validation.tolist()):
@@ -100,15 +92,17 @@ class RelevanceTrainer:
         self.encoder = TextEncoder(recipe.base, recipe.revision, trainable=True)
         self.make_trainable()
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(recipe.scale)))
-        self.ids = {}
+        self.ids: dict[Any, Any] = {}
         self.optimiser = torch.optim.AdamW(self.parameter_groups(), betas=(0.9, 0.98))
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self.rate)
-        self.step, self.history, self.seconds, self.best = 0, [], 0.0, None
+        self.step, self.seconds = 0, 0.0
+        self.history: list[dict[str, Any]] = []
+        self.best: Any = None  # until the first validation
         self.identity = identity_of(recipe, bank, self.train, self.validation)
 
     # ------------------------------------------------------------ parts
 
-    def make_trainable(self):
+    def make_trainable(self) -> None:
         """Freeze the base model; put LoRA on its topmost layers, or free them themselves."""
         model, recipe = self.encoder.model, self.recipe
         for parameter in model.parameters():
@@ -134,11 +128,11 @@ class RelevanceTrainer:
         # No dropout: attention dropout takes the processor off its fast path, at four times the cost of a step.
         self.encoder.model.eval()
 
-    def trainable(self):
+    def trainable(self) -> dict[str, torch.nn.Parameter]:
         """Name to parameter, for everything that is trained."""
         return {n: p for n, p in self.encoder.model.named_parameters() if p.requires_grad} | {"scale": self.log_scale}
 
-    def parameter_groups(self):
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """Weights with decay, the scale without and faster."""
         weights = [p for n, p in self.trainable().items() if n != "scale"]
         groups = [
@@ -147,23 +141,23 @@ class RelevanceTrainer:
         ]
         return [group for group in groups if group["params"]]
 
-    def rate(self, step):
+    def rate(self, step: int) -> float:
         """Learning-rate factor in [0, 1]: linear warm-up, linear decay."""
         warmup = max(1, round(self.recipe.warmup * self.recipe.steps))
         return min((step + 1) / warmup, max(0.0, (self.recipe.steps - step) / max(1, self.recipe.steps - warmup)))
 
     # ------------------------------------------------------------ one step
 
-    def token_ids(self, text, limit):
+    def token_ids(self, text: str, limit: int) -> list[int]:
         """Token ids of a text, computed once."""
         if (text, limit) not in self.ids:
             self.ids[text, limit] = self.encoder.token_ids(text, limit)
         return self.ids[text, limit]
 
-    def embed(self, id_lists):
+    def embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
         """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
         order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
-        vectors = [None] * len(id_lists)
+        vectors: list[Any] = [None] * len(id_lists)
         with computing_in_bf16("cpu", self.recipe.bf16):
             for start in range(0, len(order), CHUNK):
                 chunk = order[start : start + CHUNK]
@@ -171,7 +165,7 @@ class RelevanceTrainer:
                     vectors[i] = vector
         return torch.nn.functional.normalize(torch.stack(vectors), dim=-1)
 
-    def loss(self, indices, rng, cut=True):
+    def loss(self, indices: Sequence[int], rng: np.random.Generator, cut: bool = True) -> torch.Tensor:
         """Contrastive loss of some questions of the bank, with a response each that ``rng`` draws."""
         recipe = self.recipe
         questions = [self.token_ids(self.bank.questions[i], recipe.max_question_tokens) for i in indices]
@@ -188,7 +182,7 @@ class RelevanceTrainer:
         halves = vectors[: len(indices)], vectors[len(indices) :]
         return contrastive_loss(*halves, self.log_scale, paraphrases, recipe.loss == "both")
 
-    def train_step(self):
+    def train_step(self) -> float:
         """One optimiser step; its batch depends on (seed, step) alone."""
         rng = np.random.default_rng([self.recipe.seed, self.step])
         drawn = draw_questions(self.bank, self.train, rng, self.recipe.questions_per_step, self.recipe.group)
@@ -202,7 +196,7 @@ class RelevanceTrainer:
         return loss.item()
 
     @torch.no_grad()
-    def validate(self, batches=8):
+    def validate(self, batches: int = 8) -> float:
         """Mean contrastive loss of the same batches of held-out questions each time."""
         losses = []
         for number in range(batches):
@@ -213,13 +207,10 @@ class RelevanceTrainer:
 
     # ------------------------------------------------------------ the run
 
-    def run(self, progress=True):
-        """Train to the end, resuming from a checkpoint of the same recipe and data; returns the history.
+    def run(self, progress: bool = True) -> list[dict[str, Any]]:
+        """The history, after training to the end, resuming from a checkpoint of the same recipe and data.
 
-        Returns
-        -------
-        list of dict
-            One row per validation: step, seconds, train (mean loss since the last row), validation (loss).
+        One row per validation: step, seconds, train (mean loss since the last row), validation (loss).
         """
         self.resume()
         with progress_bar(self.recipe.steps, "training", "step", progress, initial=self.step) as bar:
@@ -237,7 +228,7 @@ class RelevanceTrainer:
                     bar.set_postfix(validation=f"{self.history[-1]['validation']:.3f}")
         return self.history
 
-    def record(self, since):
+    def record(self, since: Sequence[float]) -> None:
         """Validate, keep the best state, write the checkpoint."""
         row = {"step": self.step, "seconds": self.seconds, "train": float(np.mean(since)) if since else None}
         row["validation"] = self.validate()
@@ -247,7 +238,7 @@ class RelevanceTrainer:
             self.best = {"validation": row["validation"], "step": self.step, "state": state}
         self.write_checkpoint()
 
-    def write_checkpoint(self):
+    def write_checkpoint(self) -> None:
         """Everything needed to go on, in one file that is replaced in one step."""
         tensors = {f"now.{name}": p.detach().contiguous() for name, p in self.trainable().items()}
         tensors |= {f"best.{name}": p.contiguous() for name, p in self.best["state"].items()}
@@ -265,7 +256,7 @@ class RelevanceTrainer:
         save_file(tensors, temporary, metadata={"json": json.dumps(meta)})
         temporary.replace(self.folder / CHECKPOINT)
 
-    def resume(self):
+    def resume(self) -> None:
         """Continue from the folder's checkpoint if it is of this recipe and data; otherwise start afresh."""
         path = self.folder / CHECKPOINT
         if not path.is_file():
@@ -287,7 +278,7 @@ class RelevanceTrainer:
         for group, base in zip(self.optimiser.param_groups, self.scheduler.base_lrs, strict=True):
             group["lr"] = base * self.rate(self.step)
 
-    def finish(self):
+    def finish(self) -> dict[str, Any]:
         """Write the adapter (or the model) of the best state and ``training.json``, which is returned.
 
         An adapter is stored in 16 bits: what is scored is what is shipped.
@@ -316,12 +307,12 @@ class RelevanceTrainer:
         return training
 
 
-def base_encoder(recipe):
+def base_encoder(recipe: RelevanceRecipe) -> TextEncoder:
     """The recipe's base model, untrained."""
     return TextEncoder(recipe.base, recipe.revision)
 
 
-def load_encoder(recipe, folder):
+def load_encoder(recipe: RelevanceRecipe, folder: str | Path) -> TextEncoder:
     """The trained encoder of a folder that `train_relevance` finished; the base model where nothing was trained."""
     folder = Path(folder)
     if recipe.r > 0:

@@ -3,46 +3,36 @@
 import hashlib
 import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from judgekit.data.files import replaced
+from judgekit.training.tuned_recipe import TunedRecipe
 
 
 @dataclass(frozen=True)
 class TunedFold:
     """One outer fold.
 
-    Attributes
-    ----------
-    test : array of int
-        Rows that were held out.
-    probabilities : array, shape (len(test), n_scores)
-    ridge, rate : float
-        What the inner split chose; ``rate`` is 0 where no epoch helped.
-    epochs : int
-    history : list of dict
-        One row per epoch of the inner runs: ridge or rate, epoch, train (loss), train_accuracy (of the epoch, before
-        each step), validation (ranked probability score) and accuracy on the inner validation questions.
-    final : list of dict
-        ``train`` and ``train_accuracy`` of each epoch of the last run, on all training rows.
-    seconds : float
-        Wall clock.
+    Rows of ``history``: ridge or rate, epoch, train (loss), train_accuracy (of the epoch, before each step), validation
+    (ranked probability score) and accuracy on the inner validation questions.
     """
 
-    test: np.ndarray
-    probabilities: np.ndarray
-    ridge: float
-    rate: float
+    test: np.ndarray  # rows that were held out
+    probabilities: np.ndarray  # shape (len(test), n_scores)
+    ridge: float  # what the inner split chose, as are ``rate`` and ``epochs``
+    rate: float  # 0 where no epoch helped
     epochs: int
-    history: list
-    final: list
-    seconds: float
+    history: list  # one row per epoch of the inner runs
+    final: list  # ``train`` and ``train_accuracy`` of each epoch of the last run, on all training rows
+    seconds: float  # wall clock
 
 
-def read_fold(folder, key, n_test, recipe):
+def read_fold(folder: str | Path | None, key: str, n_test: int, recipe: TunedRecipe) -> TunedFold | None:
     """A fold that was kept under a key, or None; a damaged file is reported and counts as absent."""
     path = None if folder is None else Path(folder) / f"{key}.json"
     if path is None or not path.is_file():
@@ -60,7 +50,7 @@ def read_fold(folder, key, n_test, recipe):
     return fold
 
 
-def write_fold(folder, key, fold):
+def write_fold(folder: str | Path | None, key: str, fold: TunedFold) -> None:
     """Keep a finished fold under its key."""
     if folder is None:
         return
@@ -70,6 +60,6 @@ def write_fold(folder, key, fold):
         temporary.write_text(json.dumps(document | {"sha256": sealed(document)}) + "\n", encoding="utf-8")
 
 
-def sealed(document):
+def sealed(document: Mapping[str, Any]) -> str:
     """Checksum of a kept fold."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,9 @@ probable class of an ordinal model is never a middle one, and a fifth of these i
 
 import time
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,43 +24,34 @@ from judgekit.inside.probes.selection import grouped_folds
 from judgekit.models.encoder import base_location
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
+from judgekit.stats import Floats
 from judgekit.training.split_encoder import SplitEncoder
 from judgekit.training.tuned_folds import TunedFold, read_fold, write_fold
 from judgekit.training.tuned_readings import ranked_probability_score
+from judgekit.training.tuned_recipe import TunedRecipe
 
 VERSION = 2  # of what a fold's predictions depend on besides its key: raise it, and they are computed again
 
 
-def tuned_predictions(texts, aspects, scores, groups, folds, recipe, folder=None, progress=True):
-    """Class probabilities of every row by a tuned encoder that never saw the row's question.
+def tuned_predictions(
+    texts: Sequence[Any],
+    aspects: Any,
+    scores: Any,
+    groups: Any,
+    folds: Sequence[tuple[Any, Any]],
+    recipe: TunedRecipe,
+    folder: str | Path | None = None,
+    progress: bool = True,
+) -> Floats:
+    """Class probabilities of every row by a tuned encoder that never saw the row's question, shape (n_items, n_scores).
 
-    Parameters
-    ----------
-    texts : sequence of str, or of (question, response), length n_items
-        The same text may occur under several aspects; it is read once. Given as a pair, both have a share of the
-        tokens of their own.
-    aspects : sequence of str, length n_items
-    scores : sequence of int, length n_items
-        Among ``recipe.classes``. Those of a fold's test rows are not looked at for that fold.
-    groups : sequence of str, length n_items
-        Question of each row.
-    folds : list of (train rows, test rows)
-        Each row is tested once; no question stands on both sides.
-    recipe : judgekit.training.tuned_recipe.TunedRecipe
-    folder : path, optional
-        Where finished folds are kept. An interrupted run loses the fold it was at.
-    progress : bool
+    Columns as in ``recipe.classes``. A text may occur under several aspects and is read once; given as (question,
+    response), both have a share of the tokens of their own. ``groups``: question of each row. ``folds``: (train rows,
+    test rows), each row tested once, no question on both sides; the scores of its test rows are not looked at.
+    ``folder``: where finished folds are kept; an interrupted run loses the fold it was at.
 
-    Returns
-    -------
-    array, shape (n_items, n_scores)
-        Rows sum to 1; columns as in ``recipe.classes``.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a score is none of the classes, rows are not tested exactly once, a question stands on both
-        sides of a fold, an aspect occurs in no training row of a fold, or the encoder cannot be cut.
+    ValueError if lengths differ, a score is none of the classes, rows are not tested exactly once, a question stands on
+    both sides of a fold, an aspect occurs in no training row of a fold, or the encoder cannot be cut.
     """
     found = np.zeros((len(texts), len(recipe.classes)))
     for fold in tune_folds(texts, aspects, scores, groups, folds, recipe, folder, progress):
@@ -65,12 +59,21 @@ def tuned_predictions(texts, aspects, scores, groups, folds, recipe, folder=None
     return found
 
 
-def tune_folds(texts, aspects, scores, groups, folds, recipe, folder=None, progress=True):
-    """The folds behind `tuned_predictions`, with what was chosen in each: same parameters, list of `TunedFold`."""
+def tune_folds(
+    texts: Sequence[Any],
+    aspects: Any,
+    scores: Any,
+    groups: Any,
+    folds: Sequence[tuple[Any, Any]],
+    recipe: TunedRecipe,
+    folder: str | Path | None = None,
+    progress: bool = True,
+) -> list[TunedFold]:
+    """The folds behind `tuned_predictions`, with what was chosen in each: same parameters, a list of `TunedFold`."""
     items = Items(texts, aspects, scores, groups, recipe)
     items.check(folds)
     keys = [items.key(*fold) for fold in folds]
-    kept = [read_fold(folder, key, len(test), recipe) for key, (_, test) in zip(keys, folds, strict=True)]
+    kept: list[Any] = [read_fold(folder, key, len(test), recipe) for key, (_, test) in zip(keys, folds, strict=True)]
     if all(kept):
         return kept
     base = SplitEncoder(recipe, items.texts, progress)
@@ -83,7 +86,7 @@ def tune_folds(texts, aspects, scores, groups, folds, recipe, folder=None, progr
     return kept
 
 
-def tune_fold(base, items, train, test):
+def tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> TunedFold:
     """Choose on the training rows, train on all of them, predict the test rows."""
     started, recipe, history = time.perf_counter(), items.recipe, []
     fitting, held = items.inner_split(train)
@@ -105,15 +108,16 @@ def tune_fold(base, items, train, test):
 
 
 class Items:
-    """Rows as codes: which text, which aspect, which class, which question.
+    """Rows (of `tuned_predictions`) as codes: which text, which aspect, which class, which question."""
 
-    Parameters
-    ----------
-    texts, aspects, scores, groups, recipe
-        As in `tuned_predictions`.
-    """
-
-    def __init__(self, texts, aspects, scores, groups, recipe):
+    def __init__(
+        self,
+        texts: Sequence[Any],
+        aspects: Sequence[str],
+        scores: Sequence[int],
+        groups: Sequence[str],
+        recipe: TunedRecipe,
+    ) -> None:
         if not len(texts) == len(aspects) == len(scores) == len(groups):
             raise ValueError(f"{len(texts)} texts, {len(aspects)} aspects, {len(scores)} scores, {len(groups)} groups")
         texts = [text if isinstance(text, str) else tuple(text) for text in texts]
@@ -127,7 +131,7 @@ class Items:
         self.code = np.array([recipe.classes.index(score) for score in scores])
         self.group = np.array([str(group) for group in groups])
 
-    def check(self, folds):
+    def check(self, folds: Sequence[tuple[Any, Any]]) -> None:
         """Refuse folds that would leak or leave rows out."""
         tested = np.concatenate([np.asarray(test) for _, test in folds])
         if not np.array_equal(np.sort(tested), np.arange(len(self.text))):
@@ -138,14 +142,14 @@ class Items:
             if lacking := set(self.aspect[test]) - set(self.aspect[train]):
                 raise ValueError(f"fold {number}: {self.names[min(lacking)]} occurs in no training row")
 
-    def key(self, train, test):
+    def key(self, train: np.ndarray, test: np.ndarray) -> str:
         """Content key of a fold: all that its predictions depend on, and nothing of the test rows' scores."""
         name = base_location(self.recipe.base) + (f"@{self.recipe.revision}" if self.recipe.revision else "")
         rows = [(self.texts[self.text[i]], self.names[self.aspect[i]], self.group[i]) for i in (*train, *test)]
         about = self.recipe.as_dict() | {"base": model_files(name).digest}
         return fingerprint_of(VERSION, about, rows, self.code[train].tolist(), len(train))
 
-    def inner_split(self, rows):
+    def inner_split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows to fit on and rows to choose by: questions apart, aspects and scores spread evenly."""
         strata = self.aspect[rows] * len(self.recipe.classes) + self.code[rows]
         if np.bincount(strata).max() < self.recipe.n_inner:
@@ -156,7 +160,7 @@ class Items:
         fitting, held = split[0]
         return rows[fitting], rows[held]
 
-    def weights(self, rows):
+    def weights(self, rows: np.ndarray) -> Floats:
         """One weight per row: the classes of an aspect count alike, and the mean is 1 in each aspect."""
         weight = np.ones(len(rows))
         for aspect in np.unique(self.aspect[rows]):
@@ -169,17 +173,10 @@ class Items:
 class Rater(torch.nn.Module):
     """Upper blocks with a softmax head per aspect, the heads fitted to the untouched encoder.
 
-    Parameters
-    ----------
-    base : SplitEncoder
-    items : Items
-    rows : array of int
-        What may be learnt from.
-    ridge : float
-        Inverse strength of the penalty on the heads' fit.
+    ``rows``: what may be learnt from; ``ridge``: inverse strength of the penalty on the heads' fit.
     """
 
-    def __init__(self, base, items, rows, ridge):
+    def __init__(self, base: SplitEncoder, items: "Items", rows: np.ndarray, ridge: float) -> None:
         super().__init__()
         self.base, self.items, self.rows, self.recipe = base, items, rows, items.recipe
         torch.manual_seed(self.recipe.seed)
@@ -191,7 +188,7 @@ class Rater(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.full((n_heads, n_classes), -4.0))  # of a class that training lacks
         self.fit_heads(ridge)
 
-    def tunable(self, upper):
+    def tunable(self, upper: torch.nn.Module) -> torch.nn.Module:
         """Free the blocks' own weights, or freeze them and put LoRA beside."""
         recipe = self.recipe
         upper.requires_grad_(recipe.r < 0)
@@ -203,7 +200,7 @@ class Rater(torch.nn.Module):
         return upper
 
     @torch.no_grad()
-    def fit_heads(self, ridge):
+    def fit_heads(self, ridge: float) -> None:
         """Penalised logistic regression on the standardised embeddings of the untouched encoder, head by head."""
         X = ((self.base.pooled - self.centre) / self.spread).numpy()
         for aspect in np.unique(self.items.aspect[self.rows]):
@@ -220,7 +217,7 @@ class Rater(torch.nn.Module):
             self.head[aspect, codes] = torch.tensor(coef, dtype=torch.float32)
             self.bias[aspect, codes] = torch.tensor(bias, dtype=torch.float32)
 
-    def logits(self, texts, rows):
+    def logits(self, texts: Sequence[int], rows: np.ndarray) -> torch.Tensor:
         """Logits of rows whose texts are among ``texts``, shape (n_rows, n_classes)."""
         with self.base.computing():
             pooled = self.upper(*self.base.batch(texts))
@@ -229,7 +226,7 @@ class Rater(torch.nn.Module):
         aspects = torch.from_numpy(self.items.aspect[rows])
         return (self.head[aspects] * states[:, None]).sum(-1) + self.bias[aspects]
 
-    def run(self, rate, epochs, held=None):
+    def run(self, rate: float, epochs: int, held: np.ndarray | None = None) -> Iterator[dict[str, Any]]:
         """Train for some epochs of the recipe's schedule; yields a row after each, with scores of ``held`` if given."""
         recipe, weight = self.recipe, np.zeros(len(self.items.text))
         weight[self.rows] = self.items.weights(self.rows)
@@ -254,7 +251,9 @@ class Rater(torch.nn.Module):
             row = {"epoch": epoch + 1, "train": float(np.mean(losses)), "train_accuracy": float(np.mean(hits))}
             yield row | (self.evaluate(held) if held is not None else {})
 
-    def gradients(self, drawn, by_text, weight):
+    def gradients(
+        self, drawn: np.ndarray, by_text: Mapping[int, np.ndarray], weight: np.ndarray
+    ) -> tuple[float, list[bool]]:
         """Add up the gradients of one step, longest texts first: its loss, and which rows were right."""
         total, loss, hits = sum(len(by_text[text]) for text in drawn), 0.0, []
         for texts in self.base.batches(drawn.tolist()):
@@ -268,7 +267,7 @@ class Rater(torch.nn.Module):
         return loss, hits
 
     @torch.no_grad()
-    def predict(self, rows):
+    def predict(self, rows: np.ndarray) -> Floats:
         """Class probabilities of rows, shape (n_rows, n_classes)."""
         found = np.zeros((len(rows), len(self.recipe.classes)))
         for texts in self.base.batches(np.unique(self.items.text[rows]).tolist()):
@@ -276,17 +275,15 @@ class Rater(torch.nn.Module):
             found[own] = torch.softmax(self.logits(texts, rows[own]).double(), 1).numpy()
         return found
 
-    def evaluate(self, rows):
+    def evaluate(self, rows: np.ndarray) -> dict[str, float]:
         """``validation`` and ``accuracy`` of rows that were held out."""
         p, code = self.predict(rows), self.items.code[rows]
         return {"validation": ranked_probability_score(p, code), "accuracy": float((p.argmax(1) == code).mean())}
 
 
-def share_of_rate(step, n_steps, warmup):
+def share_of_rate(step: int, n_steps: int, warmup: float) -> float:
     """Factor on the learning rate: linear warm-up over a share of the steps, then linear decay to zero.
 
-    Examples
-    --------
     >>> [share_of_rate(step, 10, 0.2) for step in (0, 1, 2, 9)]
     [0.5, 1.0, 1.0, 0.125]
     """

@@ -1,6 +1,7 @@
 """What decides the tuning of an encoder on teacher scores, besides the data."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from judgekit.training.causal_recipe import RecipeError
 
@@ -9,74 +10,34 @@ WHOLE = ("layers", "max_tokens", "max_question_tokens", "batch_size", "batch_tok
 
 @dataclass(frozen=True)
 class TunedRecipe:
-    """Everything that decides how an encoder is tuned to give scores, besides the data.
+    """Everything that decides how an encoder is tuned to give scores, besides the data; RecipeError names the field.
 
-    Attributes
-    ----------
-    base, revision : str
-        An encoder of the BERT or RoBERTa kind (`judgekit.models.encoder.base_location`).
-    r, lora_alpha, target_modules
-        PEFT's LoRA settings; ``r=-1`` trains all weights of the topmost blocks themselves.
-    layers : int
-        How many of the topmost blocks are tuned. What lies below stays frozen, and its output is computed once.
-    max_tokens, max_question_tokens : int
-        Tokens read of an item, and of its question: the middle of a longer question, and of the response in the room
-        that is left, is cut out.
-    rates : tuple of float
-        Learning rates to choose from. The defaults are for all weights; with LoRA, rates a few times as high do the
-        same.
-    epochs : int
-        Longest training; how much of it is used is chosen, and 0 epochs leave the fitted heads on the frozen encoder.
-    batch_size : int
-        Texts per optimiser step.
-    batch_tokens : int
-        Tokens per forward pass, padding included.
-    warmup : float
-        Share of the steps with rising learning rate; then it falls linearly to zero at the end of ``epochs``.
-    weight_decay : float
-    ridges : tuple of float
-        Inverse strengths of the penalty that the heads are fitted with, to choose from where no epoch helps; training
-        starts from the smallest.
-    n_inner : int
-        One part in so many of the training questions chooses rate, epochs and ridge.
-    classes : tuple of int
-        Scores that occur, ascending.
-    bf16 : bool
-        Compute in bfloat16 where the processor has it.
-    seed : int
-
-    Raises
-    ------
-    RecipeError
-        Names the field.
-
-    Notes
-    -----
     The defaults were set once, by inner validation scores of one fold of the GSM8K and AlpacaEval labels, for a cost
     that a laptop bears; no outer test score had a say. Tuning all blocks takes six times as long as the topmost one.
     """
 
-    base: str = "minilm"
+    base: str = "minilm"  # of the BERT or RoBERTa kind (`judgekit.models.encoder.base_location`)
     revision: str | None = None
-    r: int = -1
+    r: int = -1  # -1 trains all weights of the topmost blocks themselves
     lora_alpha: int = 16
     target_modules: tuple[str, ...] = ("query", "key", "value", "dense")
-    layers: int = 1
-    max_tokens: int = 256
-    max_question_tokens: int = 80
-    rates: tuple[float, ...] = (5e-5, 2e-4)
-    epochs: int = 3
-    batch_size: int = 16
-    batch_tokens: int = 2048
-    warmup: float = 0.1
+    layers: int = 1  # topmost blocks that are tuned; what lies below stays frozen, and its output is computed once
+    max_tokens: int = 256  # of an item: the middle of the response is cut out, in the room that the question leaves
+    max_question_tokens: int = 80  # the middle of a longer question is cut out
+    rates: tuple[float, ...] = (5e-5, 2e-4)  # to choose from: for all weights; with LoRA, a few times as high
+    epochs: int = 3  # at most; how many is chosen, and 0 leave the fitted heads on the frozen encoder
+    batch_size: int = 16  # texts per optimiser step
+    batch_tokens: int = 2048  # tokens per forward pass, padding included
+    warmup: float = 0.1  # share of the steps with rising rate; then it falls linearly to zero at the end of ``epochs``
     weight_decay: float = 0.01
+    # inverse penalties of the heads, to choose from where no epoch helps; training starts from the smallest
     ridges: tuple[float, ...] = (1e-3, 1e-2)
-    n_inner: int = 5
-    classes: tuple[int, ...] = (1, 2, 3, 4, 5)
-    bf16: bool = True
+    n_inner: int = 5  # one part in so many of the training questions chooses rate, epochs and ridge
+    classes: tuple[int, ...] = (1, 2, 3, 4, 5)  # scores that occur, ascending
+    bf16: bool = True  # compute in bfloat16 where the processor has it
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("target_modules", "rates", "ridges", "classes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in (*WHOLE, "epochs"):
@@ -96,6 +57,6 @@ class TunedRecipe:
         if len(self.classes) < 2 or list(self.classes) != sorted(set(self.classes)):
             raise RecipeError(f"classes is {self.classes!r}: two or more scores are needed, ascending")
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The recipe as JSON-able values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

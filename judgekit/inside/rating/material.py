@@ -79,7 +79,7 @@ def cells_of(
                 features[ATTENTION] = features[ATTENTION][:, 1:]  # nothing attends at layer 0
             features |= {LENGTH: length_features([item.response for item in items])}
             groups = np.array([item.cluster for item in items])
-            for head in map(HEADS.get, heads):
+            for head in (HEADS[head] for head in heads):
                 labels = labels_of(items, head)
                 counts = Counter(labels.tolist())
                 rarest = min(counts.get(label, 0) for label in head.classes)

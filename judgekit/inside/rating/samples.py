@@ -20,7 +20,7 @@ def evaluate_samples(
     probe: str | Path | Rater = "gsm8k-binary",
     batch_size: int = 64,
     top_percent: float = 1.0,
-    output_path: Path | None = None,
+    output_path: Path | str | None = None,
     reader: "StateReader | None" = None,
     shown: bool = False,
 ) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ def evaluate_samples(
     if top_percent < 1:
         rated = best(rated, top_percent)
     if output_path is not None:
-        write_samples(rated, output_path)
+        write_samples(rated, Path(output_path))
     return rated
 
 
