@@ -8,32 +8,17 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class PlantedDomains:
-    """A judge whose rate on each category is known.
-
-    Attributes
-    ----------
-    categories : int
-    cells : tuple of int
-        Least and most items of a category.
-    per_prompt : int
-        Most items of a prompt.
-    mean, spread : float
-        Of the categories' true rates: a normal distribution, kept within [0.02, 0.98].
-    together : float
-        Correlation of the verdicts on one prompt, in [0, 1).
-    outlier : float, optional
-        True rate of the first category, whatever the others'.
-    """
+    """A judge whose rate on each category is known."""
 
     categories: int = 12
-    cells: tuple = (5, 24)
-    per_prompt: int = 3
-    mean: float = 0.65
-    spread: float = 0.1
-    together: float = 0.4
-    outlier: float = None
+    cells: tuple[int, int] = (5, 24)  # least and most items of a category
+    per_prompt: int = 3  # most items of a prompt
+    mean: float = 0.65  # of the categories' true rates, which are normal, kept within [0.02, 0.98]
+    spread: float = 0.1  # standard deviation of these
+    together: float = 0.4  # correlation of the verdicts on one prompt, in [0, 1)
+    outlier: float | None = None  # true rate of the first category, whatever the others'
 
-    def draw(self, seed):
+    def draw(self, seed: int) -> tuple[pd.DataFrame, dict[str, float]]:
         """A table for `shrunken_rates`, and the true rate of each category by name."""
         rng = np.random.default_rng(seed)
         truth = np.clip(rng.normal(self.mean, self.spread, self.categories), 0.02, 0.98)
