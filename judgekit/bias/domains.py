@@ -15,6 +15,7 @@ which in a cell of five may well come out as 0.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -239,8 +240,8 @@ def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0
     """Whether categories differ by more than chance: p-value, and sum of squares between them over that of chance.
 
     The p-value is the share of permutations, the given one included, with at least the given sum of squares between
-    categories; the second is that sum of squares over the one expected by chance, 1 where categories differ no more than
-    chance has it. ``table`` as for `shrunken_rates`.
+    categories; the second is that sum of squares over the one expected by chance, 1 where categories differ no more
+    than chance has it. ``table`` as for `shrunken_rates`.
 
     Prompts, with all their items, are dealt out to categories anew: exact where no category's prompts are unlike the
     others' in size. Compare p-values over judges and sets with `judgekit.stats.holm`.
@@ -261,7 +262,7 @@ def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0
         return (size * (np.divide(hits, size, out=np.full_like(hits, mean), where=size > 0) - mean) ** 2).sum(1)
 
     given = float(between(codes[None])[0])
-    drawn = []
+    drawn: Any = []
     for start in range(0, n_permutations, 500):  # in blocks: the scenarios of a large set are many cells
         rows = np.tile(codes, (min(500, n_permutations - start), 1))
         drawn.append(between(rng.permuted(rows, axis=1)))

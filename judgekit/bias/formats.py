@@ -8,6 +8,7 @@ the form's doing.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -186,7 +187,11 @@ def twins(pairs: Sequence[PreferencePair], edit: str, most: int | None = None) -
         for text in pair.responses:
             if (changed := EDITS[edit](text)) != text:
                 key = text_key(f"{edit}\n{pair.question}\n{text}")
-                turns = {"cluster_id": f"{pair.benchmark}/{pair.cluster}", "model_a": "edited", "model_b": "original"}
+                turns: dict[str, Any] = {
+                    "cluster_id": f"{pair.benchmark}/{pair.cluster}",
+                    "model_a": "edited",
+                    "model_b": "original",
+                }
                 twin = PreferencePair(f"{edit}/{key}", pair.benchmark, pair.asked, changed, text, **turns)
                 found[key] = twin if heads(key) else twin.swapped()
     chosen = sorted(found)[:most]
@@ -204,7 +209,7 @@ def edited_preferred(
     table = judged_table(twin_pairs, verdicts)
     edited = np.where(table["model_a"] == "edited", 1, -1)
     credits = np.where(edited[:, None] > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]])
-    heard = np.isfinite(credits).any(1)
+    heard: Any = np.isfinite(credits).any(1)
     credits, clusters = credits[heard], table["cluster"][heard]
     shares = {"share": np.nanmean(credits, 1), "both_orders": (np.nan_to_num(credits, nan=1) == 1).all(1)}
     return {name: rate(x, np.ones(len(x)), clusters, n_boot, seed) for name, x in shares.items()}
@@ -242,7 +247,7 @@ def overturned(
     """
     tables = [judged_table(clean, said) for said in (verdicts, attacked_verdicts)]
     sign = np.where([pair.label == "A" for pair in clean], 1, -1)[:, None]
-    right = [np.where(sign > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
+    right: list[Any] = [np.where(sign > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
     heard = np.logical_and(*(np.isfinite(x).any(1) for x in right))
     right, clusters = [x[heard] for x in right], tables[0]["cluster"][heard]
     held = (np.nan_to_num(right[0], nan=1) == 1).all(1)

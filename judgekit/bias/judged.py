@@ -1,6 +1,7 @@
 """The table that every study of bias reads: one row per pair, with what people and one judge said of it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pandas as pd
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Verdict
 
-CREDIT = {"A": 1.0, "tie": 0.5, "B": 0.0}
+CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 COLUMNS = (
     "item_id",
     "cluster",

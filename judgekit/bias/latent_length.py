@@ -12,7 +12,7 @@ both orders tell :math:`\tau`; so :math:`l` is neither confounded by quality nor
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -149,7 +149,7 @@ class LatentData:
         by_quality = pulled.sum(2)
         moved = likely.sum(2) * heard + beta * by_quality
         turned = (likely * (residuals[0] - residuals[1])).sum((1, 2))
-        slopes = [moved.sum(1) * self.d, moved @ x, (by_quality * y).sum(1), by_quality.sum(1) * self.d]
+        slopes: Any = [moved.sum(1) * self.d, moved @ x, (by_quality * y).sum(1), by_quality.sum(1) * self.d]
         slopes = -np.column_stack([*slopes, pulled.sum(1) @ z, turned])[:, self.free]
         return -float((top + np.log(mass)).sum()), slopes.sum(0), slopes
 

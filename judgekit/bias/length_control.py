@@ -6,6 +6,7 @@ longer than the baseline's, :math:`\operatorname{logit} E[c] = \theta + \lambda 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ def annotation_table(pairs: Sequence[PreferencePair], baseline: str | None = Non
     shared = set.intersection(*({pair.model_a, pair.model_b} for pair in pairs))
     if baseline not in ({None} | shared) or len(shared) != 1:
         raise ValueError(f"not one baseline in every pair: {', '.join(sorted(map(str, shared))) or 'none'}")
-    credits = {"A": 1.0, "B": 0.0, "tie": 0.5}
+    credits: dict[Any, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
     rows = []
     for pair in (pair if pair.model_b in shared else pair.swapped() for pair in pairs):
         credit = credits[pair.label] if pair.soft_label is None else pair.soft_label

@@ -1,6 +1,7 @@
 """Categories of known skill: what the estimators of `judgekit.bias.domains` are held against."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,12 +27,12 @@ class PlantedDomains:
             truth[0] = self.outlier
         sizes = rng.integers(self.cells[0], self.cells[1] + 1, self.categories)
         category = np.repeat(np.arange(self.categories), sizes)
-        cluster = np.cumsum(rng.random(len(category)) < 2 / (1 + self.per_prompt))  # a new prompt begins
+        cluster: Any = np.cumsum(rng.random(len(category)) < 2 / (1 + self.per_prompt))  # a new prompt begins
         cluster = 1000 * category + cluster
         _, prompt = np.unique(cluster, return_inverse=True)
         same = rng.random(len(category)) < np.sqrt(self.together)  # right or wrong as the prompt is, or by itself
         draw = np.where(same, rng.random(prompt.max() + 1)[prompt], rng.random(len(category)))
         names = np.char.add("kind ", np.char.zfill(category.astype(str), 2))
-        columns = {"category": names, "cluster": cluster.astype(str)}
+        columns: dict[str, Any] = {"category": names, "cluster": cluster.astype(str)}
         columns |= {"hits": (draw < truth[category]).astype(float), "size": 1}
         return pd.DataFrame(columns), dict(zip(pd.unique(names), truth, strict=True))

@@ -62,7 +62,7 @@ def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, st
     of the same pairs. Neither the judge nor its kin count; what has no family is its own only kin. ValueError if there
     is no judge of another family.
     """
-    said = {}
+    said: dict[str, list[Any]] = {}
     for name in tables:
         if name != judge and not same_family(families[name], families[judge]):
             voice = name if families[name] in NO_FAMILY else families[name]
@@ -124,7 +124,7 @@ def lift_table(rows: pd.DataFrame, kin: Sequence[str], n_boot: int = 10_000, see
         others = [author for author in authors if author not in {*target, *kin}]
         row = lift_row(facing(rows, target, others), n_boot, seed)
         found.append({"target": name, "own": set(target) <= set(kin), **row})
-    table = pd.DataFrame(found)
+    table: Any = pd.DataFrame(found)
     tested = [row.calibrated or row.contrast for row in table.itertuples()]
     return table.assign(p_holm=holm([effect.p_value for effect in tested]))
 
@@ -195,7 +195,7 @@ def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataF
     ``subset`` names the annotator, such as ``alpaca_eval``. ValueError if it annotated nothing, or one prompt and two
     authors twice.
     """
-    kept = [pair for pair in pairs if pair.subset == annotator]
+    kept: list[Any] = [pair for pair in pairs if pair.subset == annotator]
     kept = [pair if pair.model_a <= pair.model_b else pair.swapped() for pair in kept]
     kept = [replace(pair, item_id=f"{pair.cluster}:{pair.model_a}:{pair.model_b}") for pair in kept]
     if not kept:

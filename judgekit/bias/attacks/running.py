@@ -107,7 +107,7 @@ def verdicts_by_item(
 
     ValueError if the judge failed: a verdict that is missing must not count as one that an attack did not turn.
     """
-    found = {}
+    found: dict[str, dict[str, Verdict]] = {}
     for verdict in run_judge(judge, pairs, store, ORDERS, progress):
         if verdict.status == "error":
             raise ValueError(f"{judge.name} failed on {verdict.item_id} ({verdict.order}): {verdict.raw}")

@@ -14,9 +14,7 @@ class Suite:
 
     edits: tuple[str, ...] = tuple(EDITS)  # names of `judgekit.bias.tampering.EDITS`, or of its controls
     part: str = "tested"  # whose wordings they use; or "trained"
-    search: SearchBudget | None = field(
-        default_factory=SearchBudget
-    )  # of the black-box search, one attack more; None for none
+    search: SearchBudget | None = field(default_factory=SearchBudget)  # one attack more, or None for no search
     seed: int = 0  # of the wordings drawn
 
     def __post_init__(self) -> None:
