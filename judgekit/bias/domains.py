@@ -81,7 +81,7 @@ class Cells:
     size_squared: np.ndarray  # squared sizes, summed over the items
     own: np.ndarray  # (n_categories,): squared deviations of single items from their category's rate, summed
 
-    def totals(self, values: Floats) -> Floats:
+    def totals(self, values: Array) -> Array:
         """Sums over categories."""
         return np.bincount(self.place, values, len(self.names))
 
@@ -106,7 +106,7 @@ def cells_of(table: pd.DataFrame) -> Cells:
     rate = np.bincount(category, hits) / np.bincount(category, size)
     own = np.bincount(category, (hits - size * rate[category]) ** 2)
     sums = [np.bincount(cell, values) for values in (hits, size, size**2)]
-    return Cells(list(names), key // len(prompts), *sums, own)
+    return Cells(list(names), key // len(prompts), *sums, own)  # type: ignore[call-arg]  # the star is three sums
 
 
 def design_effects(cells: Cells) -> Floats:

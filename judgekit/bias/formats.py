@@ -75,7 +75,7 @@ def form_effects(table: pd.DataFrame, differences: pd.DataFrame) -> dict[str, di
         found[form] = {
             "judge": number_of(given, place, n),
             "people": number_of(both, plain.shape[1] + place, n),
-            "difference": Number(test.effect[0], *test.conf_int()[0], n, ".2f"),
+            "difference": Number(test.effect[0], *test.conf_int()[0], n, ".2f"),  # type: ignore[call-arg]  # two ends
         }
     return found
 
@@ -107,7 +107,7 @@ def padded(text: str) -> str:
         return text
     again = []
     for number, place in enumerate(places):
-        mark = ITEM.match(lines[place])[0]
+        mark = ITEM.match(lines[place])[0]  # type: ignore[index]  # its lines match
         said = lines[place][len(mark) :]
         said = said[0].lower() + said[1:] if said[1:2].islower() else said
         again.append(f"{mark}{REFRAMED[number % len(REFRAMED)]}{said}")
@@ -225,10 +225,10 @@ def padded_losers(
     """
     clean, attacked = [], []
     for pair in sorted(map(named_by_set, pairs), key=lambda pair: text_key(pair.item_id)):
-        side = {"A": "response_b", "B": "response_a"}.get(pair.label)
+        side = {"A": "response_b", "B": "response_a"}.get(pair.label)  # type: ignore[arg-type]  # None has no side
         if side and (longer := padded(getattr(pair, side))) != getattr(pair, side):
             clean.append(pair)
-            attacked.append(replace(pair, **{side: longer}))
+            attacked.append(replace(pair, **{side: longer}))  # type: ignore[arg-type]  # a field with text
     return clean[:most], attacked[:most]
 
 

@@ -13,6 +13,7 @@ own family wrote a response. Both draw a tie by Davidson's model (`judgekit.stat
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,7 @@ class PlantedJudge:
     def reply(self, request: Request) -> Reply:
         """A verdict on the texts as they are shown, by the label of the item."""
         pair, bias = self.pairs[request.item_id], self.bias
-        first = pair if request.order == "ab" else pair.swapped()
+        first: Any = pair if request.order == "ab" else pair.swapped()
         taste, draw = item_draws(self.seed, pair.item_id, request.order)
         quality = {"A": 1.0, "B": -1.0}.get(first.label, 0.0)
         doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))

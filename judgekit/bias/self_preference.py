@@ -185,7 +185,7 @@ def pooled_lift(rows: pd.DataFrame) -> Effect:
     )
     low, high = fitted.conf_int()[0]
     ends = map(float, (fitted.params[0], low, high, fitted.pvalues[0]))
-    return Effect(*ends, rows.loc[rows["side"] != 0, "item_id"].nunique())
+    return Effect(*ends, rows.loc[rows["side"] != 0, "item_id"].nunique())  # type: ignore[call-arg, arg-type]  # four
 
 
 def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataFrame:

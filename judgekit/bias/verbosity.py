@@ -31,7 +31,7 @@ def readable(table: "pd.DataFrame") -> "pd.DataFrame":
     return table
 
 
-def doublings_of(table: "pd.DataFrame") -> "pd.Series[float]":
+def doublings_of(table: "pd.DataFrame") -> Array:
     """Base-2 log of the words of A over those of B; an empty response counts as one word."""
     return np.log2(table["words_a"].clip(lower=1) / table["words_b"].clip(lower=1))
 
@@ -87,7 +87,7 @@ def length_effects(table: "pd.DataFrame") -> tuple[dict[str, Number], float]:
     fit = fit_log_odds(np.concatenate([table["credit"], table["people"]]), stacked, np.tile(table["cluster"], 2))
     given = fit_log_odds(table["credit"], np.column_stack([alone, table["people"]]), table["cluster"])
     contrast = fit.t_test([0, 1, 0, -1])
-    excess = Number(contrast.effect[0], *contrast.conf_int()[0], n, ".2f")
+    excess = Number(contrast.effect[0], *contrast.conf_int()[0], n, ".2f")  # type: ignore[call-arg]  # two ends
     found = {"judge": number_of(fit, 1, n), "people": number_of(fit, 3, n), "excess": excess}
     return found | {"given_people": number_of(given, 1, n)}, float(contrast.pvalue)
 

@@ -8,7 +8,7 @@ from judgekit.records import PreferencePair
 
 def worse_side(pair: PreferencePair) -> str:
     """The field of the response that people preferred less."""
-    return {"A": "response_b", "B": "response_a"}[pair.label]
+    return {"A": "response_b", "B": "response_a"}[pair.label]  # type: ignore[index]  # KeyError without a label
 
 
 def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
@@ -22,7 +22,7 @@ def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> lis
     if limit is None or len(usable) <= limit:
         return usable
     drawn = sorted(usable, key=lambda pair: hashlib.sha256(f"attack:{pair.item_id}".encode()).hexdigest())
-    seen, ranked = {}, []
+    seen, ranked = {}, []  # type: ignore[var-annotated]  # two names on one line
     for place, pair in enumerate(drawn):
         seen[pair.cluster] = seen.get(pair.cluster, 0) + 1
         ranked.append((seen[pair.cluster], place, pair.item_id))

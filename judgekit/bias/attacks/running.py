@@ -1,6 +1,6 @@
 """Attack a judge: any judge that reads what it is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -84,8 +84,8 @@ def report_of(
     outcomes: pd.DataFrame,
     n_boot: int = 10_000,
     seed: int = 0,
-    by_queries: Mapping[int, float] | None = None,
-    arms: Mapping[str, tuple[int, float]] | None = None,
+    by_queries: dict[int, float] | None = None,
+    arms: dict[str, tuple[int, float]] | None = None,
 ) -> AttackReport:
     """The report of a table of outcomes."""
     return AttackReport(

@@ -20,7 +20,11 @@ def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
 
     ``margin`` is of abstention (`judgekit.bias.attacks.margin_for`); without one there is none.
     """
-    found = {"escaped": Escaped(judge), "screened": Screened(judge), "length matched": LengthMatched(judge)}
+    found: dict[str, Judge] = {
+        "escaped": Escaped(judge),
+        "screened": Screened(judge),
+        "length matched": LengthMatched(judge),
+    }
     return found | ({} if margin is None else {"abstaining": Abstaining(judge, margin)})
 
 

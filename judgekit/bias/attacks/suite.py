@@ -1,6 +1,7 @@
 """What a judge is attacked with."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from judgekit.bias.attacks.pairs import worse_side
 from judgekit.bias.attacks.search import SearchBudget
@@ -26,5 +27,5 @@ class Suite:
     def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
         """The pair with its worse response tampered with."""
         worse = worse_side(pair)
-        text = tampered(name, pair.asked, getattr(pair, worse), self.part, self.seed)
+        text: Any = tampered(name, pair.asked, getattr(pair, worse), self.part, self.seed)
         return replace(pair, **{worse: text})
