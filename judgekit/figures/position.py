@@ -1,23 +1,26 @@
 """Pictures of position bias: consistency by method and model, the preferred position, and flips by margin."""
 
+from collections.abc import Mapping
+
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import COLUMN, GREY, axes_of, judge_style, required, row_positions, whiskers
 
 
-def plot_by_method(table, *, ax=None, width=COLUMN, xlabel="same verdict in both orders"):
+def plot_by_method(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    width: float = COLUMN,
+    xlabel: str = "same verdict in both orders",
+) -> Axes:
     """A rate of every model under every way of asking: a row per method, a mark per model.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``method, model, value, low, high``; methods in the order of the rows.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``method, model, value, low, high``; methods in the order of the rows.
     """
     table = required(table, "method", "model", "value", "low", "high")
     rows, models = row_positions(table["method"]), list(dict.fromkeys(table["model"]))
@@ -36,18 +39,10 @@ def plot_by_method(table, *, ax=None, width=COLUMN, xlabel="same verdict in both
     return ax
 
 
-def plot_first_preference(table, *, ax=None, width=COLUMN):
+def plot_first_preference(table: pd.DataFrame, *, ax: Axes | None = None, width: float = COLUMN) -> Axes:
     """Share of decided verdicts for the response shown first; a row per judge, under a head per group.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``group, judge, value, low, high, clear``; hollow marks are not ``clear`` of chance.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``group, judge, value, low, high, clear``; hollow marks are not ``clear`` of chance.
     """
     table = required(table, "group", "judge", "value", "low", "high", "clear")
     lines = []
@@ -74,18 +69,17 @@ def plot_first_preference(table, *, ax=None, width=COLUMN):
     return ax
 
 
-def plot_by_margin(table, *, ax=None, width=COLUMN, xlabel="margin", ylabel="verdicts that differ with the order"):
+def plot_by_margin(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    width: float = COLUMN,
+    xlabel: str = "margin",
+    ylabel: str = "verdicts that differ with the order",
+) -> Axes:
     """A rate by margin: a line per judge, with intervals.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, margin, value, low, high``.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``judge, margin, value, low, high``.
     """
     table = required(table, "judge", "margin", "value", "low", "high")
     ax = axes_of(ax, width, 0.75 * width)
@@ -104,7 +98,7 @@ def plot_by_margin(table, *, ax=None, width=COLUMN, xlabel="margin", ylabel="ver
     return ax
 
 
-def banded(ax, rows):
+def banded(ax: Axes, rows: Mapping[str, int]) -> None:
     """Names of the rows, every other one on a pale band."""
     for name, place in rows.items():
         if place % 2:
@@ -115,7 +109,7 @@ def banded(ax, rows):
     ax.grid(axis="y", visible=False)
 
 
-def percent_axis(axis):
+def percent_axis(axis: Axis) -> None:
     """Rates as percentages, at a few round places."""
     axis.set_major_locator(MaxNLocator(5))
     axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))

@@ -1,5 +1,10 @@
 """Pictures of what is read from inside a frozen model."""
 
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
 from judgekit.figures.style import SERIES, TEXT, required
 
 MARKS = {
@@ -12,14 +17,10 @@ MARKS = {
 }
 
 
-def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
+def plot_layer_curves(table: pd.DataFrame, *, ylabel: str = "macro F1", width: float = TEXT) -> Figure:
     """How much each layer by itself tells, one panel per set, one line per aspect.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, aspect, layer, value, deviation``; ``set`` and ``aspect`` as they are printed.
-    ylabel : str
+    Columns ``set, aspect, layer, value, deviation``; ``set`` and ``aspect`` as they are printed.
     """
     import matplotlib.pyplot as plt
 
@@ -45,15 +46,13 @@ def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
     return figure
 
 
-def plot_methods(table, methods, *, xlabel="weighted F1", width=TEXT):
+def plot_methods(
+    table: pd.DataFrame, methods: Mapping[str, str], *, xlabel: str = "weighted F1", width: float = TEXT
+) -> Figure:
     """Methods side by side, one panel per set, one row per aspect; intervals for the first method.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, aspect, method, number`` (`Number`), as printed.
-    methods : dict of str to str
-        Method to its printed name, in the order of the legend; those that a set lacks are left out.
+    Columns ``set, aspect, method, number`` (`Number`), as printed. ``methods``: method to its printed name, in the
+    order of the legend; those that a set lacks are left out.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
