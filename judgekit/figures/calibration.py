@@ -1,6 +1,7 @@
 """Pictures of calibration: reliability of many judges on many sets, and what is risked at every coverage."""
 
 import re
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +23,7 @@ def plot_reliability_panels(table: pd.DataFrame, *, columns: int = 6, width: flo
     first rows. Points below the dashed line are overconfident. Bars are the shares of verdicts in a bin.
     """
     table = required(table, "set", "judge", "confidence", "accuracy", "low", "high", "count")
-    panels = list(table.groupby(["judge", "set"], sort=False))
+    panels: Any = list(table.groupby(["judge", "set"], sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)
@@ -81,7 +82,7 @@ def plot_risk_coverage(table: pd.DataFrame, points: pd.DataFrame, *, columns: in
     certified threshold kept on prompts that it was not certified on, with a bar to the risk it had promised.
     """
     table = required(table, "set", "judge", "share", "risk", "oracle")
-    panels = list(table.groupby("set", sort=False))
+    panels: Any = list(table.groupby("set", sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)

@@ -1,5 +1,7 @@
 """Pictures of cascades: what is gained by every share of items that is sent on to a stronger judge."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,7 +21,7 @@ def plot_cascades(
     the oracle. The mark on the right is the strong judge's.
     """
     table = required(table, "set", "cheap", "strong", "share", "value", "low", "high", "random", "oracle")
-    panels = list(table.groupby(["set", "strong"], sort=False))
+    panels: Any = list(table.groupby(["set", "strong"], sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)

@@ -116,7 +116,7 @@ def plot_training_curve(
             ms=2.5,
             label="validation",
         )
-        lowest = validation.loc[validation["validation"].idxmin()]
+        lowest = validation.loc[validation["validation"].idxmin()]  # type: ignore[call-overload]  # an index of numbers
         ax.plot(lowest["step"], lowest["validation"], "o", ms=6, mfc="none", mec=RED, label="lowest")
     values = pd.concat([middle, validation["validation"]])
     ax.set_ylim(*_padded(values.min(), values.quantile(0.995) if len(values) > 200 else values.max()))

@@ -1,6 +1,7 @@
 """Pictures of kinds of tasks: rates by category, raw and shrunken, and accuracy by style."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,7 +54,7 @@ def plot_categories(
 
 def split_evenly(panels: Sequence[str], heights: Mapping[str, float], columns: int) -> list[list[str]]:
     """Panels in order, in as many stacks as there are columns and of about the same height."""
-    total, stacks, filled = sum(heights.values()), [[]], 0.0
+    total, stacks, filled = sum(heights.values()), [[]], 0.0  # type: ignore[var-annotated]  # three names
     for name in panels:
         share = total / columns * len(stacks)
         if stacks[-1] and len(stacks) < columns and filled + heights[name] / 2 > share:
@@ -72,7 +73,7 @@ def draw_categories(ax: Axes, part: pd.DataFrame, title: str, chance: float | No
         rows = part[part["judge"] == judge].set_index("category").reindex(order).dropna(subset="value")
         places = [order.get_loc(name) + offset for name in rows.index]
         colour, marker = judge_style(judge)
-        own = {"color": colour, "marker": marker, "ms": 3.8, "lw": 0}
+        own: dict[str, Any] = {"color": colour, "marker": marker, "ms": 3.8, "lw": 0}
         ax.errorbar(rows["value"], places, xerr=whiskers(rows), fmt="none", ecolor=colour, elinewidth=0.9)
         ax.plot(rows["raw"], places, mfc="white", mew=0.7, **own)
         ax.plot(rows["value"], places, **own)

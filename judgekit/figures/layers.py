@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import cycle
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -69,7 +70,7 @@ def plot_order_and_size(table: pd.DataFrame, *, correlation: str = "spearman", w
         points = x.set_axis(["x", "x_low", "x_high"], axis=1).join(y.set_axis(["y", "y_low", "y_high"], axis=1))
         points = points.reset_index(names="judge")
         points["label"] = points["judge"].str.replace("_", " ")
-        labels = {"xlabel": f"{correlation.title()} correlation", "ylabel": "calibration error"}
+        labels: dict[str, Any] = {"xlabel": f"{correlation.title()} correlation", "ylabel": "calibration error"}
         plot_tradeoff(points, ax=ax, percent=False, styles=styles, **labels)
         ax.set_title(name)
     return axes

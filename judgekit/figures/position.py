@@ -1,6 +1,7 @@
 """Pictures of position bias: consistency by method and model, the preferred position, and flips by margin."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ def plot_by_method(
     for model, offset in zip(models, offsets, strict=True):
         part, (colour, marker) = table[table["model"] == model], judge_style(model)
         places = [rows[method] + offset for method in part["method"]]
-        style = {"fmt": marker, "ms": 3.2, "color": colour, "elinewidth": 0.7, "label": model}
+        style: dict[str, Any] = {"fmt": marker, "ms": 3.2, "color": colour, "elinewidth": 0.7, "label": model}
         ax.errorbar(part["value"], places, xerr=whiskers(part), **style)
     banded(ax, rows)
     percent_axis(ax.xaxis)
@@ -54,7 +55,7 @@ def plot_first_preference(table: pd.DataFrame, *, ax: Axes | None = None, width:
         colour, marker = judge_style(row["judge"])
         face = colour if row["clear"] else "white"
         place = rows[row["group"], row["judge"]]
-        style = {"fmt": marker, "ms": 4, "color": colour, "mfc": face, "elinewidth": 0.9}
+        style: dict[str, Any] = {"fmt": marker, "ms": 4, "color": colour, "mfc": face, "elinewidth": 0.9}
         ax.errorbar(row["value"], place, xerr=error[:, None], **style)
     ax.axvline(0.5, color=GREY, lw=0.9, ls=(0, (4, 3)), zorder=1)
     ax.set_yticks(list(rows.values()), [judge or group for group, judge in rows])

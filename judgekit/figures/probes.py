@@ -1,6 +1,7 @@
 """Pictures of what is read from inside a frozen model."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ def plot_layer_curves(table: pd.DataFrame, *, ylabel: str = "macro F1", width: f
 
     table = required(table, "set", "aspect", "layer", "value", "deviation")
     sets, aspects = list(dict.fromkeys(table["set"])), list(dict.fromkeys(table["aspect"]))
-    size = {"figsize": (width, 2.4), "layout": "constrained"}
+    size: Any = {"figsize": (width, 2.4), "layout": "constrained"}
     figure, panels = plt.subplots(1, len(sets), sharey=True, squeeze=False, **size)
     for panel, name in zip(panels[0], sets, strict=True):
         for number, aspect in enumerate(aspects):
@@ -59,7 +60,7 @@ def plot_methods(
 
     table = required(table, "set", "aspect", "method", "number")
     sets, aspects = list(dict.fromkeys(table["set"])), list(dict.fromkeys(table["aspect"]))
-    size = {"figsize": (width, 0.9 + 0.26 * len(aspects)), "layout": "constrained"}
+    size: Any = {"figsize": (width, 0.9 + 0.26 * len(aspects)), "layout": "constrained"}
     figure, panels = plt.subplots(1, len(sets), sharey=True, sharex=True, squeeze=False, **size)
     first, drawn = next(iter(methods)), {}
     for panel, name in zip(panels[0], sets, strict=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -150,18 +151,18 @@ def place_labels(
 
     ``points``: x, y, name and colour. With ``outward``, names of the points on the left are tried on their left first.
     """
-    figure = ax.get_figure(root=True)
+    figure: Any = ax.get_figure(root=True)
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     frame = ax.get_window_extent(renderer)
     pixels = figure.dpi / 72
     marks = [ax.transData.transform((x, y)) for x, y, _, _ in points]
     bars = ax.transData.transform(bars)
-    taken = []
+    taken: list[Any] = []
     angles = (45, 135, -45, -135, 0, 180, 90, -90)
     middle = np.median([mark[0] for mark in marks]) if marks else 0
     for (x, y, label, colour), mark in zip(points, marks, strict=True):
-        best = None
+        best: Any = None
         mirrored = outward and mark[0] < middle
         distances = [(r, 180 - a if mirrored else a) for r in (6, 11, 17, 24, 32) for a in angles]
         for radius, angle in distances:
@@ -208,7 +209,7 @@ def plot_reliability(table: pd.DataFrame, *, ax: Axes | None = None, width: floa
     """
     table = required(table, "judge", "confidence", "accuracy", "count")
     ax = axes_of(ax, width, 1.0 * width)
-    below = ax.inset_axes([0, -0.34, 1, 0.2], sharex=ax)
+    below = ax.inset_axes([0, -0.34, 1, 0.2], sharex=ax)  # type: ignore[arg-type]  # a list does
     ax.plot([0, 1], [0, 1], color=GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
     judges = list(dict.fromkeys(table["judge"]))
     for judge in judges:

@@ -60,7 +60,13 @@ OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
 LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
 # Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
-CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "PingFang SC")
+CJK_FAMILIES: tuple[str, ...] = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "PingFang SC",
+)
 CJK_FAMILIES += ("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "AR PL SungtiL GB")
 
 

@@ -1,6 +1,7 @@
 """Pictures of training choices."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ def plot_gates(table: pd.DataFrame, chosen: float, *, ax: Axes | None = None, wi
     ax.errorbar(table["mean"], table["misleading"], xerr=table["error"], fmt="o", ms=3.5, color=BLUE, elinewidth=0.6)
     here = table[table["share"] == chosen]
     ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec=RED)
-    best = table.loc[table["mean"].idxmax()]
+    best = table.loc[table["mean"].idxmax()]  # type: ignore[call-overload]  # an index of numbers
     ax.axvline(best["mean"] - best["error"], color=RED, lw=0.6, ls=":")
     for number, row in enumerate(table.itertuples()):
         name = "open" if row.share == 0 else f"{row.share:g}"
@@ -81,7 +82,7 @@ def plot_learning(table: pd.DataFrame, factors: Mapping[str, str], *, width: flo
     figure, panels = plt.subplots(1, len(factors), figsize=(width, 2.1), layout="constrained", squeeze=False)
     for panel, (factor, words) in zip(panels[0], factors.items(), strict=True):
         for name, color in (("ordinary", BLUE), ("misleading", RED)):
-            rows = table[table["set"] == name].set_index(["factor", "level"])
+            rows: Any = table[table["set"] == name].set_index(["factor", "level"])
             points = [rows.loc[key] for key in ((factor, "tenth"), (factor, "third"), ("base", "base"))]
             means, spreads = ([float(point[part]) for point in points] for part in ("mean", "sd"))
             panel.errorbar([0.1, 1 / 3, 1], means, yerr=spreads, fmt="o-", ms=3, lw=0.9, color=color, label=name)
