@@ -1,30 +1,21 @@
 """Verdicts in both orders, from wherever they are: asked, stored, or given as marks."""
 
+from collections.abc import Sequence
+
 from judgekit.data.benchmarks.outputs import published_verdicts
-from judgekit.records import ORDERS
+from judgekit.judges.base import Judge
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import pairs_judged_by, run_judge, verdicts_from_scores
+from judgekit.scoring.store import VerdictStore
 
 
-def both_orders(judge, pairs, store, progress=False):
+def both_orders(
+    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, progress: bool = False
+) -> tuple[Sequence[PreferencePair], list[Verdict]]:
     """The pairs that a judge can be asked about, and its verdicts on them in both orders.
 
-    Parameters
-    ----------
-    judge : judgekit.judges.Judge
-    pairs : list of PreferencePair
-    store : judgekit.scoring.store.VerdictStore
-    progress : bool
-
-    Returns
-    -------
-    pairs : list of PreferencePair
-        Of a judge that replays stored verdicts, those on which it has both orders; all pairs otherwise.
-    verdicts : list of Verdict
-
-    Raises
-    ------
-    ValueError
-        If there are no such pairs.
+    Of a judge that replays stored verdicts these are the pairs on which it has both orders; all pairs otherwise.
+    ValueError if there are none.
     """
     if stored := getattr(judge, "stored", None):
         pairs = pairs_judged_by(pairs, list(stored.values()), orders=ORDERS)
@@ -33,19 +24,11 @@ def both_orders(judge, pairs, store, progress=False):
     return pairs, run_judge(judge, pairs, store, progress=progress)
 
 
-def verdicts_of_marks(model, pairs):
+def verdicts_of_marks(model: str, pairs: Sequence[PreferencePair]) -> list[Verdict]:
     """A stored rating judge's verdicts on pairs, by the marks it gave: equal marks are a tie.
 
-    Parameters
-    ----------
-    model : str
-        A key of `judgekit.data.benchmarks.outputs.PUBLISHED` that rates each response alone.
-    pairs : list of PreferencePair
-
-    Returns
-    -------
-    list of Verdict
-        The same in both orders, since a response is marked without the other.
+    The same in both orders, since a response is marked without the other. ``model``: a key of
+    `judgekit.data.benchmarks.outputs.PUBLISHED` that rates each response alone.
     """
     wanted = {pair.item_id for pair in pairs}
     return verdicts_from_scores([verdict for verdict in published_verdicts(model) if verdict.item_id in wanted])

@@ -1,20 +1,22 @@
 """Kinds of tasks in the test sets, and a judge's verdicts as counts for the estimators of `judgekit.bias.domains`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from judgekit.bias.domains import difference, heterogeneity, shrunken_rates
+from judgekit.bias.domains import Estimate, difference, heterogeneity, shrunken_rates
 from judgekit.data.benchmarks.labelled import GROUP_OF_SCENARIO
 from judgekit.data.catalogue import load_set
+from judgekit.judges.base import Judge
 from judgekit.judges.names import slug
-from judgekit.records import ORDERS
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.comparison import pairs_judged_by
 from judgekit.scoring.items import credits_of, first_counts, item_table
-from judgekit.scoring.protocols import protocol_of
+from judgekit.scoring.protocols import Protocol, protocol_of
 from judgekit.scoring.running import run_judge
+from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number, cluster_bootstrap, cluster_sums, holm
 
 METRICS = ("accuracy", "agreement", "consistency", "first_rate", "tie_rate")
@@ -25,37 +27,25 @@ RM_BENCH_SHARES = {"chat": 1 / 3, "code": 1 / 3, "safety_refuse": 1 / 6, "safety
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to sort the pairs of a set by kind of task.
+    """One way to sort the pairs of a set by kind of task."""
 
-    Attributes
-    ----------
-    sets : tuple of str
-        The sets that are taken together; they share a protocol.
-    category : callable
-        A pair to the name of its kind.
-    title : str
-    crossed : bool
-        Whether a prompt stands in several categories, by design: no sample of categories then, but comparisons within
-        prompts.
-    """
-
-    sets: tuple[str, ...]
-    category: Callable
+    sets: tuple[str, ...]  # taken together; they share a protocol
+    category: Callable  # a pair to the name of its kind
     title: str
-    crossed: bool = False
+    crossed: bool = False  # whether prompts stand in several categories, by design: compared within prompts, no sample
 
 
-def subset(pair):
+def subset(pair: PreferencePair) -> str:
     """The subset that the loader gives."""
     return pair.subset
 
 
-def subject(pair):
+def subject(pair: PreferencePair) -> str:
     """JudgeBench: knowledge, reasoning, math or coding."""
     return SUBJECTS.get(pair.subset.partition("/")[2], "knowledge")
 
 
-def style_cell(pair):
+def style_cell(pair: PreferencePair) -> str:
     """RM-Bench: domain and difficulty, as one name."""
     return pair.subset.replace("/", "_")
 
@@ -76,29 +66,18 @@ GROUPINGS = {
 }
 
 
-def judged_items(groupings, judges, stored, store, slugs, progress=True):
-    """Judge the pairs of each grouping with each judge, and count (`counted_items`).
+def judged_items(
+    groupings: Sequence[str],
+    judges: Sequence[Judge],
+    stored: Mapping[str, Sequence[Judge]],
+    store: VerdictStore,
+    slugs: Mapping[str, str],
+    progress: bool = True,
+) -> pd.DataFrame:
+    """The pairs of each grouping (keys of `GROUPINGS`), judged and counted (`counted_items`), with set and judge.
 
-    Parameters
-    ----------
-    groupings : list of str
-        Keys of `GROUPINGS`.
-    judges : list of Judge
-    stored : dict of str to list of Judge
-        Judges whose verdicts on one grouping are at hand, by grouping; they need not cover all of its pairs.
-    store : judgekit.scoring.store.VerdictStore
-    slugs : dict of str to str
-        A judge's name to its slug.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `counted_items`, with set and judge.
-
-    Raises
-    ------
-    KeyError
-        If there is no such grouping; the message lists those there are.
+    ``stored``: judges whose verdicts on one grouping are at hand, by grouping; they need not cover all of its pairs.
+    ``slugs`` are by the judge's name. KeyError if there is no such grouping; the message lists those there are.
     """
     if unknown := set(groupings) - set(GROUPINGS):
         raise KeyError(f"no grouping {sorted(unknown)[0]!r}; there are {', '.join(GROUPINGS)}")
@@ -117,24 +96,14 @@ def judged_items(groupings, judges, stored, store, slugs, progress=True):
     return pd.concat(parts, ignore_index=True)
 
 
-def counted_items(verdicts, pairs, grouping, protocol=None):
+def counted_items(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], grouping: str, protocol: Protocol | str | None = None
+) -> pd.DataFrame:
     """Verdicts of one judge as hits out of a size, for each metric that is a rate.
 
-    Parameters
-    ----------
-    verdicts : list of Verdict
-    pairs : list of PreferencePair
-    grouping : str
-        A key of `GROUPINGS`.
-    protocol : Protocol or str, optional
-        The set's primary one by default.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns metric, category (a slug), cluster, hits, size. ``accuracy`` under the protocol; ``agreement`` (right
-        in both orders), ``consistency`` and ``first_rate`` (of decided verdicts) where both orders were judged;
-        ``tie_rate``, share of the verdicts that could be read. Defined as in `judgekit.scoring.score`.
+    Columns metric, category (a slug), cluster, hits, size. ``accuracy`` under the protocol (the set's primary one by
+    default); ``agreement`` (right in both orders), ``consistency`` and ``first_rate`` (of decided verdicts) where both
+    orders were judged; ``tie_rate``, share of the verdicts that could be read. Defined as in `judgekit.scoring.score`.
     """
     kind = GROUPINGS[grouping]
     protocol = protocol_of(kind.sets[0], protocol)
@@ -167,23 +136,15 @@ def counted_items(verdicts, pairs, grouping, protocol=None):
     return items[items["size"] > 0].reset_index(drop=True)
 
 
-def rates_by_category(items, n_draws=4000, n_permutations=2000, seed=0):
+def rates_by_category(
+    items: pd.DataFrame, n_draws: int = 4000, n_permutations: int = 2000, seed: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rates of every judge and metric by category, and what is known of the population of categories.
 
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        `counted_items` of several groupings and judges, with columns ``set`` (the grouping) and ``judge``.
-    n_draws, n_permutations, seed
-        See `judgekit.bias.domains`.
-
-    Returns
-    -------
-    categories : pandas.DataFrame
-        Columns set, judge, metric, and those of `judgekit.bias.domains.Shrunken.table`.
-    populations : pandas.DataFrame
-        One row per set, judge and metric: mean and spread (`Estimate`), share (of the sum of squares that chance
-        would give), p_value, and p_holm, adjusted over the judges and sets of a metric.
+    The first table has the columns set, judge, metric, and those of `judgekit.bias.domains.Shrunken.table`; the second
+    one row per set, judge and metric: mean and spread (`Estimate`), share (of the sum of squares that chance would
+    give), p_value, and p_holm, adjusted over the judges and sets of a metric. ``items``: `counted_items` of several
+    groupings and judges, with columns ``set`` (the grouping) and ``judge``.
     """
     tables, rows = [], []
     for (name, judge, metric), part in items.groupby(["set", "judge", "metric"], sort=False):
@@ -199,18 +160,10 @@ def rates_by_category(items, n_draws=4000, n_permutations=2000, seed=0):
     return pd.concat(tables, ignore_index=True), populations
 
 
-def crossed_rates(items, n_boot=5000, seed=0):
+def crossed_rates(items: pd.DataFrame, n_boot: int = 5000, seed: int = 0) -> pd.DataFrame:
     """Rates by category where the categories share prompts: each with its interval, prompts resampled.
 
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        `counted_items`, with ``set`` and ``judge``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, judge, metric, category, n, value, low, high.
+    Columns set, judge, metric, category, n, value, low, high. ``items``: `counted_items`, with ``set`` and ``judge``.
     """
     rows = []
     for (name, judge, metric, category), part in items.groupby(["set", "judge", "metric", "category"], sort=False):
@@ -220,19 +173,12 @@ def crossed_rates(items, n_boot=5000, seed=0):
     return pd.DataFrame(rows, columns=["set", "judge", "metric", "category", "n", "value", "low", "high"])
 
 
-def by_style(items):
+def by_style(items: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """RM-Bench's items by difficulty (easy, normal, hard): of each domain, and of all as the set's authors average.
 
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        `counted_items` of ``rm_bench_style``, of one judge or several; categories are ``<difficulty>``.
-
-    Returns
-    -------
-    dict of str to pandas.DataFrame
-        Domain, or ``all``, to items whose category is the difficulty. Under ``all`` sizes are weights: every domain
-        counts the same, the two parts of safety half each.
+    By domain, or ``all``, items whose category is the difficulty. Under ``all`` sizes are weights: every domain counts
+    the same, the two parts of safety half each. ``items``: `counted_items` of ``rm_bench_style``, of one judge or
+    several.
     """
     parts = items["category"].str.extract(r"^(?P<domain>\w+)_(?P<difficulty>easy|normal|hard)$")
     items = items.assign(category=parts["difficulty"], domain=parts["domain"])
@@ -243,36 +189,21 @@ def by_style(items):
     return {"all": balanced} | dict(iter(items.groupby("domain", sort=True)))
 
 
-def style_bias(items, n_boot=5000, seed=0):
+def style_bias(items: pd.DataFrame, n_boot: int = 5000, seed: int = 0) -> Estimate:
     """What a judge loses where the wrong response is the richer one in style: accuracy on easy less on hard pairs.
 
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        One value of `by_style`, of one judge and metric.
-
-    Returns
-    -------
-    judgekit.bias.domains.Estimate
+    ``items``: one value of `by_style`, of one judge and metric.
     """
     return difference(items, "easy", "hard", n_boot, seed)
 
 
-def style_table(items, judges, n_boot=5000, seed=0):
-    """Accuracy by difficulty, and the style bias, of some judges on RM-Bench.
+def style_table(
+    items: pd.DataFrame, judges: Sequence[str], n_boot: int = 5000, seed: int = 0
+) -> tuple[pd.DataFrame, dict[tuple[str, str], Estimate]]:
+    """Accuracy by difficulty, and the style bias by panel and judge, of some judges on RM-Bench.
 
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        `judged_items`, ``rm_bench_style`` among its sets.
-    judges : list of str
-
-    Returns
-    -------
-    rates : pandas.DataFrame
-        Columns panel (a domain, or ``all``), judge, category, value, low, high, n.
-    biases : dict of (str, str) to Estimate
-        By panel and judge.
+    Columns panel (a domain, or ``all``), judge, category, value, low, high, n. ``items``: `judged_items`,
+    ``rm_bench_style`` among its sets.
     """
     chosen = items[(items["set"] == "rm_bench_style") & (items["metric"] == "accuracy") & items["judge"].isin(judges)]
     rates, biases = [], {}
@@ -282,14 +213,11 @@ def style_table(items, judges, n_boot=5000, seed=0):
     return pd.concat(rates, ignore_index=True), biases
 
 
-def numbers_of(categories, populations):
+def numbers_of(categories: pd.DataFrame, populations: pd.DataFrame) -> dict[str, Number]:
     """The numbers of `rates_by_category`, by key.
 
-    Returns
-    -------
-    dict of str to Number
-        ``domain.<set>.<category>.<judge>.<metric>``, the category alone, and ``..._shrunken``;
-        ``domain.<set>.all.<judge>.{mean,spread,p_value,p_holm}`` of accuracy, ``<metric>_...`` of others.
+    ``domain.<set>.<category>.<judge>.<metric>``, the category alone, and ``..._shrunken``;
+    ``domain.<set>.all.<judge>.{mean,spread,p_value,p_holm}`` of accuracy, ``<metric>_...`` of others.
     """
     numbers = {}
     for row in categories.itertuples():

@@ -15,12 +15,13 @@ which in a cell of five may well come out as 0.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betainc, chdtri
 
-from judgekit.stats import cluster_bootstrap, cluster_sums, proportion_interval
+from judgekit.stats import Array, Floats, cluster_bootstrap, cluster_sums, proportion_interval
 
 BINS = 200  # of a rate: half a point each
 RELATIVE_SPREADS = np.concatenate([np.arange(0, 0.24, 0.02), np.arange(0.24, 0.5, 0.04), np.arange(0.52, 0.95, 0.08)])
@@ -44,26 +45,19 @@ class Estimate:
 class Shrunken:
     """Rates by category, raw and shrunken.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per category, in the order of their names: category, n (items), prompts, raw, raw_low, raw_high (the
-        category alone), value, low, high (shrunken), rank, rank_low, rank_high (1 is the highest rate; median and
-        central 95 % of the posterior), p_below (posterior probability of a rate below the population's mean).
-    mean, spread : Estimate
-        Of the population of categories: mean, and standard deviation between categories.
-    design : float
-        Items that are worth one independent item, on average.
+    ``table`` has one row per category, in the order of their names: category, n (items), prompts, raw, raw_low,
+    raw_high (the category alone), value, low, high (shrunken), rank, rank_low, rank_high (1 is the highest rate; median
+    and central 95 % of the posterior), p_below (posterior probability of a rate below the population's mean).
     """
 
     table: pd.DataFrame
-    mean: Estimate
-    spread: Estimate
-    design: float
+    mean: Estimate  # of the population of categories
+    spread: Estimate  # standard deviation between categories
+    design: float  # items that are worth one independent item, on average
 
 
 @lru_cache(maxsize=1)
-def population_grid():
+def population_grid() -> tuple[Floats, Floats, Floats]:
     """Populations, and the probability of each bin of rates under each: means, prior weights, densities."""
     edges = np.linspace(0, 1, BINS + 1)
     centres = (edges[:-1] + edges[1:]) / 2
@@ -78,41 +72,25 @@ def population_grid():
 
 @dataclass(frozen=True)
 class Cells:
-    """Every prompt within every category.
+    """Every prompt within every category; ``place``, ``hits``, ``size`` and ``size_squared`` have shape (n_cells,)."""
 
-    Attributes
-    ----------
-    names : list of str
-        Categories, sorted.
-    place : array of int, shape (n_cells,)
-        Category of each cell.
-    hits, size : array of float, shape (n_cells,)
-    size_squared : array of float, shape (n_cells,)
-        Squared sizes, summed over the items.
-    own : array of float, shape (n_categories,)
-        Squared deviations of single items from their category's rate, summed.
-    """
-
-    names: list
-    place: np.ndarray
+    names: list  # categories, sorted
+    place: np.ndarray  # category of each cell
     hits: np.ndarray
     size: np.ndarray
-    size_squared: np.ndarray
-    own: np.ndarray
+    size_squared: np.ndarray  # squared sizes, summed over the items
+    own: np.ndarray  # (n_categories,): squared deviations of single items from their category's rate, summed
 
-    def totals(self, values):
+    def totals(self, values: Array) -> Array:
         """Sums over categories."""
         return np.bincount(self.place, values, len(self.names))
 
 
-def cells_of(table):
+def cells_of(table: pd.DataFrame) -> Cells:
     """The `Cells` of a table.
 
-    Raises
-    ------
-    ValueError
-        If columns are missing, there is no item, a size is not positive or hits are outside of it, or a fifth of the
-        prompts stand in several categories.
+    ValueError if columns are missing, there is no item, a size is not positive or hits are outside of it, or a fifth of
+    the prompts stand in several categories.
     """
     if missing := [name for name in COLUMNS if name not in table.columns]:
         raise ValueError(f"the table lacks {', '.join(missing)}")
@@ -128,24 +106,15 @@ def cells_of(table):
     rate = np.bincount(category, hits) / np.bincount(category, size)
     own = np.bincount(category, (hits - size * rate[category]) ** 2)
     sums = [np.bincount(cell, values) for values in (hits, size, size**2)]
-    return Cells(list(names), key // len(prompts), *sums, own)
+    return Cells(list(names), key // len(prompts), *sums, own)  # type: ignore[call-arg]  # the star is three sums
 
 
-def design_effects(cells):
-    """How many items of a category are worth one independent item.
+def design_effects(cells: Cells) -> Floats:
+    """How many items of a category are worth one independent item, shape (n_categories,).
 
-    Parameters
-    ----------
-    cells : Cells
+    1 where every prompt stands once and is judged right or wrong; more where items of a prompt go together; less where
+    an item is the mean of two orders.
 
-    Returns
-    -------
-    array of float, shape (n_categories,)
-        1 where every prompt stands once and is judged right or wrong; more where items of a prompt go
-        together; less where an item is the mean of two orders.
-
-    Notes
-    -----
     Two numbers are pooled over all categories: the variance of an item, and the covariance of two items of one prompt,
     both in units of the variance :math:`v_c` of a coin with the category's true rate. What a category costs depends on
     how its items stand in prompts. Moments are solved for, not read off: the rate itself was estimated from these
@@ -171,36 +140,17 @@ def design_effects(cells):
     return np.maximum(item * parts[0] + two * parts[1], SMALLEST_DESIGN)
 
 
-def shrunken_rates(table, n_draws=4000, seed=0):
+def shrunken_rates(table: pd.DataFrame, n_draws: int = 4000, seed: int = 0) -> Shrunken:
     """Rates by category, drawn towards the population of categories by as much as each is unsure.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        One row per item: category, cluster (the prompt), hits and size (the item adds hits / size to a rate, weighted
-        by size).
-    n_draws : int
-        Draws for the ranks.
-    seed : int
+    ``table`` has one row per item: category, cluster (the prompt), hits and size (the item adds hits / size to a rate,
+    weighted by size). ``n_draws`` are for the ranks. ValueError as of `cells_of`, or for fewer than three categories.
 
-    Returns
-    -------
-    Shrunken
-
-    Raises
-    ------
-    ValueError
-        See `cells_of`; or if there are fewer than three categories.
-
-    Notes
-    -----
     Assumes that categories are exchangeable: nothing but its items is known of any. One that is unlike all others is
     drawn towards them, and its interval misses it more often (tests/test_planted_domains.py shows how much). The
     intervals of the categories together hold 95 % of the true rates, not each of them in 95 % of the cases. Credits
     that are no counts make the likelihood a quasi-likelihood (McCullagh and Nelder 1989, chapter 9).
 
-    Examples
-    --------
     >>> rows = [(name, f"{name}{k}", float(k < right), 1) for name, right in zip("abc", (2, 6, 7)) for k in range(8)]
     >>> found = shrunken_rates(pd.DataFrame(rows, columns=list(COLUMNS)))
     >>> found.table["raw"].tolist(), bool(found.table["value"].between(0.25, 0.875).all())
@@ -234,7 +184,7 @@ def shrunken_rates(table, n_draws=4000, seed=0):
     return Shrunken(pd.DataFrame(columns), centre, spread_between(raw, worth), float((n * design).sum() / n.sum()))
 
 
-def likelihoods(raw, worth):
+def likelihoods(raw: Floats, worth: Floats) -> Floats:
     """Likelihood of each bin of rates for each category, the largest 1; shape (n_categories, BINS)."""
     centres = (np.arange(BINS) + 0.5) / BINS
     hits = (worth * raw)[:, None]
@@ -242,7 +192,7 @@ def likelihoods(raw, worth):
     return np.exp(log - log.max(1, keepdims=True))
 
 
-def binned_quantiles(weights, level):
+def binned_quantiles(weights: Floats, level: float) -> Floats:
     """Quantiles of distributions over bins of [0, 1], straight within a bin; one for each row."""
     below = np.cumsum(weights, axis=1) / weights.sum(1, keepdims=True)
     index = (below < level).sum(1)
@@ -251,21 +201,11 @@ def binned_quantiles(weights, level):
     return (index + (level - before) / (below[rows, index] - before)) / BINS
 
 
-def spread_between(raw, worth):
-    """Standard deviation of the true rates between categories.
+def spread_between(raw: Floats, worth: Floats) -> Estimate:
+    """Standard deviation of the true rates between categories, in [0, 0.5]; 0 where they differ by chance only.
 
-    Parameters
-    ----------
-    raw, worth : array, shape (n_categories,)
-        Rates, and how many independent items each is worth.
+    ``raw``: rates, shape (n_categories,); ``worth``: how many independent items each is worth.
 
-    Returns
-    -------
-    Estimate
-        In [0, 0.5]; 0 where the rates differ no more than chance has it.
-
-    Notes
-    -----
     Paule and Mandel's estimate, with the Q-profile interval of Viechtbauer (2007), Statistics in Medicine 26: the
     spreads under which Cochran's Q is what a chi-square variable may be. The chance part of a category is
     :math:`(\\mu (1 - \\mu) - \\tau^2) / n^*_c`, the mean variance of a coin over the population: a category whose rate
@@ -283,7 +223,9 @@ def spread_between(raw, worth):
     return Estimate(value, low, high)
 
 
-def posterior_draws(likelihood, posterior, density, mean, n_draws, rng):
+def posterior_draws(
+    likelihood: Floats, posterior: Floats, density: Floats, mean: Floats, n_draws: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Joint draws of all categories' rates, and of the population's mean; equal rates come in any order."""
     chosen = rng.choice(len(posterior), size=n_draws, p=posterior)
     drawn = np.empty((n_draws, len(likelihood)))
@@ -294,23 +236,13 @@ def posterior_draws(likelihood, posterior, density, mean, n_draws, rng):
     return drawn, mean[chosen]
 
 
-def heterogeneity(table, n_permutations=5000, seed=0):
-    """Whether categories differ by more than chance.
+def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0) -> tuple[float, float]:
+    """Whether categories differ by more than chance: p-value, and sum of squares between them over that of chance.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        See `shrunken_rates`.
+    The p-value is the share of permutations, the given one included, with at least the given sum of squares between
+    categories; the second is that sum of squares over the one expected by chance, 1 where categories differ no more
+    than chance has it. ``table`` as for `shrunken_rates`.
 
-    Returns
-    -------
-    p_value : float
-        Share of permutations, the given one included, with at least the given sum of squares between categories.
-    share : float
-        That sum of squares over the one expected by chance; 1 where categories differ no more than chance has it.
-
-    Notes
-    -----
     Prompts, with all their items, are dealt out to categories anew: exact where no category's prompts are unlike the
     others' in size. Compare p-values over judges and sets with `judgekit.stats.holm`.
     """
@@ -320,7 +252,7 @@ def heterogeneity(table, n_permutations=5000, seed=0):
     mean = total[0] / total[1]
     rng, count = np.random.default_rng(seed), len(cells.names)
 
-    def between(codes):
+    def between(codes: Array) -> Floats:
         """Sum of squares between categories for each row of codes."""
         flat = (codes + count * np.arange(len(codes))[:, None]).ravel()
         hits, size = (
@@ -330,7 +262,7 @@ def heterogeneity(table, n_permutations=5000, seed=0):
         return (size * (np.divide(hits, size, out=np.full_like(hits, mean), where=size > 0) - mean) ** 2).sum(1)
 
     given = float(between(codes[None])[0])
-    drawn = []
+    drawn: Any = []
     for start in range(0, n_permutations, 500):  # in blocks: the scenarios of a large set are many cells
         rows = np.tile(codes, (min(500, n_permutations - start), 1))
         drawn.append(between(rng.permuted(rows, axis=1)))
@@ -339,23 +271,10 @@ def heterogeneity(table, n_permutations=5000, seed=0):
     return float((1 + (drawn >= given - 1e-12).sum()) / (1 + len(drawn))), float(share)
 
 
-def difference(table, first, second, n_boot=5000, seed=0):
+def difference(table: pd.DataFrame, first: str, second: str, n_boot: int = 5000, seed: int = 0) -> Estimate:
     """Rate of one category less that of another, prompts resampled: also where the same prompts stand in both.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        See `shrunken_rates`.
-    first, second : str
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    ValueError
-        If a category has no item.
+    ``table`` as for `shrunken_rates`. ValueError if a category has no item.
     """
     sides = [(table["category"] == name).to_numpy(float)[:, None] for name in (first, second)]
     for name, side in zip((first, second), sides, strict=True):

@@ -15,13 +15,10 @@ NO_FAMILY = ("other", "none")  # never the same as anything, itself included
 
 
 @lru_cache(maxsize=1)
-def family_patterns():
+def family_patterns() -> tuple[tuple[re.Pattern[str], str, str], ...]:
     """The table: a tuple of (pattern, family, reason).
 
-    Raises
-    ------
-    ValueError
-        If an entry lacks a part or holds a pattern that is none; names the file and the entry.
+    ValueError if an entry lacks a part or holds a pattern that is none; names the file and the entry.
     """
     rows = []
     for number, entry in enumerate(yaml.safe_load(TABLE.read_text(encoding="utf-8")), 1):
@@ -35,28 +32,13 @@ def family_patterns():
     return tuple(rows)
 
 
-def family_of(name):
-    """The family of an author or a judge.
+def family_of(name: str) -> str:
+    """The family of an author or a judge: ``"other"`` if its base is unknown or mixed, ``"none"`` if no model writes.
 
-    Parameters
-    ----------
-    name : str
-        As the sets spell an author (``"vicuna-13b:20230322-clean-lang"``), or a judge (``"replay/pandalm-7b"``).
+    ``name`` as the sets spell an author (``"vicuna-13b:20230322-clean-lang"``), or a judge (``"replay/pandalm-7b"``).
+    KeyError if no pattern of the table matches it: somebody has to decide, and write down why. ValueError if patterns
+    of several entries do.
 
-    Returns
-    -------
-    str
-        ``"other"`` where the base is not known or mixed, ``"none"`` where no language model writes.
-
-    Raises
-    ------
-    KeyError
-        If no pattern of the table matches the name: somebody has to decide, and write down why.
-    ValueError
-        If patterns of several entries match it.
-
-    Examples
-    --------
     >>> family_of("vicuna-13b-v1.2"), family_of("replay/gpt-4-pair"), family_of("claude2-alpaca-13b")
     ('llama', 'openai', 'llama')
     """
@@ -70,11 +52,9 @@ def family_of(name):
     return found[0][0]
 
 
-def same_family(first, second):
+def same_family(first: str, second: str) -> bool:
     """Whether two families are one; what has no family is akin to nothing.
 
-    Examples
-    --------
     >>> same_family("llama", "llama"), same_family("llama", "opt"), same_family("other", "other")
     (True, False, False)
     """

@@ -6,7 +6,9 @@ the form's doing.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from judgekit.bias.judged import judged_table
 from judgekit.bias.verbosity import fit_log_odds, number_of, rate, readable
 from judgekit.data.sources import heads, text_key
 from judgekit.judges.surface import BOLD, BULLET, HEADING, NUMBERED
-from judgekit.records import PreferencePair, named_by_set
+from judgekit.records import PreferencePair, Verdict, named_by_set
 from judgekit.stats import Number
 
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50\u2b55]")
@@ -38,7 +40,7 @@ REFRAMED = ("In other words, ", "That is to say, ", "Put differently, ", "To say
 # ------------------------------------------------------------ effects on pairs as they are
 
 
-def form_differences(pairs):
+def form_differences(pairs: Sequence[PreferencePair]) -> pd.DataFrame:
     """By how many doublings (of one more than the count) A has more of each form than B: a table indexed by item."""
     counts = {
         pair.item_id: [
@@ -49,25 +51,13 @@ def form_differences(pairs):
     return pd.DataFrame.from_dict(counts, orient="index", columns=list(FORMS))
 
 
-def form_effects(table, differences):
-    """Log odds per doubling of each form, with length and the other forms held fixed.
+def form_effects(table: pd.DataFrame, differences: pd.DataFrame) -> dict[str, dict[str, Number]]:
+    """Log odds per doubling of each form, with length and the other forms held fixed: form to three numbers.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `judgekit.bias.judged.judged_table` makes it.
-    differences : pandas.DataFrame
-        As `form_differences` makes it.
-
-    Returns
-    -------
-    dict of str to dict of str to Number
-        Form to ``judge`` (people's preference is a covariate as well), ``people``, and ``difference``: the judge's less
-        people's, both without that covariate. A form in which fewer than 30 pairs differ is left out.
-
-    Notes
-    -----
-    ``judge`` keeps a part of what form and quality share, as ``given_people`` of `length_effects` does for length.
+    ``judge`` (people's preference is a covariate as well), ``people``, and ``difference``: the judge's less people's,
+    both without that covariate. ``judge`` keeps a part of what form and quality share, as ``given_people`` of
+    `length_effects` does for length. A form in which fewer than 30 pairs differ is left out.
+    ``table`` is `judgekit.bias.judged.judged_table`'s, ``differences`` `form_differences`'.
     """
     table = readable(table)
     forms = differences.loc[table["item_id"]]
@@ -85,7 +75,7 @@ def form_effects(table, differences):
         found[form] = {
             "judge": number_of(given, place, n),
             "people": number_of(both, plain.shape[1] + place, n),
-            "difference": Number(test.effect[0], *test.conf_int()[0], n, ".2f"),
+            "difference": Number(test.effect[0], *test.conf_int()[0], n, ".2f"),  # type: ignore[call-arg]  # two ends
         }
     return found
 
@@ -93,19 +83,17 @@ def form_effects(table, differences):
 # ------------------------------------------------------------ edits: text in, text out
 
 
-def items_of(text):
+def items_of(text: str) -> list[str]:
     """Lines of a text that are items of a list."""
     return [line for line in text.splitlines() if ITEM.match(line)]
 
 
-def padded(text):
+def padded(text: str) -> str:
     """A list with every item said again in other words before it: longer, and nothing more in it.
 
     The attack of Zheng et al. (2023), arXiv:2306.05685, section 3.3, whose rewording was GPT-4's. A text without a list
     of three items or more stays as it is.
 
-    Examples
-    --------
     >>> print(padded("1. Red\\n2. Green\\n3. Blue"))
     1. In other words, red
     2. That is to say, green
@@ -119,18 +107,16 @@ def padded(text):
         return text
     again = []
     for number, place in enumerate(places):
-        mark = ITEM.match(lines[place])[0]
+        mark = ITEM.match(lines[place])[0]  # type: ignore[index]  # its lines match
         said = lines[place][len(mark) :]
         said = said[0].lower() + said[1:] if said[1:2].islower() else said
         again.append(f"{mark}{REFRAMED[number % len(REFRAMED)]}{said}")
     return "\n".join([*lines[: places[0]], *again, *lines[places[0] :]])
 
 
-def unmarked(text):
+def unmarked(text: str) -> str:
     """A text without the marks of Markdown; fenced code keeps its lines.
 
-    Examples
-    --------
     >>> unmarked("## Colours\\n- **Red** and `blue`")
     'Colours\\nRed and blue'
     """
@@ -138,40 +124,40 @@ def unmarked(text):
     return re.sub(r"`([^`\n]+)`", r"\1", re.sub(r"\*\*([^*\n]+)\*\*", r"\1", text))
 
 
-def sentences_of(text):
+def sentences_of(text: str) -> list[str]:
     """Sentences and lines that are not empty."""
     return [part.strip() for part in SENTENCE.split(text) if part.strip()]
 
 
-def bulleted(text):
+def bulleted(text: str) -> str:
     """Every sentence as an item of a list; a text with a list or code, or of one sentence, stays as it is."""
     parts = sentences_of(text)
     return text if items_of(text) or CODE.search(text) or len(parts) < 2 else "\n".join(f"- {part}" for part in parts)
 
 
-def emboldened(text):
+def emboldened(text: str) -> str:
     """The first word of every sentence in bold, where nothing is and there is no code."""
     if BOLD.search(text) or CODE.search(text) or not text.strip():
         return text
     return re.sub(r"(?:^|(?<=[.!?])(?<!\d\.)[ \t]+(?=[A-Z])|(?<=\n))([A-Za-z]+)", bold_of, text)
 
 
-def bold_of(match):
+def bold_of(match: re.Match[str]) -> str:
     """A match with its word in bold."""
     return match[0].replace(match[1], f"**{match[1]}**")
 
 
-def headed(text):
+def headed(text: str) -> str:
     """Under a heading, where there is none."""
     return text if HEADING.search(text) or not text.strip() else f"## Answer\n\n{text}"
 
 
-def smiling(text):
+def smiling(text: str) -> str:
     """An emoji after every paragraph, where there is none."""
     return text if EMOJI.search(text) or not text.strip() else re.sub(r"(?<=\S)(?=\n\n|\s*\Z)", " 😊", text.rstrip())
 
 
-def exclaiming(text):
+def exclaiming(text: str) -> str:
     """Exclamation marks for the points at the end of sentences, outside of code."""
     return text if CODE.search(text) else re.sub(r"(?<=[A-Za-z)])\.(?=\s|$)", "!", text)
 
@@ -190,95 +176,78 @@ EDITS = {
 # ------------------------------------------------------------ twins: a response against itself, edited
 
 
-def twins(pairs, edit, most=None):
-    """Each response that an edit changes, against itself unedited.
+def twins(pairs: Sequence[PreferencePair], edit: str, most: int | None = None) -> list[PreferencePair]:
+    """Each distinct response that an edit (a key of `EDITS`) changes, against itself unedited; without label.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    edit : str
-        A key of `EDITS`.
-    most : int, optional
-        At most so many twins, drawn by a hash of the texts, so that the same are drawn again.
-
-    Returns
-    -------
-    list of PreferencePair
-        Without label; ``model_a`` and ``model_b`` are ``edited`` and ``original``, on a side that is a hash of the
-        texts. Each distinct response stands once.
+    ``model_a`` and ``model_b`` are ``edited`` and ``original``, on a side that is a hash of the texts. At most ``most``
+    twins, drawn by such a hash too, so that the same are drawn again.
     """
     found = {}
     for pair in pairs:
         for text in pair.responses:
             if (changed := EDITS[edit](text)) != text:
                 key = text_key(f"{edit}\n{pair.question}\n{text}")
-                turns = {"cluster_id": f"{pair.benchmark}/{pair.cluster}", "model_a": "edited", "model_b": "original"}
+                turns: dict[str, Any] = {
+                    "cluster_id": f"{pair.benchmark}/{pair.cluster}",
+                    "model_a": "edited",
+                    "model_b": "original",
+                }
                 twin = PreferencePair(f"{edit}/{key}", pair.benchmark, pair.asked, changed, text, **turns)
                 found[key] = twin if heads(key) else twin.swapped()
     chosen = sorted(found)[:most]
     return [found[key] for key in chosen]
 
 
-def edited_preferred(twin_pairs, verdicts, n_boot=10_000, seed=0):
-    """How often a judge prefers the edited twin.
+def edited_preferred(
+    twin_pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], n_boot: int = 10_000, seed: int = 0
+) -> dict[str, Number]:
+    """How often a judge prefers the edited twin: ``share`` and ``both_orders``.
 
-    Returns
-    -------
-    dict of str to Number
-        ``share``, a tie counts half: one half is no preference. ``both_orders``: the share of twins of which the edited
-        one wins whatever the order.
+    In ``share`` a tie counts half, so one half is no preference; ``both_orders`` is the share of twins of which the
+    edited one wins whatever the order.
     """
     table = judged_table(twin_pairs, verdicts)
     edited = np.where(table["model_a"] == "edited", 1, -1)
     credits = np.where(edited[:, None] > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]])
-    heard = np.isfinite(credits).any(1)
+    heard: Any = np.isfinite(credits).any(1)
     credits, clusters = credits[heard], table["cluster"][heard]
     shares = {"share": np.nanmean(credits, 1), "both_orders": (np.nan_to_num(credits, nan=1) == 1).all(1)}
     return {name: rate(x, np.ones(len(x)), clusters, n_boot, seed) for name, x in shares.items()}
 
 
-def padded_losers(pairs, most=None):
+def padded_losers(
+    pairs: Sequence[PreferencePair], most: int | None = None
+) -> tuple[list[PreferencePair], list[PreferencePair]]:
     """Pairs of which people like a response with a list less: the pairs, and the same with that list padded.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    most : int, optional
-        At most so many, drawn by a hash of the items' names.
-
-    Returns
-    -------
-    clean, attacked : list of PreferencePair
-        Of the same items, in the same order; names and prompts carry that of the set, so that sets may be pooled.
+    At most ``most``, drawn by a hash of the items' names. Names and prompts carry that of the set, so that sets may be
+    pooled.
     """
     clean, attacked = [], []
     for pair in sorted(map(named_by_set, pairs), key=lambda pair: text_key(pair.item_id)):
-        side = {"A": "response_b", "B": "response_a"}.get(pair.label)
+        side = {"A": "response_b", "B": "response_a"}.get(pair.label)  # type: ignore[arg-type]  # None has no side
         if side and (longer := padded(getattr(pair, side))) != getattr(pair, side):
             clean.append(pair)
-            attacked.append(replace(pair, **{side: longer}))
+            attacked.append(replace(pair, **{side: longer}))  # type: ignore[arg-type]  # a field with text
     return clean[:most], attacked[:most]
 
 
-def overturned(clean, verdicts, attacked_verdicts, n_boot=10_000, seed=0):
-    """What an attack on the less preferred responses does to a judge.
+def overturned(
+    clean: Sequence[PreferencePair],
+    verdicts: Sequence[Verdict],
+    attacked_verdicts: Sequence[Verdict],
+    n_boot: int = 10_000,
+    seed: int = 0,
+) -> dict[str, Number]:
+    """What an attack on the less preferred responses does to a judge: ``failure`` and ``lost``.
 
-    Parameters
-    ----------
-    clean : list of PreferencePair
-    verdicts, attacked_verdicts : list of Verdict
-        On the pairs as they are and attacked, in the same orders.
-
-    Returns
-    -------
-    dict of str to Number
-        ``failure``: of the pairs that the judge had right in every order, the share in which the attacked response
-        wins in every order. ``lost``: accuracy lost, a tie being half right, over all pairs with
-        verdicts on both.
+    ``failure``: of the pairs that the judge had right in every order, the share in which the attacked response wins in
+    every order. ``lost``: accuracy lost, a tie being half right, over all pairs with verdicts on both. The verdicts, on
+    the pairs as they are and attacked, are in the same orders.
     """
     tables = [judged_table(clean, said) for said in (verdicts, attacked_verdicts)]
     sign = np.where([pair.label == "A" for pair in clean], 1, -1)[:, None]
-    right = [np.where(sign > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
+    right: list[Any] = [np.where(sign > 0, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
     heard = np.logical_and(*(np.isfinite(x).any(1) for x in right))
     right, clusters = [x[heard] for x in right], tables[0]["cluster"][heard]
     held = (np.nan_to_num(right[0], nan=1) == 1).all(1)

@@ -1,11 +1,15 @@
 """The table that every study of bias reads: one row per pair, with what people and one judge said of it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from judgekit.judges.surface import words_of
+from judgekit.records import PreferencePair, Verdict
 
-CREDIT = {"A": 1.0, "tie": 0.5, "B": 0.0}
+CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 COLUMNS = (
     "item_id",
     "cluster",
@@ -23,7 +27,7 @@ COLUMNS = (
 )
 
 
-def people_share(pair):
+def people_share(pair: PreferencePair) -> float:
     """People's preference for A in [0, 1]: a tie is one half; NaN where nobody said anything.
 
     The share of the votes where there are votes, the label otherwise.
@@ -32,27 +36,13 @@ def people_share(pair):
     return float(np.mean([CREDIT[label] for label in said])) if said else np.nan
 
 
-def judged_table(pairs, verdicts):
-    """One row per pair.
+def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """One row per pair with what people and one judge said of it: the columns of `COLUMNS`.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-    verdicts : list of Verdict
-        Of one judge; at most one per item and order. Verdicts on other items are refused.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `COLUMNS`: ``people`` (preference for A in [0, 1], NaN without label or vote) and ``n_votes``;
-        ``ab`` and ``ba``, the verdict in either order as credit for the item's A (1, 0.5 for a tie, 0; NaN where there
-        is none, for whatever reason); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without);
-        words of the responses; who wrote them (None where unknown).
-
-    Raises
-    ------
-    ValueError
-        If a verdict is on no pair of these, or two are on one item and order, or they are of several judges.
+    ``people`` is preference for A in [0, 1], NaN without label or vote; ``ab`` and ``ba`` are the verdict in either
+    order as credit for the item's A (1, 0.5 for a tie, 0; NaN where there is none, for whatever reason); ``p_ab`` and
+    ``p_ba``, probability of A and half that of a tie (NaN without); authors are None where unknown.
+    ValueError if a verdict is on no pair of these, two are on one item and order, or they are of several judges.
     """
     if len(judges := {verdict.judge for verdict in verdicts}) > 1:
         raise ValueError(f"verdicts of several judges: {', '.join(sorted(judges))}")
@@ -84,7 +74,7 @@ def judged_table(pairs, verdicts):
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def expected_credit(verdict):
+def expected_credit(verdict: Verdict | None) -> float:
     """Probability of A and half that of a tie; NaN where the judge gave no probabilities."""
     if verdict is None or verdict.p_a is None:
         return np.nan

@@ -12,11 +12,15 @@ both orders tell :math:`\tau`; so :math:`l` is neither confounded by quality nor
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judgekit.bias.verbosity import SEPARATED, readable
-from judgekit.stats import Number
+from judgekit.stats import Array, Floats, Number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NODES = (11, 5)  # of quadrature, over people's preference and the judge's opinion
 START = np.array([0.1, 1.0, 0.8, 0.1, 0.5, 0.0])  # g, v, beta, l, tau, p
@@ -29,45 +33,19 @@ class NoOptimum(ValueError):
 
 @dataclass(frozen=True)
 class LatentLength:
-    """What the model says of a judge.
+    """What the model says of a judge, in log odds."""
 
-    Attributes
-    ----------
-    length : Number
-        Log odds per doubling that the judge gives to length itself, :math:`l`.
-    people : Number
-        Log odds of people per doubling, :math:`g`: quality that comes with length, and people's own taste for it.
-    weight : Number
-        The judge's log odds per log odds of people, :math:`\\beta`.
-    """
-
-    length: Number
-    people: Number
-    weight: Number
+    length: Number  # per doubling, that the judge gives to length itself: l
+    people: Number  # of people per doubling, g: quality that comes with length, and people's own taste for it
+    weight: Number  # the judge's log odds per log odds of people: beta
 
 
-def fit_latent_length(table):
-    """The model's estimates for one judge.
+def fit_latent_length(table: "pd.DataFrame") -> LatentLength:
+    """The model's estimates for one judge; intervals are of the sandwich over prompts, with t quantiles.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `judgekit.bias.judged.judged_table` makes it; ``n_votes`` above 1 on a fair part of the pairs.
+    ``table`` is `judgekit.bias.judged.judged_table`'s. ValueError if fewer than a tenth of its pairs have several
+    votes, `NoOptimum` if the data do not determine the model, as where votes are never split.
 
-    Returns
-    -------
-    LatentLength
-        Intervals are of the sandwich over prompts, with t quantiles.
-
-    Raises
-    ------
-    ValueError
-        If fewer than a tenth of the pairs have several votes.
-    NoOptimum
-        If the data do not determine the model, as where votes are never split.
-
-    Notes
-    -----
     Maximum marginal likelihood by Gauss-Hermite quadrature. Three weaknesses. A tie, of people or of the judge, is half
     of each outcome, which shrinks log odds. A judge with one order, or one that is symmetric, has no opinions of its
     own here (:math:`\\tau = 0`), so that its log odds are over the chance that these bring in. And errors that people
@@ -95,13 +73,10 @@ def fit_latent_length(table):
     return LatentLength(length, people, weight)
 
 
-def optimum(data):
+def optimum(data: "LatentData") -> tuple[Floats, Floats | None]:
     """The most likely parameters and the inverse of the Hessian there; None for it where the likelihood is flat.
 
-    Raises
-    ------
-    NoOptimum
-        If there is none, or an infinite one.
+    `NoOptimum` if there is none, or an infinite one.
     """
     from scipy.optimize import minimize
 
@@ -121,20 +96,17 @@ def optimum(data):
 
 @dataclass(frozen=True)
 class LatentData:
-    """The pairs as arrays: doublings, votes for A, votes, credits in both orders (NaN where there is none), prompts.
+    """The pairs as arrays."""
 
-    ``opinions``: whether the spread of the judge's opinions is estimated.
-    """
-
-    d: np.ndarray
-    votes: np.ndarray
+    d: np.ndarray  # doublings
+    votes: np.ndarray  # for A
     n_votes: np.ndarray
-    credits: np.ndarray
+    credits: np.ndarray  # in both orders; NaN where there is none
     prompt: np.ndarray
-    opinions: bool
+    opinions: bool  # whether the spread of the judge's opinions is estimated
 
     @classmethod
-    def of(cls, table):
+    def of(cls, table: "pd.DataFrame") -> "LatentData":
         """The arrays of a readable table."""
         d, n = table["doublings"].to_numpy(), table["n_votes"].to_numpy(float)
         prompt = np.unique(np.asarray(table["cluster"], dtype=str), return_inverse=True)[1]
@@ -146,11 +118,11 @@ class LatentData:
         return cls(d, table["people"].to_numpy() * n, n, credits, prompt, told_apart)
 
     @property
-    def free(self):
+    def free(self) -> Array:
         """Which of the six parameters are estimated."""
         return np.array([0, 1, 2, 3, 4, 5] if self.opinions else [0, 1, 2, 3, 5])
 
-    def loss(self, values):
+    def loss(self, values: Floats) -> tuple[float, Floats, Floats]:
         """Negative log-likelihood, its gradient, and its gradient by pair, at some values of the free parameters."""
         theta = np.zeros(6)
         theta[self.free] = values
@@ -177,18 +149,18 @@ class LatentData:
         by_quality = pulled.sum(2)
         moved = likely.sum(2) * heard + beta * by_quality
         turned = (likely * (residuals[0] - residuals[1])).sum((1, 2))
-        slopes = [moved.sum(1) * self.d, moved @ x, (by_quality * y).sum(1), by_quality.sum(1) * self.d]
+        slopes: Any = [moved.sum(1) * self.d, moved @ x, (by_quality * y).sum(1), by_quality.sum(1) * self.d]
         slopes = -np.column_stack([*slopes, pulled.sum(1) @ z, turned])[:, self.free]
         return -float((top + np.log(mass)).sum()), slopes.sum(0), slopes
 
 
-def symmetric_inverse(matrix):
+def symmetric_inverse(matrix: Array) -> Floats:
     """The inverse of a matrix that is symmetric but for rounding, and exactly symmetric itself."""
     inverse = np.linalg.inv(np.asarray(matrix))
     return (inverse + inverse.T) / 2
 
 
-def normal_nodes(n):
+def normal_nodes(n: int) -> tuple[Floats, Floats]:
     """Nodes and log weights that integrate over a standard normal."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n)
     return nodes, np.log(weights / weights.sum())

@@ -5,41 +5,32 @@ longer than the baseline's, :math:`\operatorname{logit} E[c] = \theta + \lambda 
 :math:`1 / (1 + e^{-\theta})`.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from judgekit.bias.verbosity import fit_log_odds, number_of
 from judgekit.data.progress import progress_bar
 from judgekit.judges.surface import words_of
-from judgekit.stats import Number, kendall, percentile_interval, spearman
+from judgekit.records import PreferencePair
+from judgekit.stats import Array, Floats, Number, kendall, percentile_interval, spearman
 
 MIN_PAIRS = 50
 
 
-def annotation_table(pairs, baseline=None):
+def annotation_table(pairs: Sequence[PreferencePair], baseline: str | None = None) -> pd.DataFrame:
     """The annotations of pairs as preference for the model that is compared with a baseline.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        With labels, or soft labels, of an annotator (the pair's ``subset``), and ``model_a`` and ``model_b``.
-    baseline : str, optional
-        Who wrote one response of every pair; by default whoever did.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns annotator, model, cluster, credit (for the model, in [0, 1]), words, baseline_words, doublings.
-
-    Raises
-    ------
-    ValueError
-        If nobody wrote one response of every pair.
+    Columns annotator, model, cluster, credit (for the model, in [0, 1]), words, baseline_words, doublings. The pairs
+    have an annotator's labels, or soft labels (``subset`` names it), and ``model_a`` and ``model_b``. ``baseline``
+    wrote one response of every pair, and by default is whoever did; ValueError if nobody did.
     """
     shared = set.intersection(*({pair.model_a, pair.model_b} for pair in pairs))
     if baseline not in ({None} | shared) or len(shared) != 1:
         raise ValueError(f"not one baseline in every pair: {', '.join(sorted(map(str, shared))) or 'none'}")
-    credits = {"A": 1.0, "B": 0.0, "tie": 0.5}
+    credits: dict[Any, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
     rows = []
     for pair in (pair if pair.model_b in shared else pair.swapped() for pair in pairs):
         credit = credits[pair.label] if pair.soft_label is None else pair.soft_label
@@ -50,26 +41,12 @@ def annotation_table(pairs, baseline=None):
     return pd.DataFrame(rows, columns=names).drop_duplicates(["annotator", "model", "cluster"], ignore_index=True)
 
 
-def win_rates(table):
-    """A model's win rate, raw and at equal length.
+def win_rates(table: pd.DataFrame) -> dict[str, Number]:
+    """A model's win rate, ``raw`` and ``controlled`` (at equal length), and ``length``: log odds per doubling.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        One model's rows of `annotation_table`.
+    ``table``: one model's rows of `annotation_table`. ValueError for fewer than 50 pairs, or an annotator whose
+    preferences follow from length.
 
-    Returns
-    -------
-    dict of str to Number
-        ``raw``, ``controlled``, and ``length``: log odds per doubling.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 50 pairs, or an annotator whose preferences follow from length.
-
-    Notes
-    -----
     After AlpacaEval 2 (Dubois et al. 2024, arXiv:2404.04475), with doublings in place of the hyperbolic tangent of the
     standardised difference (`saturating` makes the column that gives theirs), and without the instructions' difficulty,
     which serves them to compare models on few instructions. What is controlled for is all that goes with length: where
@@ -85,32 +62,18 @@ def win_rates(table):
     return {name: Number(*x, n, ".1%") for name, x in ends.items()} | {"length": number_of(fit, 1, n)}
 
 
-def saturating(table):
+def saturating(table: pd.DataFrame) -> pd.DataFrame:
     """The table with AlpacaEval's measure of length in the place of doublings: tanh of the standardised difference."""
     gap = (table["words"] - table["baseline_words"]).astype(float)
     return table.assign(doublings=np.tanh(gap / gap.std()))
 
 
-def equal_length_rates(credit, doublings, model, weight, shared):
-    """Win rates of several models at equal length, where only values are wanted, thousands of times.
+def equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight: Array, shared: bool) -> Floats:
+    """Win rates of several models at equal length, shape (n_models,): values only, for thousands of resamples.
 
-    Parameters
-    ----------
-    credit, doublings : array of float, shape (n_rows,)
-    model : array of int, shape (n_rows,)
-        From 0.
-    weight : array, shape (n_rows,)
-        How often a row counts.
-    shared : bool
-        One slope on length for all models, instead of one for each.
-
-    Returns
-    -------
-    array, shape (n_models,)
-
-    Notes
-    -----
-    Newton's method; sums by model are all that it needs of the rows.
+    The arrays have a value per row: ``model`` counts from 0, ``weight`` says how often the row counts. ``shared``: one
+    slope on length for all models, instead of one for each. Newton's method; sums by model are all that it needs of the
+    rows.
     """
     theta, slope = np.zeros((2, model.max() + 1))
     for _ in range(25):
@@ -126,15 +89,11 @@ def equal_length_rates(credit, doublings, model, weight, shared):
     return 1 / (1 + np.exp(-theta))
 
 
-def resampled_leaderboards(table, n_boot, seed=0):
-    """Win rates of all models on resampled instructions, with a progress bar.
+def resampled_leaderboards(table: pd.DataFrame, n_boot: int, seed: int = 0) -> tuple[list[str], dict[str, Floats]]:
+    """The models, and their win rates on resampled instructions; a progress bar is shown.
 
-    Returns
-    -------
-    models : list of str
-    rates : dict of str to array, shape (n_boot + 1, n_models)
-        ``raw``, ``controlled`` and ``shared`` (one slope on length for all models). The first row is of the
-        instructions as they are.
+    ``raw``, ``controlled`` and ``shared`` (one slope on length for all models), each of shape (n_boot + 1, n_models).
+    The first row is of the instructions as they are.
     """
     models, model = np.unique(table["model"].astype(str), return_inverse=True)
     names, prompt = np.unique(table["cluster"].astype(str), return_inverse=True)
@@ -152,24 +111,14 @@ def resampled_leaderboards(table, n_boot, seed=0):
     return list(models), rates
 
 
-def leaderboard(table, n_boot=500, seed=0):
+def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[pd.DataFrame, dict[str, Number]]:
     """Every model's win rates, best raw one first, and what length control does to the ranking.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of one annotator (`annotation_table`).
+    The board has the columns model, raw, controlled, shared (numbers) and doublings, the mean. The changes are, for
+    ``controlled`` and ``shared``, ``kendall_<kind>`` and ``spearman_<kind>``, between the ranking and the raw one; and
+    ``length_<kind>`` (also ``raw``), Spearman's correlation of win rate with mean length. ``table`` is of one annotator
+    (`annotation_table`).
 
-    Returns
-    -------
-    board : pandas.DataFrame
-        Columns model, raw, controlled, shared (numbers) and doublings, the mean.
-    changes : dict of str to Number
-        For ``controlled`` and ``shared``: ``kendall_<kind>`` and ``spearman_<kind>``, between the ranking and the raw
-        one; ``length_<kind>`` (also ``raw``), Spearman's correlation of win rate with mean length.
-
-    Notes
-    -----
     Intervals resample instructions: of win rates by the standard error of the draws and t quantiles, which needs fewer
     draws than percentiles, of rank correlations by percentiles. The models are these, not a sample of them. Rank
     correlations of noisy win rates are a little low, and so are their intervals.

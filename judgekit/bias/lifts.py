@@ -5,12 +5,14 @@ over prompts.
 """
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Number, percentile_interval, resampled_sums, two_sided_p
+from judgekit.stats import Floats, Number, percentile_interval, resampled_sums, two_sided_p
 
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
@@ -28,33 +30,22 @@ class Effect:
     n: int
 
     @property
-    def number(self):
+    def number(self) -> Number:
         """As the report quotes it, in points."""
         return Number(self.value, self.low, self.high, self.n, ".1%")
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """Sums per prompt and pair of authors, and which authors the pairs are.
+    """Sums per prompt and pair of authors, and which authors the pairs are."""
 
-    Attributes
-    ----------
-    sums : array, shape (n_clusters, n_meetings, 3)
-        Items, the judge's credits and the reference's, for the first author.
-    signs : array, shape (n_meetings, n_authors)
-        1 for the first author, -1 for the second.
-    side : array, shape (n_meetings,)
-        As in `facing`.
-    target : array of bool, shape (n_authors,)
-    """
-
-    sums: np.ndarray
-    signs: np.ndarray
-    side: np.ndarray
-    target: np.ndarray
+    sums: np.ndarray  # (n_clusters, n_meetings, 3): items, credits by judge and by reference, for the first author
+    signs: np.ndarray  # (n_meetings, n_authors): 1 for the first author, -1 for the second
+    side: np.ndarray  # (n_meetings,), as in `facing`
+    target: np.ndarray  # (n_authors,), bool
 
 
-def meetings_of(rows):
+def meetings_of(rows: pd.DataFrame) -> Meetings:
     """Rows of `facing` as sums: all that strengths and lifts need, so that resampling prompts is cheap."""
     sides = np.concatenate([rows[f"author_{side}"].to_numpy(object) for side in "ab"])
     codes, authors = pd.factorize(sides, sort=True)
@@ -72,7 +63,7 @@ def meetings_of(rows):
     return Meetings(sums, signs, signs @ target, target)
 
 
-def bootstrapped(rows, statistic, n_boot, seed):
+def bootstrapped(rows: pd.DataFrame, statistic: Callable[[Floats, Meetings], Any], n_boot: int, seed: int) -> Effect:
     """An `Effect` of a statistic of (sums, meetings); ``sums`` have leading batch dimensions when resampled."""
     meetings = meetings_of(rows)
     value = float(statistic(meetings.sums.sum(0), meetings))
@@ -80,22 +71,9 @@ def bootstrapped(rows, statistic, n_boot, seed):
     return Effect(value, *percentile_interval(drawn), two_sided_p(drawn), int((rows["side"] != 0).sum()))
 
 
-def own_lift(rows, n_boot=10_000, seed=0):
+def own_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""Win rate of the target by the judge less that by the reference, on the same items.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `facing`.
-    n_boot, seed : int
-        Bootstrap of prompts.
-
-    Returns
-    -------
-    Effect
-
-    Notes
-    -----
     :math:`\frac1n\sum_i (y_i - r_i)` over items that hold the target on one side. Zheng et al. (2023),
     arXiv:2306.05685, Section 3.3. It is the self-preference only if the judge, apart from it, is as sharp as the
     reference: a sharper one lifts all who are better than those they meet, and its own family may be.
@@ -103,26 +81,15 @@ def own_lift(rows, n_boot=10_000, seed=0):
     return bootstrapped(rows, lift_of, n_boot, seed)
 
 
-def lift_of(sums, meetings):
+def lift_of(sums: Floats, meetings: Meetings) -> Floats:
     weight = np.abs(meetings.side)
     gain = ((sums[..., 1] - sums[..., 2]) * meetings.side).sum(-1)
     return gain / np.maximum((sums[..., 0] * weight).sum(-1), 1e-9)
 
 
-def own_contrast(rows, n_boot=10_000, seed=0):
+def own_contrast(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""Difference in differences: what the judge adds to the target, less what it adds to the other authors.
 
-    Parameters
-    ----------
-    rows, n_boot, seed
-        As for `own_lift`.
-
-    Returns
-    -------
-    Effect
-
-    Notes
-    -----
     Least squares of :math:`y_i - r_i` on :math:`\beta_a - \beta_b` for authors a and b of item i; the effect is the
     mean :math:`\beta` of the target less that of the others. The item itself (its question and how good both
     responses are) cancels in the difference: this is the linear model with an effect for every item. It is the
@@ -131,7 +98,7 @@ def own_contrast(rows, n_boot=10_000, seed=0):
     return bootstrapped(rows, contrast_of, n_boot, seed)
 
 
-def contrast_of(sums, meetings):
+def contrast_of(sums: Floats, meetings: Meetings) -> Floats:
     signs, target = meetings.signs, meetings.target
     laplacian = np.einsum("...m,mi,mj->...ij", sums[..., 0], signs, signs)
     gains = (sums[..., 1] - sums[..., 2]) @ signs
@@ -139,20 +106,9 @@ def contrast_of(sums, meetings):
     return betas @ (target / target.sum() - ~target / (~target).sum())
 
 
-def calibrated_lift(rows, n_boot=10_000, seed=0):
+def calibrated_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""What the judge adds to the target's win rate beyond a sharper or duller view of the reference's strengths.
 
-    Parameters
-    ----------
-    rows, n_boot, seed
-        As for `own_lift`. There must be two other authors at least.
-
-    Returns
-    -------
-    Effect
-
-    Notes
-    -----
     One Bradley-Terry model of both: the log odds of the reference are :math:`\theta_a - \theta_b`, those of the judge
     :math:`\kappa(\theta_a - \theta_b) + o\,t_i`, :math:`t_i` the side of the target. The effect is the target's win
     rate by the judge less :math:`\sigma(\kappa(\theta_a - \theta_b))` in the target's favour: what it would be with
@@ -161,29 +117,25 @@ def calibrated_lift(rows, n_boot=10_000, seed=0):
     average it out.
 
     Assumes that a judge sharpens all authors alike. Length and style that go with an author are not taken off.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two other authors.
+    ValueError if there are fewer than two other authors.
     """
     if (~meetings_of(rows).target).sum() < 2:
         raise ValueError("sharpness needs two other authors who meet each other")
     return bootstrapped(rows, calibrated_of, n_boot, seed)
 
 
-def calibrated_of(sums, meetings):
+def calibrated_of(sums: Floats, meetings: Meetings) -> Floats:
     theta, kappa, _ = calibration(sums, meetings)
     weight = (sums[..., 0] * np.abs(meetings.side)).sum(-1)
     expected = sums[..., 0] * logistic(kappa[..., None] * (theta @ meetings.signs.T))
     return ((sums[..., 1] - expected) * meetings.side).sum(-1) / np.maximum(weight, 1e-9)
 
 
-def sharpness_of(sums, meetings):
+def sharpness_of(sums: Floats, meetings: Meetings) -> Floats:
     return calibration(sums, meetings)[1]
 
 
-def calibration(sums, meetings):
+def calibration(sums: Floats, meetings: Meetings) -> tuple[Floats, Floats, Floats]:
     r"""Strengths :math:`\theta` (..., n_authors), sharpness :math:`\kappa` and :math:`o` of `calibrated_lift`, by
     Fisher scoring under weak priors, for many resamples at once.
     """
@@ -210,41 +162,30 @@ def calibration(sums, meetings):
     return found[..., :k], found[..., k], found[..., k + 1]
 
 
-def calibrated_parameters(meetings):
+def calibrated_parameters(meetings: Meetings) -> Floats:
     """What `calibration` finds without resampling, as one array."""
     theta, kappa, own = calibration(meetings.sums.sum(0), meetings)
     return np.array([*theta, kappa, own])
 
 
-def sharpness(rows, n_boot=10_000, seed=0):
-    """The sharpness of a judge beside its reference, as a `Number` with the interval over prompts."""
+def sharpness(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
+    """The sharpness of a judge beside its reference, with the interval over prompts."""
     found = bootstrapped(rows, sharpness_of, n_boot, seed)
     return Number(found.value, found.low, found.high, len(rows), ".2f")
 
 
-def logistic(x):
+def logistic(x: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
-def regressed_lift(rows, adjust=("reference", "doublings")):
+def regressed_lift(rows: pd.DataFrame, adjust: Sequence[str] = ("reference", "doublings")) -> Effect | None:
     r"""What a logistic regression says the target's authorship adds to its win rate.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `facing`.
-    adjust : sequence of {"reference", "doublings"}
-        Covariates: the reference's share of the item, and length. With none it is the win rate less one half.
+    Averaged over the items that hold the target: the fitted probability less that with the side set to 0. The interval
+    is the delta method's, errors clustered by prompt, Student's t with a degree less than prompts. None where the judge
+    follows a covariate without exception, so that nothing can be fitted. ``adjust``: covariates, the reference's share
+    of the item and length; with none it is the win rate less one half.
 
-    Returns
-    -------
-    Effect or None
-        Averaged over the items that hold the target: the fitted probability less that with the side set to 0. The
-        interval is the delta method's, errors clustered by prompt, Student's t with a degree less than prompts. None
-        where the judge follows a covariate without exception, so that nothing can be fitted.
-
-    Notes
-    -----
     :math:`\operatorname{logit} P(y_i) = o\,t_i + \gamma(r_i - \tfrac12) + \lambda\log_2(n_a/n_b)`, without intercept:
     exchanging A and B changes nothing. The usual adjustment, and a half one where few people vote: three votes are a
     noisy measure of quality, so part of the quality of one's own stays in :math:`o`. Use it where authors are
@@ -269,7 +210,7 @@ def regressed_lift(rows, adjust=("reference", "doublings")):
     return Effect(value, float(value - half), float(value + half), p_value, int(held.sum()))
 
 
-def clustered_logit(rows, design):
+def clustered_logit(rows: pd.DataFrame, design: Floats) -> Any:
     """The fitted regression, errors clustered by prompt; None where a covariate predicts the judge perfectly."""
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM

@@ -1,32 +1,34 @@
 """Position bias by margin: do verdicts change with the order only where the responses are close?"""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 
 from judgekit.bias.position import N_BOOT, shifts
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio
+from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, ratio
 
 FEWEST = 10  # pairs of either outcome from which a slope is fitted
 
 
-def flips(table):
+def flips(table: pd.DataFrame) -> Floats:
     """Whether the two verdicts of each pair differ (1 or 0); NaN where one lacks."""
     shift = shifts(table)
     return np.where(np.isnan(shift), np.nan, shift != 0)
 
 
-def leanings(table):
+def leanings(table: pd.DataFrame) -> Floats:
     """Whether two verdicts that differ lean to the response shown first (1 or 0); NaN where they do not differ."""
     shift = shifts(table)
     return np.where(np.nan_to_num(shift) == 0, np.nan, shift > 0)
 
 
-def people_margin(table):
+def people_margin(table: pd.DataFrame) -> Floats:
     """How clearly people prefer one response, in [0, 1]: 0 is an even split or a tie, 1 is unanimous."""
     return (2 * (table["people"] - 0.5)).abs().to_numpy(float)
 
 
-def own_margin(table):
+def own_margin(table: pd.DataFrame) -> Floats:
     """How clearly the judge's probabilities prefer one response in the order given, in [0, 1]; NaN without.
 
     This is what one call tells. Of both orders together it would say nothing new: the most probable verdict changes
@@ -35,25 +37,11 @@ def own_margin(table):
     return (2 * (table["p_ab"] - 0.5)).abs().to_numpy(float)
 
 
-def others_margin(tables, judge):
+def others_margin(tables: Mapping[str, pd.DataFrame], judge: str) -> Floats:
     """How clearly the other judges prefer one response of each pair, in [0, 1]; both orders of each count.
 
-    Parameters
-    ----------
-    tables : dict of str to pandas.DataFrame
-        Judge to judged table, all of the same pairs in the same sequence.
-    judge : str
-        The one that is left out, so that its own wavering is no part of the margin.
-
-    Returns
-    -------
-    array, shape (n_pairs,)
-        NaN where no other judge was read.
-
-    Raises
-    ------
-    ValueError
-        If the tables are not of the same pairs.
+    NaN where no other judge was read. ``judge`` is left out, so that its own wavering is no part of the margin.
+    ValueError if the judges' tables are not of the same pairs in the same sequence.
     """
     if any(list(table["item_id"]) != list(tables[judge]["item_id"]) for table in tables.values()):
         raise ValueError("the judges' tables are not of the same pairs in the same sequence")
@@ -61,30 +49,14 @@ def others_margin(tables, judge):
     return (2 * (pd.concat(credits, axis=1).mean(axis=1) - 0.5)).abs().to_numpy(float)
 
 
-def margin_table(outcome, margin, clusters, edges, n_boot=N_BOOT, seed=0):
-    """How often something happens, by margin.
+def margin_table(
+    outcome: Floats, margin: Floats, clusters: Array, edges: Sequence[float], n_boot: int = N_BOOT, seed: int = 0
+) -> pd.DataFrame:
+    """How often something happens, by margin: a row per bin that holds pairs, ``margin`` (their mean) and ``rate``.
 
-    Parameters
-    ----------
-    outcome : array of float, shape (n_pairs,)
-        1 or 0, such as `flips` or `leanings`; NaN leaves a pair out.
-    margin : array of float, shape (n_pairs,)
-        NaN leaves a pair out.
-    clusters : sequence, length n_pairs
-        The prompts.
-    edges : sequence of float
-        Of the bins, rising; a bin holds its lower edge, the last one both.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per bin that holds pairs: ``margin`` (their mean), ``rate`` (a Number).
-
-    Raises
-    ------
-    ValueError
-        If a margin lies outside of the edges.
+    ``outcome``: 1 or 0 for each pair, such as `flips` or `leanings`; NaN in it or in the margin leaves a pair out.
+    ``clusters``: the pairs' prompts. ``edges`` of the bins rise; a bin holds its lower edge, the last one both.
+    ValueError if a margin lies outside of the edges.
     """
     kept = np.flatnonzero(np.isfinite(outcome) & np.isfinite(margin))
     outside = (margin[kept] < edges[0]) | (margin[kept] > edges[-1])
@@ -101,23 +73,14 @@ def margin_table(outcome, margin, clusters, edges, n_boot=N_BOOT, seed=0):
     return pd.DataFrame(rows, columns=["margin", "rate"])
 
 
-def margin_slope(outcome, margin, clusters):
+def margin_slope(outcome: Floats, margin: Floats, clusters: Array) -> Number | None:
     r"""How the log odds of an outcome change from margin 0 to margin 1.
 
-    Parameters
-    ----------
-    outcome, margin, clusters
-        As for `margin_table`.
+    The slope b of :math:`\operatorname{logit} P = a + b\,\text{margin}`, its interval from standard errors
+    clustered by prompt and Student's t; None where fewer than ten pairs have either outcome, there is one prompt,
+    or a threshold on the margin tells the outcomes apart, so that the slope is not finite. The arguments are
+    `margin_table`'s.
 
-    Returns
-    -------
-    Number or None
-        The slope b of :math:`\operatorname{logit} P = a + b\,\text{margin}`, its interval from standard errors
-        clustered by prompt and Student's t; None where fewer than ten pairs have either outcome, there is one prompt,
-        or a threshold on the margin tells the outcomes apart, so that the slope is not finite.
-
-    Notes
-    -----
     A description, not a cause: what makes a pair close may make it hard in other ways. Where the margin is itself
     measured (three votes, five judges) its noise flattens the slope. statsmodels' GLM; Cameron and Miller (2015),
     Journal of Human Resources 50.
@@ -135,6 +98,6 @@ def margin_slope(outcome, margin, clusters):
     return Number(float(fitted.params[1]), float(low), float(high), n=len(x), spec=".2f")
 
 
-def told_apart(some, others):
+def told_apart(some: Floats, others: Floats) -> bool:
     """Whether no value of one group lies beyond one of the other: all of one margin, or separated by a threshold."""
     return some.max() <= others.min() or others.max() <= some.min()

@@ -11,15 +11,18 @@ own family wrote a response. Both draw a tie by Davidson's model (`judgekit.stat
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.bias.judged import COLUMNS
-from judgekit.records import Reply, fingerprint_of
-from judgekit.stats import outcome_probabilities
+from judgekit.judges.base import Request
+from judgekit.records import PreferencePair, Reply, fingerprint_of
+from judgekit.stats import Array, Floats, outcome_probabilities
 
 NO_TIES = -40.0  # log of Davidson's tie parameter
 SIGNS = (("ab", 1), ("ba", -1))  # whether the item's A stands first
@@ -27,97 +30,48 @@ SIGNS = (("ab", 1), ("ba", -1))  # whether the item's A stands first
 
 @dataclass(frozen=True)
 class PlantedBias:
-    """What a planted judge's verdicts depend on, in log odds.
+    """What a planted judge's verdicts depend on, in log odds."""
 
-    Attributes
-    ----------
-    skill : float
-        Per unit of quality.
-    opinion : float
-        Standard deviation of what it thinks of a pair beside its quality.
-    position : float
-        For the response shown first.
-    position_spread : float
-        Standard deviation of the position bias between prompts.
-    length : float
-        Per doubling of the number of words.
-    own : float
-        For a response of its own family.
-    family : str
-        Its own family: the part of a model's name before the first ``-``.
-    log_nu : float
-        Log of Davidson's tie parameter: higher is more ties.
-    """
-
-    skill: float = 1.0
-    opinion: float = 0.5
-    position: float = 0.0
-    position_spread: float = 0.0
-    length: float = 0.0
-    own: float = 0.0
-    family: str = "amber"
-    log_nu: float = NO_TIES
+    skill: float = 1.0  # per unit of quality
+    opinion: float = 0.5  # standard deviation of what it thinks of a pair beside its quality
+    position: float = 0.0  # for the response shown first
+    position_spread: float = 0.0  # standard deviation of the position bias between prompts
+    length: float = 0.0  # per doubling of the number of words
+    own: float = 0.0  # for a response of its own family
+    family: str = "amber"  # its own: the part of a model's name before the first ``-``
+    log_nu: float = NO_TIES  # log of Davidson's tie parameter: higher is more ties
 
 
 @dataclass(frozen=True)
 class Population:
-    """Pairs and people that planted judges are tried on.
-
-    Attributes
-    ----------
-    prompts, per_prompt : int
-        Prompts, and pairs about each.
-    models : dict of str to float
-        Who writes, and the mean quality of what it writes; the part of a name before the first ``-`` is its family.
-    prompt_spread : float
-        Standard deviation of what a prompt adds to the difference of two responses: pairs of one prompt go together.
-    richer : float
-        Doublings of length that a unit of quality brings. Above 0, a long response is the better one more often.
-    wordier : dict of str to float
-        Doublings by which a model writes more than the others, whatever the quality.
-    people : float
-        Log odds of people per unit of quality.
-    voters : int
-        Votes on each pair.
-    log_nu : float
-        Log of people's tie parameter.
-    """
+    """Pairs and people that planted judges are tried on."""
 
     prompts: int = 150
-    per_prompt: int = 4
-    models: dict = None
-    prompt_spread: float = 0.5
-    richer: float = 0.0
-    wordier: dict = None
-    people: float = 1.0
-    voters: int = 3
-    log_nu: float = NO_TIES
+    per_prompt: int = 4  # pairs about each prompt
+    models: dict[str, float] | None = None  # who writes (a family, ``-``, more), and the mean quality of it
+    prompt_spread: float = 0.5  # standard deviation of a prompt's part in the difference: its pairs go together
+    richer: float = 0.0  # doublings that a unit of quality brings; above 0, long responses are better more often
+    wordier: dict[str, float] | None = None  # doublings by which a model writes more than others, whatever the quality
+    people: float = 1.0  # log odds of people per unit of quality
+    voters: int = 3  # votes on each pair
+    log_nu: float = NO_TIES  # log of people's tie parameter
 
-    def named(self):
+    def named(self) -> dict[str, float]:
         """The models; six of three families, of equal quality, where none are given."""
         return self.models or {f"{family}-{n}": 0.0 for family in ("amber", "birch", "cedar") for n in (1, 2)}
 
 
-def draw_credits(difference, log_nu, rng):
+def draw_credits(difference: Array, log_nu: float, rng: np.random.Generator) -> Floats:
     """Credit for A (1, 0.5, 0) of verdicts with these log odds, drawn by Davidson's model; any shape."""
     a, b, _ = np.moveaxis(outcome_probabilities(difference, np.full(np.shape(difference), log_nu)), -1, 0)
     drawn = rng.random(np.shape(difference))
     return np.where(drawn < a, 1.0, np.where(drawn < a + b, 0.0, 0.5))
 
 
-def planted_table(bias, population, seed):
+def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.DataFrame:
     """A table of `judgekit.bias.judged` with one planted judge, and what was planted in it.
 
-    Parameters
-    ----------
-    bias : PlantedBias
-    population : Population
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of a judged table, and ``quality`` (of A less that of B), which no estimator may read.
+    That is ``quality`` (of A less that of B), a column which no estimator may read.
     """
     rng = np.random.default_rng(seed)
     n = population.prompts * population.per_prompt
@@ -149,21 +103,11 @@ def planted_table(bias, population, seed):
     return judged_again(table, bias, rng)
 
 
-def judged_again(table, bias, seed):
-    """The same pairs and people with another planted judge.
+def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.Generator) -> pd.DataFrame:
+    """The same pairs and people with another planted judge, as a new table.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `planted_table` made it; what its words were changed to is what the judge sees.
-    bias : PlantedBias
-    seed : int or numpy.random.Generator
-        Two judges are independent, given the pairs, when their seeds differ.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A new table.
+    What the words in `planted_table`'s table were changed to is what the judge sees. Two judges are independent, given
+    the pairs, when their seeds differ.
     """
     rng, n = np.random.default_rng(seed), len(table)
     prompt, prompts = pd.factorize(table["cluster"])
@@ -181,37 +125,29 @@ def judged_again(table, bias, seed):
 class PlantedJudge:
     """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as told.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        It judges these; a pair without label is one of equal quality.
-    bias : PlantedBias
-        ``skill`` is per unit of quality; the better response is one unit better.
-    seed : int
-    name : str
-
-    Notes
-    -----
-    Draws are a function of the seed, the item and the order: asked again, it says the same.
+    It judges ``pairs``; one without label is of equal quality, else the better response is one unit better (``skill``
+    is per unit). Draws are a function of the seed, the item and the order: asked again, it says the same.
     """
 
     decoding = "{}"
     batch_size = 4096
     sees_item = True
 
-    def __init__(self, pairs, bias, seed=0, name="planted/biased"):
+    def __init__(
+        self, pairs: Sequence[PreferencePair], bias: PlantedBias, seed: int = 0, name: str = "planted/biased"
+    ) -> None:
         self.name, self.bias, self.seed = name, bias, seed
         self.pairs = {pair.item_id: pair for pair in pairs}
         self.fingerprint = fingerprint_of("planted", 1, asdict(bias), seed)
 
-    def judge(self, requests):
+    def judge(self, requests: list[Request]) -> list[Reply]:
         """One draw for each request."""
         return [self.reply(request) for request in requests]
 
-    def reply(self, request):
+    def reply(self, request: Request) -> Reply:
         """A verdict on the texts as they are shown, by the label of the item."""
         pair, bias = self.pairs[request.item_id], self.bias
-        first = pair if request.order == "ab" else pair.swapped()
+        first: Any = pair if request.order == "ab" else pair.swapped()
         taste, draw = item_draws(self.seed, pair.item_id, request.order)
         quality = {"A": 1.0, "B": -1.0}.get(first.label, 0.0)
         doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))
@@ -223,7 +159,7 @@ class PlantedJudge:
         return Reply(said, *map(float, p))
 
 
-def item_draws(seed, item_id, order):
+def item_draws(seed: int, item_id: str, order: str) -> tuple[float, float]:
     """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
     digests = [hashlib.sha256(f"{seed}:{part}".encode()).digest() for part in (item_id, f"{item_id}:{order}")]
     uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]

@@ -6,10 +6,13 @@ pair is :math:`D = x_1 - x_2`: 0 where the judge says the same in both orders, 1
 twice, -1 where it takes the second twice, and a half of these where one of the two verdicts is a tie.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Number, cluster_sums, holm, percentile_interval, ratio, resampled_sums, two_sided_p
+from judgekit.stats import Floats, Number, cluster_sums, holm, percentile_interval, ratio, resampled_sums, two_sided_p
 
 N_BOOT = 10_000
 FEWEST = 10  # prompts with several pairs, or pairs that disagree, from which a total or log odds are estimated
@@ -36,12 +39,12 @@ COUNTS = (
 PLACE = {name: k for k, name in enumerate(COUNTS)}
 
 
-def shifts(table):
+def shifts(table: pd.DataFrame) -> Floats:
     """The shift of every pair, in {-1, -1/2, 0, 1/2, 1}; NaN where a verdict lacks."""
     return (table["ab"] - table["ba"]).to_numpy(float)
 
 
-def pair_counts(table):
+def pair_counts(table: pd.DataFrame) -> Floats:
     """What each pair adds to the first sixteen of `COUNTS`, shape (n_pairs, 16)."""
     ab, ba, shift = table["ab"].to_numpy(float), table["ba"].to_numpy(float), shifts(table)
     decided = [np.isin(credit, (0, 1)) for credit in (ab, ba)]
@@ -67,7 +70,7 @@ def pair_counts(table):
     return np.column_stack(columns).astype(float)
 
 
-def prompt_sums(table):
+def prompt_sums(table: pd.DataFrame) -> Floats:
     """`COUNTS` of every prompt, shape (n_prompts, 18)."""
     counts, shift = pair_counts(table), np.nan_to_num(shifts(table))
     sums = cluster_sums(np.column_stack([counts, shift**2]), table["cluster"].tolist())
@@ -77,30 +80,21 @@ def prompt_sums(table):
     return np.column_stack([sums[:, :-1], several, product])
 
 
-def share(part, whole):
+def share(part: str, whole: str) -> Callable[[Floats], Floats]:
     """The statistic that is one count over another."""
     return lambda sums: ratio(sums[..., PLACE[part]], sums[..., PLACE[whole]])
 
 
-def total_bias(sums):
+def total_bias(sums: Floats) -> Floats:
     """Root of the mean product of two shifts of one prompt; 0 where chance makes it negative."""
     return np.sqrt(np.maximum(share("product", "prompts")(sums), 0))
 
 
-def log_odds(sums):
+def log_odds(sums: Floats) -> Floats:
     r"""Position effect in log odds, given the pair: the conditional maximum of Davidson's likelihood.
 
-    Parameters
-    ----------
-    sums : array, shape (..., 18)
-        `COUNTS`, of which four are read.
+    ``sums`` are `COUNTS`, shape (..., 18), of which four are read.
 
-    Returns
-    -------
-    array, shape (...)
-
-    Notes
-    -----
     Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first, and ties be drawn by
     Davidson's model. Given how many ties a pair got and the sum of its two verdicts, neither the pair's
     :math:`\theta` nor its tie parameter is left in the likelihood: opposite verdicts go to the first response with
@@ -136,33 +130,17 @@ MEASURES = {
 }
 
 
-def position_numbers(table, n_boot=N_BOOT, seed=0):
+def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> dict[str, Number]:
     r"""Every measure of one judge's position bias, with intervals over prompts.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of `judgekit.bias.judged.judged_table`, with both orders.
-    n_boot, seed : int
+    ``coverage``: verdicts that could be read. Among pairs read in both orders: ``consistency``, the same verdict
+    twice; ``toward_first`` and ``toward_second``, the other verdicts by the side they lean to
+    (:math:`D > 0`, :math:`D < 0`), so that the three sum to one. ``consistency_decided``: the same among pairs
+    that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one half is no
+    preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders, in
+    [-1, 1]. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is left out where there are
+    fewer than ten, or all of them lean to one side. ValueError if no pair was read in both orders.
 
-    Returns
-    -------
-    dict of str to Number
-        ``coverage``: verdicts that could be read. Among pairs read in both orders: ``consistency``, the same verdict
-        twice; ``toward_first`` and ``toward_second``, the other verdicts by the side they lean to
-        (:math:`D > 0`, :math:`D < 0`), so that the three sum to one. ``consistency_decided``: the same among pairs
-        that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one half is no
-        preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders, in
-        [-1, 1]. ``total``: see Notes. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is
-        left out where there are fewer than ten, or all of them lean to one side.
-
-    Raises
-    ------
-    ValueError
-        If no pair was read in both orders.
-
-    Notes
-    -----
     Opposite leanings cancel in ``delta``, and chance alone makes verdicts inconsistent. ``total`` is
 
     .. math:: \sqrt{\operatorname{mean}_g \operatorname{mean}_{i \ne j \in g} D_i D_j}
@@ -172,8 +150,6 @@ def position_numbers(table, n_boot=N_BOOT, seed=0):
     and one less ``consistency``, and misses what differs between the pairs of one prompt. Left out where fewer than
     ten prompts have several pairs.
 
-    Examples
-    --------
     >>> table = pd.DataFrame({"cluster": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
     >>> found = position_numbers(table, n_boot=100)
     >>> [str(found[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
@@ -192,31 +168,15 @@ def position_numbers(table, n_boot=N_BOOT, seed=0):
     return found
 
 
-def one_sided(counts):
+def one_sided(counts: Floats) -> bool:
     """Whether all pairs that disagree lean to one side, so that no odds are finite."""
     return 0 in (counts[PLACE["toward_first"]], counts[PLACE["toward_second"]])
 
 
-def difference(one, other, measure, n_boot=N_BOOT, seed=0):
-    """One judge's measure less another's on the same pairs, over one draw of prompts.
+def difference(one: pd.DataFrame, other: pd.DataFrame, measure: str, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+    """One judge's measure (of `MEASURES`) less another's on the same pairs, over one draw of prompts.
 
-    Parameters
-    ----------
-    one, other : pandas.DataFrame
-        Judged tables of the same pairs.
-    measure : str
-        A key of `MEASURES`.
-    n_boot, seed : int
-
-    Returns
-    -------
-    Number
-        ``n`` is the smaller of the two.
-
-    Raises
-    ------
-    ValueError
-        If the tables are not of the same pairs.
+    ``n`` is the smaller of the two. ValueError if the tables are not of the same pairs.
     """
     if sorted(one["item_id"]) != sorted(other["item_id"]):
         raise ValueError("the two judges were not shown the same pairs")
@@ -228,27 +188,19 @@ def difference(one, other, measure, n_boot=N_BOOT, seed=0):
     return Number(value, *percentile_interval(drawn[:, 0] - drawn[:, 1]), n=n, spec=spec)
 
 
-def direction_p(table, n_boot=N_BOOT, seed=0):
+def direction_p(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> float:
     """Two-sided p-value of no preference for a position (``delta`` is zero), over prompts."""
     sums = prompt_sums(table)
     return two_sided_p(resampled_sums(sums, n_boot, seed)[:, PLACE["shift"]]) if sums[:, PLACE["shift"]].any() else 1.0
 
 
-def direction_table(tables, n_boot=N_BOOT, seed=0, level=0.05):
-    """Which position each judge prefers, with Holm's adjustment over all of them.
+def direction_table(
+    tables: Mapping[Any, pd.DataFrame], n_boot: int = N_BOOT, seed: int = 0, level: float = 0.05
+) -> pd.DataFrame:
+    """Which position each judge (or judge and set) prefers, with Holm's adjustment over all of them.
 
-    Parameters
-    ----------
-    tables : dict of hashable to pandas.DataFrame
-        Judge (or judge and set) to its judged table.
-    n_boot, seed : int
-    level : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        Index as the keys; columns ``p_value``, ``p_holm``, ``direction`` (``first``, ``second``, or ``none`` where the
-        adjusted p-value is not below the level).
+    Index as the keys of ``tables``; columns ``p_value``, ``p_holm``, ``direction`` (``first``, ``second``, or ``none``
+    where the adjusted p-value is not below the level).
     """
     p_values = [direction_p(table, n_boot, seed) for table in tables.values()]
     signs = [np.nansum(shifts(table)) for table in tables.values()]

@@ -7,33 +7,25 @@ orders agree, a tie where they do not. Where no tie is allowed a joined tie earn
 verdicts to distrust.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from judgekit.bias.position import N_BOOT
+from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import joined_verdict, protocol_of
-from judgekit.stats import Number, cluster_sums, percentile_interval, ratio, resampled_sums
+from judgekit.stats import Floats, Number, cluster_sums, percentile_interval, ratio, resampled_sums
 
 
-def repair_table(verdicts, pairs, benchmark):
-    """Credits of every item (or vote), one order at a time and joined.
+def repair_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], benchmark: str) -> pd.DataFrame:
+    """Credits in [0, 1] of every item (or vote), one order at a time and joined, of one judge in both orders.
 
-    Parameters
-    ----------
-    verdicts : list of Verdict
-        Of one judge in both orders.
-    pairs : list of PreferencePair
-    benchmark : str
-        Chooses the protocol: who is right, what a reply without a verdict counts as, whether ties are allowed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns cluster, single_ab, single_ba, joined (credits in [0, 1]), kept (both orders gave the same verdict),
-        and, for a judge with probabilities, averaged: the credit of the most probable verdict of the orders' mean.
+    Columns cluster, single_ab, single_ba, joined, kept (both orders gave the same verdict), and, for a judge with
+    probabilities, averaged: the credit of the most probable verdict of the orders' mean. ``benchmark`` chooses the
+    protocol: who is right, what a reply without a verdict counts as, whether ties are allowed.
     """
     protocol = protocol_of(benchmark)
     one, other = (replace(protocol, rule=rule, one_order="refused") for rule in ("forward", "swapped"))
@@ -53,27 +45,13 @@ def repair_table(verdicts, pairs, benchmark):
     return found
 
 
-def repair_numbers(table, n_boot=N_BOOT, seed=0):
-    r"""What joining two orders does to a score, with intervals over prompts.
+def repair_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> dict[str, Number]:
+    r"""What joining two orders does to a score (`repair_table`'s), with intervals over prompts.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `repair_table` gives it.
-    n_boot, seed : int
-
-    Returns
-    -------
-    dict of str to Number
-        ``single``, ``joined``, ``kept`` (share of items on which the orders agree) and ``accuracy_kept`` (on those);
-        ``gain`` and ``gain_kept``, paired differences of these two to ``single``; ``averaged`` and ``gain_averaged``
-        where there are probabilities; ``order_sd``, the standard deviation of a score that draws an order for every
-        item, :math:`\sqrt{\sum (c_1 - c_2)^2}/2n`, which comes on top of the items' own.
-
-    Raises
-    ------
-    ValueError
-        If there are no items.
+    ``single``, ``joined``, ``kept`` (share of items on which the orders agree) and ``accuracy_kept`` (on those);
+    ``gain`` and ``gain_kept``, paired differences of these two to ``single``; ``averaged`` and ``gain_averaged``
+    where there are probabilities; ``order_sd``, the standard deviation of a score that draws an order for every
+    item, :math:`\sqrt{\sum (c_1 - c_2)^2}/2n`, which comes on top of the items' own. ValueError if there are no items.
     """
     if table.empty:
         raise ValueError("no item has a reference label")
@@ -87,13 +65,13 @@ def repair_numbers(table, n_boot=N_BOOT, seed=0):
     counts, drawn, place = sums.sum(0), resampled_sums(sums, n_boot, seed), {name: k for k, name in enumerate(columns)}
     n_items = len(table)
 
-    def number(statistic, n=n_items):
+    def number(statistic: Callable[[Floats], Floats], n: int = n_items) -> Number:
         return Number(float(statistic(counts)), *percentile_interval(statistic(drawn)), n=n, spec=".1%")
 
-    def mean(name, of="one"):
+    def mean(name: str, of: str = "one") -> Callable[[Floats], Floats]:
         return lambda s: ratio(s[..., place[name]], s[..., place[of]])
 
-    def gain(name, of="one"):
+    def gain(name: str, of: str = "one") -> Callable[[Floats], Floats]:
         return lambda s: mean(name, of)(s) - mean("single")(s)
 
     found = {"single": number(mean("single")), "joined": number(mean("joined")), "gain": number(gain("joined"))}

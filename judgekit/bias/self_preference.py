@@ -14,7 +14,9 @@ None can tell a taste for one's own from a taste for something that only one's o
 judge has it: familiarity of the text (its perplexity to the judge) is not stored with verdicts.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,32 +24,18 @@ import pandas as pd
 from judgekit.bias.families import NO_FAMILY, family_of, same_family
 from judgekit.bias.judged import CREDIT, judged_table
 from judgekit.bias.lifts import Effect, calibrated_lift, meetings_of, own_contrast, own_lift, regressed_lift, sharpness
-from judgekit.bias.planted import planted_table
-from judgekit.records import unique_items
+from judgekit.bias.planted import PlantedBias, Population, planted_table
+from judgekit.records import PreferencePair, unique_items
 from judgekit.stats import holm
 
 
-def compared(table, reference=None):
+def compared(table: pd.DataFrame, reference: "pd.Series[float] | None" = None) -> pd.DataFrame:
     """A judge beside a reference, on the items that both have judged.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of `judgekit.bias.judged`.
-    reference : Series of float, optional
-        ``item_id`` to credit for A in [0, 1], such as `others_opinion`; people by default.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns item_id, cluster, author_a, author_b, judged, reference (credits for A), doublings (of words, A over
-        B). Where a judge was asked in both orders it counts with both or not at all; items of one author alone, or
-        without authors, are left out.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left.
+    Columns item_id, cluster, author_a, author_b, judged, reference (credits for A), doublings (of words, A over B).
+    Where a judge was asked in both orders it counts with both or not at all; items of one author alone, or without
+    authors, are left out. ``table`` is of `judgekit.bias.judged`; ``reference`` has by ``item_id`` credit for A in
+    [0, 1], such as `others_opinion`, and is people by default. ValueError if nothing is left.
     """
     orders = table[["ab", "ba"]].dropna(axis=1, how="all")
     found = pd.DataFrame(
@@ -67,29 +55,14 @@ def compared(table, reference=None):
     return found.reset_index(drop=True)
 
 
-def others_opinion(tables, families, judge):
+def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, str], judge: str) -> "pd.Series[float]":
     """What judges of other families say: the mean over families of the mean over their judges.
 
-    Parameters
-    ----------
-    tables : dict of str to pandas.DataFrame
-        Judge to its judged table, all of the same pairs.
-    families : dict of str to str
-        Judge to its family.
-    judge : str
-        Neither it nor its kin count. What has no family is its own only kin.
-
-    Returns
-    -------
-    Series of float
-        ``item_id`` to credit for A, where every other family has spoken.
-
-    Raises
-    ------
-    ValueError
-        If there is no judge of another family.
+    Credit for A by ``item_id``, where every other family has spoken. Tables and families are by judge, the tables all
+    of the same pairs. Neither the judge nor its kin count; what has no family is its own only kin. ValueError if there
+    is no judge of another family.
     """
-    said = {}
+    said: dict[str, list[Any]] = {}
     for name in tables:
         if name != judge and not same_family(families[name], families[judge]):
             voice = name if families[name] in NO_FAMILY else families[name]
@@ -100,32 +73,18 @@ def others_opinion(tables, families, judge):
     return pd.concat(means, axis=1).mean(axis=1, skipna=False)
 
 
-def credit_of(table):
+def credit_of(table: pd.DataFrame) -> "pd.Series[float]":
     """``item_id`` to the mean credit of a judge's orders; NaN where one of those it was asked in is missing."""
     orders = table[["ab", "ba"]].dropna(axis=1, how="all")
     return pd.Series(orders.mean(axis=1, skipna=False).to_numpy(), index=table["item_id"])
 
 
-def facing(rows, target, others):
+def facing(rows: pd.DataFrame, target: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
     """The items on which the authors of a target and of the others meet each other or among themselves.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `compared`.
-    target, others : sequence of str
-        Authors. Leave a judge's kin out of ``others``, so that what it does to them is not taken for what it does to
-        the target.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With a column ``side``: 1 where the target wrote A alone, -1 where it wrote B alone, otherwise 0.
-
-    Raises
-    ------
-    ValueError
-        If the target never meets another author, or somebody is on both sides.
+    Rows of `compared` with a column ``side``: 1 where the target wrote A alone, -1 where it wrote B alone, otherwise 0.
+    Leave a judge's kin out of ``others``, so that what it does to them is not taken for what it does to the target.
+    ValueError if the target never meets another author, or somebody is on both sides.
     """
     if both := sorted(set(target) & set(others)):
         raise ValueError(f"{', '.join(both)}: target and others at once")
@@ -137,49 +96,26 @@ def facing(rows, target, others):
     return kept.reset_index(drop=True)
 
 
-def kin_of(tables, families):
-    """Who of a set's authors is of which judge's family.
-
-    Parameters
-    ----------
-    tables : dict of str to pandas.DataFrame
-        Judge to its judged table.
-    families : dict of str to str
-        Judge to its family.
-
-    Returns
-    -------
-    dict of str to list of str
-        Judge to the authors of its own family, sorted; often none.
-    """
+def kin_of(tables: Mapping[str, pd.DataFrame], families: Mapping[str, str]) -> dict[str, list[str]]:
+    """Judge to the authors of a set that are of its own family, sorted; often none."""
     return {
         judge: [one for one in authors_of(table) if same_family(families[judge], family_of(one))]
         for judge, table in tables.items()
     }
 
 
-def authors_of(table):
+def authors_of(table: pd.DataFrame) -> list[str]:
     return sorted({*table["model_a"].dropna(), *table["model_b"].dropna()}, key=str.casefold)
 
 
-def lift_table(rows, kin, n_boot=10_000, seed=0):
+def lift_table(rows: pd.DataFrame, kin: Sequence[str], n_boot: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """Every author of a set as the target in turn, so that a judge's own family stands among placebos.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `compared`.
-    kin : sequence of str
-        Authors of the judge's own family: never among the others. Where there are several, they are also one target
-        together, named ``own``.
-    n_boot, seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns target, own (whether of the judge's family), lift, contrast, calibrated, plain, regressed (of type
-        `Effect`; calibrated is None with fewer than two others) and sharpness (`Number` or None); ``p_holm`` is that of
-        the calibrated effect (of the contrast where there is none) among all targets.
+    Columns target, own (whether of the judge's family), lift, contrast, calibrated, plain, regressed (of type
+    `Effect`; calibrated is None with fewer than two others) and sharpness (`Number` or None); ``p_holm`` is that of
+    the calibrated effect (of the contrast where there is none) among all targets. ``rows`` are of `compared`; ``kin``,
+    authors of the judge's own family, are never among the others, and where there are several also one target together,
+    named ``own``.
     """
     authors = sorted({*rows["author_a"], *rows["author_b"]}, key=str.casefold)
     targets = {author: [author] for author in authors} | ({"own": list(kin)} if len(kin) > 1 else {})
@@ -188,19 +124,14 @@ def lift_table(rows, kin, n_boot=10_000, seed=0):
         others = [author for author in authors if author not in {*target, *kin}]
         row = lift_row(facing(rows, target, others), n_boot, seed)
         found.append({"target": name, "own": set(target) <= set(kin), **row})
-    table = pd.DataFrame(found)
+    table: Any = pd.DataFrame(found)
     tested = [row.calibrated or row.contrast for row in table.itertuples()]
     return table.assign(p_holm=holm([effect.p_value for effect in tested]))
 
 
-def lift_row(rows, n_boot=10_000, seed=0):
-    """All effects on one target: name to `Effect`, and ``sharpness`` to a `Number`; see `lift_table`.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `facing`.
-    n_boot, seed : int
+def lift_row(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> dict[str, Any]:
+    """All effects on one target, of rows of `facing`: name to `Effect`, and ``sharpness`` to a `Number`; see
+    `lift_table`.
     """
     apart = (~meetings_of(rows).target).sum() > 1
     return {
@@ -213,26 +144,12 @@ def lift_row(rows, n_boot=10_000, seed=0):
     }
 
 
-def pooled_rows(tables, kin):
+def pooled_rows(tables: Mapping[str, pd.DataFrame], kin: Mapping[str, Collection[str]]) -> pd.DataFrame:
     """All judges of a set, each item's mean over judges taken off: what `pooled_lift` reads.
 
-    Parameters
-    ----------
-    tables : dict of str to pandas.DataFrame
-        Judge to its judged table, all of the same pairs.
-    kin : dict of str to collection of str
-        Judge to the authors of its own family; those without any are the measure for the others.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns item_id, cluster, judge, credit and side (1 where its family wrote A alone, -1 for B), for the items on
-        which all judges gave a verdict.
-
-    Raises
-    ------
-    ValueError
-        If no judge has kin among the authors.
+    Columns item_id, cluster, judge, credit and side (1 where its family wrote A alone, -1 for B), for the items on
+    which all judges gave a verdict. ``tables``, all of the same pairs, and ``kin``, authors of its own family, are by
+    judge; judges without kin are the measure for the others. ValueError if none has kin among the authors.
     """
     credit = pd.DataFrame({judge: credit_of(table) for judge, table in tables.items()}).dropna()
     first = next(iter(tables.values())).set_index("item_id").loc[credit.index]
@@ -252,20 +169,9 @@ def pooled_rows(tables, kin):
     )
 
 
-def pooled_lift(rows):
-    r"""What judges add to their own families' win rates, all judges of a set together.
+def pooled_lift(rows: pd.DataFrame) -> Effect:
+    r"""What judges add to their own families' win rates, all judges of a set (`pooled_rows`) together.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Of `pooled_rows`.
-
-    Returns
-    -------
-    Effect
-
-    Notes
-    -----
     The linear probability model :math:`y_{ij} = \alpha_i + o\,t_{ij}` with an effect :math:`\alpha_i` for every item
     and the side :math:`t_{ij}` of judge j's own family, errors clustered by prompt. An effect for every judge is one
     for A, which is an arbitrary side, so there is none. How good the responses are, and how long, is in
@@ -279,29 +185,17 @@ def pooled_lift(rows):
     )
     low, high = fitted.conf_int()[0]
     ends = map(float, (fitted.params[0], low, high, fitted.pvalues[0]))
-    return Effect(*ends, rows.loc[rows["side"] != 0, "item_id"].nunique())
+    return Effect(*ends, rows.loc[rows["side"] != 0, "item_id"].nunique())  # type: ignore[call-arg, arg-type]  # four
 
 
-def annotated_table(pairs, annotator):
+def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataFrame:
     """What one annotator of a corpus said, as a table of `judgekit.bias.judged` that can be set beside another's.
 
-    Parameters
-    ----------
-    pairs : list of PreferencePair
-        Whose ``subset`` names the annotator, such as ``alpaca_eval``.
-    annotator : str
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the same ``item_id``, and the same author as A, for the same prompt and authors whoever annotated.
-
-    Raises
-    ------
-    ValueError
-        If it annotated nothing, or one prompt and two authors twice.
+    It has the same ``item_id``, and the same author as A, for the same prompt and authors whoever annotated. The pairs'
+    ``subset`` names the annotator, such as ``alpaca_eval``. ValueError if it annotated nothing, or one prompt and two
+    authors twice.
     """
-    kept = [pair for pair in pairs if pair.subset == annotator]
+    kept: list[Any] = [pair for pair in pairs if pair.subset == annotator]
     kept = [pair if pair.model_a <= pair.model_b else pair.swapped() for pair in kept]
     kept = [replace(pair, item_id=f"{pair.cluster}:{pair.model_a}:{pair.model_b}") for pair in kept]
     if not kept:
@@ -311,22 +205,13 @@ def annotated_table(pairs, annotator):
     return table.assign(ab=graded, people=np.nan)
 
 
-def planted_gain(bias, population, target, seed=0, prompts=20_000):
+def planted_gain(
+    bias: PlantedBias, population: Population, target: Sequence[str], seed: int = 0, prompts: int = 20_000
+) -> float:
     """What a planted judge's taste for its own adds to their win rate: the truth that estimators are held against.
 
-    Parameters
-    ----------
-    bias : judgekit.bias.planted.PlantedBias
-    population : judgekit.bias.planted.Population
-    target : sequence of str
-        The authors of its family.
-    seed, prompts : int
-        The draw over which its exact probabilities are averaged.
-
-    Returns
-    -------
-    float
-        Mean over items that hold the target of its probability to win, less the same without the taste.
+    Mean over items that hold the target (authors of its family) of its probability to win, less the same without the
+    taste. ``seed`` and ``prompts`` are of the draw over which its exact probabilities are averaged.
     """
     large = replace(population, prompts=prompts)
     told, plain = (planted_table(one, large, seed) for one in (bias, replace(bias, own=0.0)))

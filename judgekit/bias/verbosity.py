@@ -6,9 +6,14 @@ People prefer long responses too, often because they are better, so a judge that
 reading stands beside people's own on the same pairs.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, ratio
+from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATED = 15.0  # log odds per doubling that no data can tell from infinity
 
@@ -17,14 +22,8 @@ class Separated(ValueError):
     """The outcome follows from the design, as a rule's verdicts follow from lengths: its log odds are infinite."""
 
 
-def readable(table):
-    """The pairs that the judge judged and people spoke on, with ``credit`` and ``doublings``.
-
-    Raises
-    ------
-    ValueError
-        If there are none.
-    """
+def readable(table: "pd.DataFrame") -> "pd.DataFrame":
+    """The pairs that the judge judged and people spoke on, with ``credit`` and ``doublings``; ValueError if none."""
     table = table.assign(credit=table[["ab", "ba"]].mean(axis=1), doublings=doublings_of(table))
     table = table[table["credit"].notna() & table["people"].notna()]
     if table.empty:
@@ -32,18 +31,15 @@ def readable(table):
     return table
 
 
-def doublings_of(table):
+def doublings_of(table: "pd.DataFrame") -> Array:
     """Base-2 log of the words of A over those of B; an empty response counts as one word."""
     return np.log2(table["words_a"].clip(lower=1) / table["words_b"].clip(lower=1))
 
 
-def fit_log_odds(outcome, design, clusters):
+def fit_log_odds(outcome: Array, design: Array, clusters: Array) -> Any:
     """A logistic regression of fractions in [0, 1], with standard errors clustered by prompt and t quantiles.
 
-    Raises
-    ------
-    Separated
-        If an effect is infinite.
+    `Separated` if an effect is infinite.
     """
     import statsmodels.api as sm
 
@@ -56,30 +52,18 @@ def fit_log_odds(outcome, design, clusters):
     return fit
 
 
-def number_of(fit, place, n, spec=".2f"):
+def number_of(fit: Any, place: int, n: int, spec: str = ".2f") -> Number:
     """One coefficient with its interval."""
     low, high = fit.conf_int()[place]
     return Number(fit.params[place], low, high, n, spec)
 
 
-def length_effects(table):
-    r"""Log odds per doubling of length that a response is preferred.
+def length_effects(table: "pd.DataFrame") -> tuple[dict[str, Number], float]:
+    r"""Log odds per doubling of length that a response is preferred, and the two-sided p-value of their ``excess``.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        As `judgekit.bias.judged.judged_table` makes it.
+    ``judge`` and ``people``, each by length alone; ``excess``, the judge's less people's; ``given_people``, the
+    judge's with people's preference :math:`h` as covariate.
 
-    Returns
-    -------
-    effects : dict of str to Number
-        ``judge`` and ``people``, each by length alone; ``excess``, the judge's less people's; ``given_people``, the
-        judge's with people's preference :math:`h` as covariate.
-    p_value : float
-        Of ``excess``, two-sided.
-
-    Notes
-    -----
     .. math:: \operatorname{logit} E[c] = \alpha_1 + \lambda_1 d, \quad
               \operatorname{logit} E[h] = \alpha_0 + \lambda_0 d, \quad
               \operatorname{logit} E[c] = \alpha + \lambda d + \beta h
@@ -103,25 +87,22 @@ def length_effects(table):
     fit = fit_log_odds(np.concatenate([table["credit"], table["people"]]), stacked, np.tile(table["cluster"], 2))
     given = fit_log_odds(table["credit"], np.column_stack([alone, table["people"]]), table["cluster"])
     contrast = fit.t_test([0, 1, 0, -1])
-    excess = Number(contrast.effect[0], *contrast.conf_int()[0], n, ".2f")
+    excess = Number(contrast.effect[0], *contrast.conf_int()[0], n, ".2f")  # type: ignore[call-arg]  # two ends
     found = {"judge": number_of(fit, 1, n), "people": number_of(fit, 3, n), "excess": excess}
     return found | {"given_people": number_of(given, 1, n)}, float(contrast.pvalue)
 
 
-def rate(numerator, denominator, clusters, n_boot, seed, n=None):
+def rate(numerator: Array, denominator: Array, clusters: Array, n_boot: int, seed: int, n: int | None = None) -> Number:
     """A ratio of sums with its interval over prompts, in per cent of one."""
     sums = cluster_sums(np.column_stack([numerator, denominator]), clusters)
     found = cluster_bootstrap(sums, lambda s: ratio(s[..., 0], s[..., 1]), n_boot, seed)
     return Number(*found, n=int(np.sum(denominator)) if n is None else n, spec=".1%")
 
 
-def prefers_longer(table, n_boot=10_000, seed=0):
+def prefers_longer(table: "pd.DataFrame", n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
     """How often the longer response is preferred, of the pairs whose lengths differ; a tie counts half.
 
-    Returns
-    -------
-    dict of str to Number
-        ``judge``, ``people``, and ``difference``, the judge's less people's on the same pairs.
+    ``judge``, ``people``, and ``difference``, the judge's less people's on the same pairs.
     """
     table = readable(table)
     table = table[table["doublings"] != 0]
@@ -134,16 +115,11 @@ def prefers_longer(table, n_boot=10_000, seed=0):
 SPEAKERS = {"judge": "credit", "people": "people"}
 
 
-def error_gap(table, n_boot=10_000, seed=0):
+def error_gap(table: "pd.DataFrame", n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
     """Error rate where people prefer the shorter response, less that where they prefer the longer.
 
-    Returns
-    -------
-    dict of str to Number
-        ``shorter`` and ``longer``, the error rates (a judge's tie is half an error), and ``gap``.
+    ``shorter`` and ``longer``, the error rates (a judge's tie is half an error), and ``gap``.
 
-    Notes
-    -----
     Saito et al. (2023), arXiv:2310.10076, who compare rates of being right: the same difference. Above 0, the judge
     errs towards length. It is 0 for a judge without a taste for length only if the pairs of both kinds are equally
     hard: where long responses are better by far, people's votes for the shorter one are the close calls, and any judge
@@ -166,7 +142,7 @@ def error_gap(table, n_boot=10_000, seed=0):
     }
 
 
-def partial_correlation(table, n_boot=10_000, seed=0):
+def partial_correlation(table: "pd.DataFrame", n_boot: int = 10_000, seed: int = 0) -> Number:
     """Correlation of the judge's preference with length, with people's preference held fixed; in [-1, 1].
 
     The judge's probability (of A, and half that of a tie) where it gave probabilities throughout, its credit
@@ -180,7 +156,7 @@ def partial_correlation(table, n_boot=10_000, seed=0):
     return Number(*cluster_bootstrap(sums, partial_of_moments, n_boot, seed), n=len(table), spec=".2f")
 
 
-def partial_of_moments(sums):
+def partial_of_moments(sums: Floats) -> Floats:
     """Correlation of the second and third variable given the fourth, from sums of products; the first is one."""
     mean = sums[..., 0, 1:] / sums[..., 0, :1]
     covariance = sums[..., 1:, 1:] / sums[..., :1, :1] - mean[..., :, None] * mean[..., None, :]
@@ -190,15 +166,12 @@ def partial_of_moments(sums):
     return ratio(xy - xz * yz, np.sqrt(np.maximum((1 - xz**2) * (1 - yz**2), 0)))
 
 
-def length_baselines(table, n_folds=5, n_boot=10_000, seed=0):
+def length_baselines(table: "pd.DataFrame", n_folds: int = 5, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
     """How far length alone goes: agreement with people, of the pairs on which they have a preference.
 
-    Returns
-    -------
-    dict of str to Number
-        ``longer``: the rule that prefers the longer response (equal is half right). ``threshold``: the rule that
-        prefers it unless it is longer by more than some doublings, and then the shorter; the threshold is learnt on
-        other prompts (cross-fitted). ``gain``: the second less the first.
+    ``longer``: the rule that prefers the longer response (equal is half right). ``threshold``: the rule that
+    prefers it unless it is longer by more than some doublings, and then the shorter; the threshold is learnt on
+    other prompts (cross-fitted). ``gain``: the second less the first.
     """
     table = table.assign(doublings=doublings_of(table))
     table = table[table["people"].notna() & (table["people"] != 0.5)]

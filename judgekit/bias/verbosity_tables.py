@@ -1,5 +1,8 @@
 """The readings of verbosity of many judges, and of planted ones, as tables."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from judgekit.bias.formats import form_differences, form_effects
@@ -8,7 +11,10 @@ from judgekit.bias.latent_length import NoOptimum, fit_latent_length
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.verbosity import Separated, error_gap, length_effects, partial_correlation, prefers_longer
 from judgekit.data.progress import progress_over
-from judgekit.stats import holm
+from judgekit.stats import Number, holm
+
+if TYPE_CHECKING:
+    from judgekit.scoring import Contest
 
 SEVERAL = 0.1  # share of pairs with more than one vote from which the latent model is fitted
 READINGS = {  # quantity to its head in a table
@@ -22,15 +28,10 @@ READINGS = {  # quantity to its head in a table
 }
 
 
-def read_verbosity(table, n_boot=10_000, seed=0):
-    """Every reading of one judge on one set.
+def read_verbosity(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> tuple[dict[str, Number], float]:
+    """Every reading of one judge on one set, and the p-value that the judge's length effect is people's.
 
-    Returns
-    -------
-    numbers : dict of str to Number
-        ``latent_*`` only where a tenth of the pairs or more have several votes and these determine the latent model.
-    p_value : float
-        That the judge's length effect is people's.
+    ``latent_*`` only where a tenth of the pairs or more have several votes and these determine the latent model.
     """
     effects, p_value = length_effects(table)
     gap, prefers = error_gap(table, n_boot, seed), prefers_longer(table, n_boot, seed)
@@ -50,7 +51,7 @@ def read_verbosity(table, n_boot=10_000, seed=0):
     return numbers | read_latent(table), p_value
 
 
-def read_latent(table):
+def read_latent(table: pd.DataFrame) -> dict[str, Number]:
     """What the latent model says, or nothing where too few votes are split to fit it."""
     if (table["n_votes"] > 1).mean() < SEVERAL:
         return {}
@@ -61,17 +62,10 @@ def read_latent(table):
     return {"latent_length": latent.length, "latent_people": latent.people, "latent_weight": latent.weight}
 
 
-def verbosity_table(contests, n_boot=10_000, seed=0):
+def verbosity_table(contests: Mapping[str, "Contest"], n_boot: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """The readings of every judge of some contests; a progress bar is shown.
 
-    Parameters
-    ----------
-    contests : dict of str to judgekit.scoring.Contest
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, judge, p_holm (over all judges and sets) and the readings, as numbers or NaN.
+    Columns set, judge, p_holm (over all judges and sets) and the readings, as numbers or NaN.
     """
     cells = [(name, judge) for name, contest in contests.items() for judge in contest.verdicts]
     rows, p_values = [], []
@@ -85,15 +79,11 @@ def verbosity_table(contests, n_boot=10_000, seed=0):
     return table
 
 
-def form_table(contests):
-    """Effects of form of every judge of some contests.
+def form_table(contests: Mapping[str, "Contest"]) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
+    """Effects of form of every judge of some contests, and the sets and judges left out.
 
-    Returns
-    -------
-    table : pandas.DataFrame
-        Columns set, judge, form, judge_effect, people_effect and difference_effect (numbers).
-    left_out : list of (str, str)
-        Set and judge where an effect is infinite: a form, or all forms together, decide every verdict.
+    Columns set, judge, form, judge_effect, people_effect and difference_effect (numbers). Left out is where an effect
+    is infinite: a form, or all forms together, decide every verdict.
     """
     rows, left_out = [], []
     for name, contest in contests.items():
@@ -118,13 +108,10 @@ PLANTED = {  # what is planted: the judge's taste for length, and whether long r
 }
 
 
-def planted_readings(seed=0, prompts=600):
+def planted_readings(seed: int = 0, prompts: int = 600) -> pd.DataFrame:
     """Judges with a known taste for length, read by three estimators.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns case, planted, richer, and given_people, excess and latent_length as numbers.
+    Columns case, planted, richer, and given_people, excess and latent_length as numbers.
     """
     rows = []
     for case, (length, richer) in PLANTED.items():

@@ -64,7 +64,7 @@ def attack(
             raise Stop(code, f"{shortened(str(failed))}{kept}") from None
     measures = ("success", "success_one_order", "tied")
     measured = {name: {measure: found.get(measure) for measure in measures} for name, found in report.success.items()}
-    totals = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
+    totals: list[Any] = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
     lines = [_as_row(report.judge, name, numbers) for name, numbers in [*measured.items(), *totals]]
     write_rows(out, lines, keeping.sentence())
     if not quiet:

@@ -1,8 +1,8 @@
 """The pictures: one function per kind, one style, one colour and marker per judge in every figure.
 
-Each function takes a tidy table (a pandas DataFrame with named columns) and an optional ``ax``, draws, and returns
-the axes. Figures are made at the width they are printed (``COLUMN`` or ``TEXT`` inches), so that nothing is scaled
-and letters have the size of the report's. Drawing sets the style (``use_style``) for the session.
+Each takes a tidy table with named columns and an optional ``ax``, draws, and returns the axes. Figures are made at the
+width they are printed (``COLUMN`` or ``TEXT`` inches), so that nothing is scaled and letters have the size of the
+report's. Drawing sets the style (``use_style``) for the session.
 """
 
 from judgekit.figures.cascades import plot_cascades

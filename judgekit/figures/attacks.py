@@ -1,6 +1,9 @@
 """Pictures of attacks: what turns which judge, how many queries a search needs, and what defences cost."""
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from judgekit.figures.style import (
     BLUE,
@@ -27,17 +30,13 @@ RUNGS = {
 }
 
 
-def plot_ladder(table, chosen, most, *, ax=None, width=COLUMN):
+def plot_ladder(
+    table: pd.DataFrame, chosen: int, most: float, *, ax: Axes | None = None, width: float = COLUMN
+) -> Axes:
     """Mean success of attacks against the accuracy that a defence costs, one point per setting.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``rung, cost, mean_success``, as `judgekit.training.defence.compare_settings` makes it.
-    chosen : int
-        The row that was chosen.
-    most : float
-        The cost that is allowed; to its left the choice is made.
+    Columns ``rung, cost, mean_success``, as `judgekit.training.defence.compare_settings` makes them. ``chosen`` is the
+    row that was chosen, ``most`` the cost that is allowed; to its left the choice is made.
     """
     from matplotlib.ticker import PercentFormatter
 
@@ -60,22 +59,12 @@ def plot_ladder(table, chosen, most, *, ax=None, width=COLUMN):
     return ax
 
 
-def plot_attacks(success, curves, defences, *, width=TEXT):
+def plot_attacks(success: pd.DataFrame, curves: pd.DataFrame, defences: pd.DataFrame, *, width: float = TEXT) -> Figure:
     """Which attack turns which judge; how fast a search does; what defences bring and cost.
 
-    Parameters
-    ----------
-    success : pandas.DataFrame
-        Columns ``judge, attack, value``: success in both orders, in [0, 1] (NaN where there was nothing to turn);
-        judges and attacks in the order they are to appear in.
-    curves : pandas.DataFrame
-        Columns ``judge, queries, share``.
-    defences : pandas.DataFrame
-        Columns ``judge, defence, cost, success``; the defence ``none`` is where each judge starts.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``success`` has columns ``judge, attack, value``: success in both orders, in [0, 1] (NaN where there was nothing to
+    turn), judges and attacks in the order they are to appear in; ``curves`` ``judge, queries, share``; ``defences``
+    ``judge, defence, cost, success``, where ``none`` is where each judge starts.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
@@ -102,7 +91,7 @@ def plot_attacks(success, curves, defences, *, width=TEXT):
     return figure
 
 
-def draw_matrix(ax, success):
+def draw_matrix(ax: Axes, success: pd.DataFrame) -> None:
     """Attacks by judges, in per cent; darker is worse."""
     judges, attacks = (list(dict.fromkeys(success[name])) for name in ("judge", "attack"))
     values = success.pivot(index="attack", columns="judge", values="value").reindex(index=attacks, columns=judges)
@@ -126,7 +115,7 @@ def draw_matrix(ax, success):
 DEFENCES = {"none": "*", "escaped": "^", "screened": "s", "length matched": "D", "abstaining": "v", "trained": "o"}
 
 
-def draw_defences(ax, defences):
+def draw_defences(ax: Axes, defences: pd.DataFrame) -> None:
     """Mean success against clean accuracy lost: one colour per judge, one marker per defence."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator, PercentFormatter

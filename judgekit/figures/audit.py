@@ -1,25 +1,23 @@
 """Pictures of an audit: what findings do, and which sets share questions."""
 
+from collections.abc import Sequence
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from judgekit.figures.style import BLUE, GREY, ORANGE, RED, TEXT, required, use_style, whiskers
+from judgekit.stats import Array
 
 COLOURS = (BLUE, ORANGE, "#009E73", RED, "#332288", GREY)
 MARKERS = "osD^vh"
 
 
-def plot_effects_by_kind(table, *, width=TEXT, row=0.15):
+def plot_effects_by_kind(table: pd.DataFrame, *, width: float = TEXT, row: float = 0.15) -> Array:
     """Effects of findings with their intervals, one panel per kind, in two columns.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``kind, row, effect, low, high``: effects in [-1, 1] are drawn in points; ``row`` names the line.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``kind, row, effect, low, high``: effects in [-1, 1] are drawn in points; ``row`` names the line.
     """
     table = required(table, "kind", "row", "effect", "low", "high")
     kinds = list(dict.fromkeys(table["kind"]))
@@ -45,7 +43,7 @@ def plot_effects_by_kind(table, *, width=TEXT, row=0.15):
     return np.array(axes)
 
 
-def draw_effects(panel, rows, colour, marker, limits):
+def draw_effects(panel: Axes, rows: pd.DataFrame, colour: str, marker: str, limits: tuple[float, float]) -> None:
     """One panel: a dot and a whisker per row, the first on top."""
     places = np.arange(len(rows))[::-1]
     shown = rows[["effect", "low", "high"]].astype(float) * 100
@@ -59,19 +57,10 @@ def draw_effects(panel, rows, colour, marker, limits):
     panel.tick_params(axis="y", length=0)
 
 
-def plot_overlap(table, *, rows=None, width=TEXT):
+def plot_overlap(table: pd.DataFrame, *, rows: Sequence[str] | None = None, width: float = TEXT) -> Axes:
     """Share of the distinct questions of a set (rows) that also stand in another (columns), in hundredths.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, other, questions, exact, near``.
-    rows : sequence of str, optional
-        Sets that have a row; all by default.
-
-    Returns
-    -------
-    Axes
+    Columns ``set, other, questions, exact, near``. ``rows``: sets that have a row; all by default.
     """
     table = required(table, "set", "other", "questions", "exact", "near")
     others = list(dict.fromkeys([*table["set"], *table["other"]]))

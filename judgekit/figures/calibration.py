@@ -1,36 +1,29 @@
 """Pictures of calibration: reliability of many judges on many sets, and what is risked at every coverage."""
 
 import re
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import GREY, LIGHT, TEXT, judge_style, required, use_style, whiskers
+from judgekit.stats import Array
 
 ROOM, LEAST = 1.5, 0.05  # height of a panel over its curves, and coverage below which no star is drawn
 HISTOGRAM = 0.28  # height of the tallest bar, as a share of the panel
 LETTERS, FITTING = 6, 18  # size of titles, and how many letters of it a panel is wide
 
 
-def plot_reliability_panels(table, *, columns=6, width=TEXT):
+def plot_reliability_panels(table: pd.DataFrame, *, columns: int = 6, width: float = TEXT) -> Array:
     """Agreement with people against stated confidence, one panel per judge and set, with how often it is stated.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge, confidence, accuracy, low, high, count``: a row per bin; panels in the sequence of their
-        first rows.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    array of Axes
-        Points below the dashed line are overconfident. Bars are the shares of verdicts in a bin.
+    Columns ``set, judge, confidence, accuracy, low, high, count``: a row per bin; panels in the sequence of their
+    first rows. Points below the dashed line are overconfident. Bars are the shares of verdicts in a bin.
     """
     table = required(table, "set", "judge", "confidence", "accuracy", "low", "high", "count")
-    panels = list(table.groupby(["judge", "set"], sort=False))
+    panels: Any = list(table.groupby(["judge", "set"], sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)
@@ -68,11 +61,9 @@ def plot_reliability_panels(table, *, columns=6, width=TEXT):
     return axes
 
 
-def fitted(name):
+def fitted(name: str) -> str:
     """A name in lines that fit over a panel, broken at spaces or underscores.
 
-    Examples
-    --------
     >>> fitted("arena_mistral_7b_instruct"), fitted("Auto-J")
     ('arena_mistral_7b_\\ninstruct', 'Auto-J')
     """
@@ -82,27 +73,16 @@ def fitted(name):
     return "\n".join(line.rstrip(" ") for line in lines if line)
 
 
-def plot_risk_coverage(table, points, *, columns=3, width=TEXT):
+def plot_risk_coverage(table: pd.DataFrame, points: pd.DataFrame, *, columns: int = 3, width: float = TEXT) -> Array:
     """Disagreement with people against the share of verdicts that is kept, one panel per set.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge, share, risk, oracle``: rows of a curve in the sequence of their shares.
-    points : pandas.DataFrame
-        Columns ``set, judge, coverage, risk, low, high``: what was kept under a guarantee, with the interval of its
-        risk; ``promised`` is the risk that was guaranteed. May be empty.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    array of Axes
-        Full the judge's confidence, dotted the oracle; stars stand on what a certified threshold kept on prompts that
-        it was not certified on, with a bar to the risk it had promised.
+    Columns ``set, judge, share, risk, oracle``: rows of a curve in the sequence of their shares. ``points`` has ``set,
+    judge, coverage, risk, low, high``: what was kept under a guarantee, with the interval of its risk; ``promised`` is
+    the risk that was guaranteed. May be empty. Full the judge's confidence, dotted the oracle; stars stand on what a
+    certified threshold kept on prompts that it was not certified on, with a bar to the risk it had promised.
     """
     table = required(table, "set", "judge", "share", "risk", "oracle")
-    panels = list(table.groupby("set", sort=False))
+    panels: Any = list(table.groupby("set", sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)

@@ -1,30 +1,27 @@
 """Pictures of cascades: what is gained by every share of items that is sent on to a stronger judge."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import TEXT, judge_style, required, use_style
+from judgekit.stats import Array
 
 
-def plot_cascades(table, *, columns=3, width=TEXT, ylabel="agreement with people"):
+def plot_cascades(
+    table: pd.DataFrame, *, columns: int = 3, width: float = TEXT, ylabel: str = "agreement with people"
+) -> Axes | Array:
     """Agreement against the share of items sent on, one panel per set and strong judge.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, cheap, strong, share, value, low, high, random, oracle``, rates; the rows of a curve in the
-        sequence of their shares.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    Axes or array of Axes
-        Each cheap judge has its colour: full the cascade with its interval, dashed random routing, dotted the oracle.
-        The mark on the right is the strong judge's.
+    Columns ``set, cheap, strong, share, value, low, high, random, oracle``, rates; the rows of a curve in the sequence
+    of their shares. Each cheap judge has its colour: full the cascade with its interval, dashed random routing, dotted
+    the oracle. The mark on the right is the strong judge's.
     """
     table = required(table, "set", "cheap", "strong", "share", "value", "low", "high", "random", "oracle")
-    panels = list(table.groupby(["set", "strong"], sort=False))
+    panels: Any = list(table.groupby(["set", "strong"], sort=False))
     use_style()
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)

@@ -1,10 +1,15 @@
 """Pictures of consensus: annotators with their intervals, and methods on planted annotators."""
 
+from collections.abc import Mapping, Sequence
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from judgekit.figures.style import GREY, TEXT, required, use_style
+from judgekit.stats import Array, Number
 
 MARKS = {
     "majority": ("#000000", "|"),
@@ -18,19 +23,11 @@ MARKS = {
 OPEN = ("crowdlab_uniform",)
 
 
-def plot_annotators(table, *, width=TEXT, height=2.5):
+def plot_annotators(table: pd.DataFrame, *, width: float = TEXT, height: float = 2.5) -> Axes:
     """Agreement of annotators with the majority of the others, plain and shrunken, best on the left.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``annotator, group, n, rate, shrunk, shrunk_low, shrunk_high``.
-
-    Returns
-    -------
-    Axes
-        Filled marks with intervals are shrunken rates, crosses plain ones; groups differ in mark and colour. The name
-        stands below with its votes.
+    Columns ``annotator, group, n, rate, shrunk, shrunk_low, shrunk_high``. Filled marks with intervals are shrunken
+    rates, crosses plain ones; groups differ in mark and colour. The name stands below with its votes.
     """
     table = required(table, "annotator", "group", "n", "rate", "shrunk", "shrunk_low", "shrunk_high")
     table = table.sort_values("shrunk", ascending=False, kind="stable").reset_index(drop=True)
@@ -53,19 +50,13 @@ def plot_annotators(table, *, width=TEXT, height=2.5):
     return ax
 
 
-def plot_planted(table, titles, *, width=TEXT, row_height=0.36):
+def plot_planted(
+    table: pd.DataFrame, titles: Mapping[str, str], *, width: float = TEXT, row_height: float = 0.36
+) -> Array:
     """What methods gain over majority on planted annotators, and how well they grade labels and annotators.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``regime, method, gain, auroc, rank`` (`judgekit.report.Number`; None where there is nothing).
-    titles : dict of str to str
-        Method to its name in the legend.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``regime, method, gain, auroc, rank`` (`Number`; None where there is nothing). ``titles``: methods' names in
+    the legend.
     """
     table = required(table, "regime", "method", "gain", "auroc", "rank")
     regimes, methods = (list(dict.fromkeys(table[column])) for column in ("regime", "method"))
@@ -94,7 +85,9 @@ def plot_planted(table, titles, *, width=TEXT, row_height=0.36):
     return axes
 
 
-def draw_marks(ax, kept, method, titles, shift):
+def draw_marks(
+    ax: Axes, kept: Sequence[tuple[int, Number]], method: str, titles: Mapping[str, str], shift: float
+) -> None:
     """The marks of one method with their intervals."""
     colour, marker = MARKS.get(method, (GREY, "*"))
     x = np.array([number.value for _, number in kept])

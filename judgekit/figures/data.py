@@ -2,19 +2,17 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import BLUE, COLUMN, GREY, LABELS, LIGHT, RED, axes_of, required, row_positions, short
 
 
-def plot_waterfall(table, *, ax=None, unit="pairs", width=COLUMN):
+def plot_waterfall(table: pd.DataFrame, *, ax: Axes | None = None, unit: str = "pairs", width: float = COLUMN) -> Axes:
     """What cleaning drops, reason by reason, from what was read to what is kept.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``step, count``: first what was read, then one row per reason (what it dropped, a positive number),
-        last what is kept. The last must be the first less all between.
+    Columns ``step, count``: first what was read, then one row per reason (what it dropped, a positive number), last
+    what is kept. ValueError if the last is not the first less all between.
     """
     table = required(table, "step", "count")
     counts = table["count"].to_numpy()
@@ -53,13 +51,10 @@ def plot_waterfall(table, *, ax=None, unit="pairs", width=COLUMN):
     return ax
 
 
-def plot_label_counts(table, *, ax=None, width=COLUMN):
+def plot_label_counts(table: pd.DataFrame, *, ax: Axes | None = None, width: float = COLUMN) -> Axes:
     """Share of A, B and tie among the reference labels of each set, with the number of items.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, label, count``; labels ``"A"``, ``"B"``, ``"tie"``.
+    Columns ``set, label, count``; labels ``"A"``, ``"B"``, ``"tie"``.
     """
     table = required(table, "set", "label", "count")
     if unknown := sorted(set(table["label"]) - set(LABELS)):
@@ -89,15 +84,18 @@ def plot_label_counts(table, *, ax=None, width=COLUMN):
     return ax
 
 
-def plot_training_curve(table, *, ax=None, ylabel="loss", smooth=None, width=COLUMN):
+def plot_training_curve(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    ylabel: str = "loss",
+    smooth: int | None = None,
+    width: float = COLUMN,
+) -> Axes:
     """Loss of training and validation by step.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``step, loss, validation``; either may be NaN at a step where it was not measured.
-    smooth : int, optional
-        Steps in the running median of the training loss (default: a fortieth of them).
+    Columns ``step, loss, validation``; either may be NaN at a step where it was not measured. ``smooth``: steps in the
+    running median of the training loss (default: a fortieth of them).
     """
     table = required(table, "step", "loss", "validation").sort_values("step")
     ax = axes_of(ax, width, 2.1)
@@ -118,7 +116,7 @@ def plot_training_curve(table, *, ax=None, ylabel="loss", smooth=None, width=COL
             ms=2.5,
             label="validation",
         )
-        lowest = validation.loc[validation["validation"].idxmin()]
+        lowest = validation.loc[validation["validation"].idxmin()]  # type: ignore[call-overload]  # an index of numbers
         ax.plot(lowest["step"], lowest["validation"], "o", ms=6, mfc="none", mec=RED, label="lowest")
     values = pd.concat([middle, validation["validation"]])
     ax.set_ylim(*_padded(values.min(), values.quantile(0.995) if len(values) > 200 else values.max()))
@@ -130,6 +128,6 @@ def plot_training_curve(table, *, ax=None, ylabel="loss", smooth=None, width=COL
     return ax
 
 
-def _padded(low, high, share=0.06):
+def _padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     pad = share * (high - low) or 0.05 * abs(high) or 0.05
     return low - pad, high + pad

@@ -1,29 +1,31 @@
 """Pictures of kinds of tasks: rates by category, raw and shrunken, and accuracy by style."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from judgekit.figures.style import DARK, GREY, TEXT, judge_style, required, use_style, whiskers
+from judgekit.stats import Array
 
 
-def plot_categories(table, *, columns=2, width=TEXT, xlabel="accuracy", chance=None):
+def plot_categories(
+    table: pd.DataFrame,
+    *,
+    columns: int = 2,
+    width: float = TEXT,
+    xlabel: str = "accuracy",
+    chance: Mapping[str, float] | None = None,
+) -> Array:
     """Rates by category: open marks are the category alone, filled ones with their bars are shrunken.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``panel, category, judge, raw, value, low, high``; categories are sorted by their mean, panels keep
-        their order and fill the columns from above.
-    columns : int
-    xlabel : str
-    chance : dict of str to float, optional
-        A dashed line per panel.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``panel, category, judge, raw, value, low, high``; categories are sorted by their mean, panels keep their
+    order and fill the columns from above. ``chance``: a dashed line per panel.
     """
     table = required(table, "panel", "category", "judge", "raw", "value", "low", "high")
     use_style()
@@ -50,9 +52,9 @@ def plot_categories(table, *, columns=2, width=TEXT, xlabel="accuracy", chance=N
     return np.array(axes)
 
 
-def split_evenly(panels, heights, columns):
+def split_evenly(panels: Sequence[str], heights: Mapping[str, float], columns: int) -> list[list[str]]:
     """Panels in order, in as many stacks as there are columns and of about the same height."""
-    total, stacks, filled = sum(heights.values()), [[]], 0.0
+    total, stacks, filled = sum(heights.values()), [[]], 0.0  # type: ignore[var-annotated]  # three names
     for name in panels:
         share = total / columns * len(stacks)
         if stacks[-1] and len(stacks) < columns and filled + heights[name] / 2 > share:
@@ -62,7 +64,7 @@ def split_evenly(panels, heights, columns):
     return stacks
 
 
-def draw_categories(ax, part, title, chance=None):
+def draw_categories(ax: Axes, part: pd.DataFrame, title: str, chance: float | None = None) -> None:
     """One panel of `plot_categories`."""
     judges = list(dict.fromkeys(part["judge"]))
     order = part.groupby("category")["value"].mean().sort_values().index
@@ -71,7 +73,7 @@ def draw_categories(ax, part, title, chance=None):
         rows = part[part["judge"] == judge].set_index("category").reindex(order).dropna(subset="value")
         places = [order.get_loc(name) + offset for name in rows.index]
         colour, marker = judge_style(judge)
-        own = {"color": colour, "marker": marker, "ms": 3.8, "lw": 0}
+        own: dict[str, Any] = {"color": colour, "marker": marker, "ms": 3.8, "lw": 0}
         ax.errorbar(rows["value"], places, xerr=whiskers(rows), fmt="none", ecolor=colour, elinewidth=0.9)
         ax.plot(rows["raw"], places, mfc="white", mew=0.7, **own)
         ax.plot(rows["value"], places, **own)
@@ -86,17 +88,10 @@ def draw_categories(ax, part, title, chance=None):
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
 
 
-def plot_styles(table, *, width=TEXT):
+def plot_styles(table: pd.DataFrame, *, width: float = TEXT) -> Array:
     """Accuracy where the right response is the richer in style, the same, and where the wrong one is; a panel each.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``panel, judge, category, value, low, high``; the categories are easy, normal, hard.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``panel, judge, category, value, low, high``; the categories are easy, normal, hard.
     """
     table = required(table, "panel", "judge", "category", "value", "low", "high")
     use_style()

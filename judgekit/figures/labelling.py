@@ -1,20 +1,14 @@
 """The labelling page as a figure."""
 
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
 from judgekit.figures.style import TEXT, use_style
 
 
-def plot_page(path):
-    """A picture of the page at the width of the text.
-
-    Parameters
-    ----------
-    path : path
-        PNG, as `judgekit.people.labelling.screenshot` saves it.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+def plot_page(path: str | Path) -> Axes:
+    """A picture of the page (PNG, of `judgekit.people.labelling.screenshot`) at the width of the text."""
     import matplotlib.pyplot as plt
 
     use_style()

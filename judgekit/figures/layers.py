@@ -1,31 +1,27 @@
 """Pictures of scores from layers: layer by layer, and order against size."""
 
+from collections.abc import Mapping
 from itertools import cycle
+from typing import Any
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 from judgekit.figures.scores import plot_tradeoff
 from judgekit.figures.style import BLUE, GREY, ORANGE, RED, TEXT, required, use_style
+from judgekit.stats import Array
 
 COLOURS = (GREY, BLUE, ORANGE, RED, "#117733", "#882255", "#332288", "#6E6E00")  # of methods, dark enough for letters
 READ = {"as it is": (BLUE, "o"), "normed": (ORANGE, "s")}  # without the final norm, and with it
 
 
-def plot_layer_curves(table, lines, measures, *, width=TEXT):
+def plot_layer_curves(
+    table: pd.DataFrame, lines: pd.DataFrame, measures: Mapping[str, str], *, width: float = TEXT
+) -> Array:
     """Measures of each layer by itself, one column per set and one row per measure.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, read, layer, measure, value, low, high``; ``read`` is a key of `READ`.
-    lines : pandas.DataFrame
-        Columns ``set, method, measure, value``: dashed lines, of all layers together.
-    measures : dict of str to str
-        Measure to the label of its axis.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``set, read, layer, measure, value, low, high``; ``read`` is a key of `READ`. ``lines`` has ``set, method,
+    measure, value``: dashed lines, of all layers together. ``measures``: measure to the label of its axis.
     """
     required(table, "set", "read", "layer", "measure", "value", "low", "high")
     use_style()
@@ -58,19 +54,10 @@ def plot_layer_curves(table, lines, measures, *, width=TEXT):
     return axes
 
 
-def plot_order_and_size(table, *, correlation="spearman", width=TEXT):
-    """Rank correlation against calibration error, a point per method and a panel per set.
+def plot_order_and_size(table: pd.DataFrame, *, correlation: str = "spearman", width: float = TEXT) -> Array:
+    """Rank correlation (a measure) against calibration error, a point per method and a panel per set.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, method, measure, value, low, high``.
-    correlation : str
-        Measure of the horizontal axis.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``set, method, measure, value, low, high``.
     """
     required(table, "set", "method", "measure", "value", "low", "high")
     use_style()
@@ -83,7 +70,7 @@ def plot_order_and_size(table, *, correlation="spearman", width=TEXT):
         points = x.set_axis(["x", "x_low", "x_high"], axis=1).join(y.set_axis(["y", "y_low", "y_high"], axis=1))
         points = points.reset_index(names="judge")
         points["label"] = points["judge"].str.replace("_", " ")
-        labels = {"xlabel": f"{correlation.title()} correlation", "ylabel": "calibration error"}
+        labels: dict[str, Any] = {"xlabel": f"{correlation.title()} correlation", "ylabel": "calibration error"}
         plot_tradeoff(points, ax=ax, percent=False, styles=styles, **labels)
         ax.set_title(name)
     return axes

@@ -1,42 +1,47 @@
 """Pictures of everybody against everybody: significance matrices, and effects of methods by model."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 
 from judgekit.figures.style import TEXT, required, use_style
+from judgekit.stats import Array, Floats
 
 COLOURS = "PuOr"  # orange for losses, purple for gains: readable without colour vision, white at zero
 LEVEL = 0.05
 
 
-def plot_significance(table, *, columns=2, width=TEXT, limit=0.5):
-    """Differences between every two judges, in points; what could be chance is grey and small.
+def plot_significance(
+    table: pd.DataFrame, *, columns: int = 2, width: float = TEXT, limit: float = 0.5
+) -> Axes | Array:
+    """Differences between every two judges, in points, one panel per set; what could be chance is grey and small.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge_a, judge_b, difference, p_holm``, each two judges of a set once; ``difference`` in [-1, 1]
-        is the score of the first less that of the second.
-    columns : int
-        Panels (sets) side by side.
-    limit : float
-        Difference at which the colour is full.
-
-    Returns
-    -------
-    Axes or array of Axes
-        A cell tells by how much the judge of its row is ahead of the judge of its column.
+    Columns ``set, judge_a, judge_b, difference, p_holm``, each two judges of a set once; ``difference`` in [-1, 1] is
+    the score of the first less that of the second. A cell tells by how much the judge of its row is ahead of the judge
+    of its column; at ``limit`` the colour is full.
     """
     table = required(table, "set", "judge_a", "judge_b", "difference", "p_holm")
 
-    def cell(row):
+    def cell(row: Any) -> tuple[float, float, bool]:
         return row.difference, -row.difference, row.p_holm < LEVEL
 
     return judge_panels(table, cell, columns, width, limit, 0.78, 0.145)
 
 
-def judge_panels(table, cell, columns, width, limit, frame, line):
+def judge_panels(
+    table: pd.DataFrame,
+    cell: Callable[[Any], tuple[float, float, bool]],
+    columns: int,
+    width: float,
+    limit: float,
+    frame: float,
+    line: float,
+) -> Axes | Array:
     """One panel per set with every two judges in its cells; see `plot_significance` for the table.
 
     ``cell`` gives for a row the value seen from judge a, that seen from judge b, and whether it is clear; ``frame``
@@ -66,50 +71,30 @@ def judge_panels(table, cell, columns, width, limit, frame, line):
     return axes.flat[0] if axes.size == 1 else axes
 
 
-def judges_of(part):
+def judges_of(part: pd.DataFrame) -> list[str]:
     """Everybody in a table of differences, in order."""
     return list(dict.fromkeys([*part["judge_a"], *part["judge_b"]]))
 
 
-def plot_correlations(table, *, columns=2, width=TEXT):
+def plot_correlations(table: pd.DataFrame, *, columns: int = 2, width: float = TEXT) -> Axes | Array:
     """Correlation of every two judges' errors, in hundredths, one panel per set; grey could be none.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge_a, judge_b, correlation``, each two judges of a set once; ``correlation`` a `Number` with
-        its interval.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    Axes or array of Axes
+    Columns ``set, judge_a, judge_b, correlation``, each two judges of a set once; ``correlation`` a `Number` with its
+    interval.
     """
     table = required(table, "set", "judge_a", "judge_b", "correlation")
 
-    def cell(row):
+    def cell(row: Any) -> tuple[float, float, bool]:
         found = row.correlation
         return found.value, found.value, found.low > 0 or found.high < 0
 
     return judge_panels(table, cell, columns, width, 0.85, 0.9, 0.2)
 
 
-def plot_effects(table, *, columns=3, width=TEXT, limit=0.4):
-    """Effects of methods (rows) on models (columns), in points, one panel per set.
+def plot_effects(table: pd.DataFrame, *, columns: int = 3, width: float = TEXT, limit: float = 0.4) -> Axes | Array:
+    """Effects of methods (rows) on models (columns), in points, one panel per set; at ``limit`` the colour is full.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, model, method, difference, p_value``; a model need not have every method.
-    columns : int
-        Panels side by side.
-    limit : float
-        Difference at which the colour is full.
-
-    Returns
-    -------
-    Axes or array of Axes
+    Columns ``set, model, method, difference, p_value``; a model need not have every method.
     """
     table = required(table, "set", "model", "method", "difference", "p_value")
     sets, models, methods = (list(dict.fromkeys(table[name])) for name in ("set", "model", "method"))
@@ -130,7 +115,9 @@ def plot_effects(table, *, columns=3, width=TEXT, limit=0.4):
     return axes.flat[0] if axes.size == 1 else axes
 
 
-def draw_cells(panel, values, clear, rows, columns, limit):
+def draw_cells(
+    panel: Axes, values: Floats, clear: Floats, rows: Sequence[str], columns: Sequence[str], limit: float
+) -> None:
     """Coloured cells with their numbers in points; bold where clear of chance, grey where not."""
     panel.imshow(values, cmap=COLOURS, norm=TwoSlopeNorm(0, -limit, limit), aspect="auto")
     for (i, j), value in np.ndenumerate(values):

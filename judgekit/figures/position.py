@@ -1,23 +1,27 @@
 """Pictures of position bias: consistency by method and model, the preferred position, and flips by margin."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import COLUMN, GREY, axes_of, judge_style, required, row_positions, whiskers
 
 
-def plot_by_method(table, *, ax=None, width=COLUMN, xlabel="same verdict in both orders"):
+def plot_by_method(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    width: float = COLUMN,
+    xlabel: str = "same verdict in both orders",
+) -> Axes:
     """A rate of every model under every way of asking: a row per method, a mark per model.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``method, model, value, low, high``; methods in the order of the rows.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``method, model, value, low, high``; methods in the order of the rows.
     """
     table = required(table, "method", "model", "value", "low", "high")
     rows, models = row_positions(table["method"]), list(dict.fromkeys(table["model"]))
@@ -26,7 +30,7 @@ def plot_by_method(table, *, ax=None, width=COLUMN, xlabel="same verdict in both
     for model, offset in zip(models, offsets, strict=True):
         part, (colour, marker) = table[table["model"] == model], judge_style(model)
         places = [rows[method] + offset for method in part["method"]]
-        style = {"fmt": marker, "ms": 3.2, "color": colour, "elinewidth": 0.7, "label": model}
+        style: dict[str, Any] = {"fmt": marker, "ms": 3.2, "color": colour, "elinewidth": 0.7, "label": model}
         ax.errorbar(part["value"], places, xerr=whiskers(part), **style)
     banded(ax, rows)
     percent_axis(ax.xaxis)
@@ -36,18 +40,10 @@ def plot_by_method(table, *, ax=None, width=COLUMN, xlabel="same verdict in both
     return ax
 
 
-def plot_first_preference(table, *, ax=None, width=COLUMN):
+def plot_first_preference(table: pd.DataFrame, *, ax: Axes | None = None, width: float = COLUMN) -> Axes:
     """Share of decided verdicts for the response shown first; a row per judge, under a head per group.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``group, judge, value, low, high, clear``; hollow marks are not ``clear`` of chance.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``group, judge, value, low, high, clear``; hollow marks are not ``clear`` of chance.
     """
     table = required(table, "group", "judge", "value", "low", "high", "clear")
     lines = []
@@ -59,7 +55,7 @@ def plot_first_preference(table, *, ax=None, width=COLUMN):
         colour, marker = judge_style(row["judge"])
         face = colour if row["clear"] else "white"
         place = rows[row["group"], row["judge"]]
-        style = {"fmt": marker, "ms": 4, "color": colour, "mfc": face, "elinewidth": 0.9}
+        style: dict[str, Any] = {"fmt": marker, "ms": 4, "color": colour, "mfc": face, "elinewidth": 0.9}
         ax.errorbar(row["value"], place, xerr=error[:, None], **style)
     ax.axvline(0.5, color=GREY, lw=0.9, ls=(0, (4, 3)), zorder=1)
     ax.set_yticks(list(rows.values()), [judge or group for group, judge in rows])
@@ -74,18 +70,17 @@ def plot_first_preference(table, *, ax=None, width=COLUMN):
     return ax
 
 
-def plot_by_margin(table, *, ax=None, width=COLUMN, xlabel="margin", ylabel="verdicts that differ with the order"):
+def plot_by_margin(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    width: float = COLUMN,
+    xlabel: str = "margin",
+    ylabel: str = "verdicts that differ with the order",
+) -> Axes:
     """A rate by margin: a line per judge, with intervals.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, margin, value, low, high``.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
+    Columns ``judge, margin, value, low, high``.
     """
     table = required(table, "judge", "margin", "value", "low", "high")
     ax = axes_of(ax, width, 0.75 * width)
@@ -104,7 +99,7 @@ def plot_by_margin(table, *, ax=None, width=COLUMN, xlabel="margin", ylabel="ver
     return ax
 
 
-def banded(ax, rows):
+def banded(ax: Axes, rows: Mapping[str, int]) -> None:
     """Names of the rows, every other one on a pale band."""
     for name, place in rows.items():
         if place % 2:
@@ -115,7 +110,7 @@ def banded(ax, rows):
     ax.grid(axis="y", visible=False)
 
 
-def percent_axis(axis):
+def percent_axis(axis: Axis) -> None:
     """Rates as percentages, at a few round places."""
     axis.set_major_locator(MaxNLocator(5))
     axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))

@@ -1,5 +1,11 @@
 """Pictures of what is read from inside a frozen model."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
 from judgekit.figures.style import SERIES, TEXT, required
 
 MARKS = {
@@ -12,20 +18,16 @@ MARKS = {
 }
 
 
-def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
+def plot_layer_curves(table: pd.DataFrame, *, ylabel: str = "macro F1", width: float = TEXT) -> Figure:
     """How much each layer by itself tells, one panel per set, one line per aspect.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, aspect, layer, value, deviation``; ``set`` and ``aspect`` as they are printed.
-    ylabel : str
+    Columns ``set, aspect, layer, value, deviation``; ``set`` and ``aspect`` as they are printed.
     """
     import matplotlib.pyplot as plt
 
     table = required(table, "set", "aspect", "layer", "value", "deviation")
     sets, aspects = list(dict.fromkeys(table["set"])), list(dict.fromkeys(table["aspect"]))
-    size = {"figsize": (width, 2.4), "layout": "constrained"}
+    size: Any = {"figsize": (width, 2.4), "layout": "constrained"}
     figure, panels = plt.subplots(1, len(sets), sharey=True, squeeze=False, **size)
     for panel, name in zip(panels[0], sets, strict=True):
         for number, aspect in enumerate(aspects):
@@ -45,22 +47,20 @@ def plot_layer_curves(table, *, ylabel="macro F1", width=TEXT):
     return figure
 
 
-def plot_methods(table, methods, *, xlabel="weighted F1", width=TEXT):
+def plot_methods(
+    table: pd.DataFrame, methods: Mapping[str, str], *, xlabel: str = "weighted F1", width: float = TEXT
+) -> Figure:
     """Methods side by side, one panel per set, one row per aspect; intervals for the first method.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, aspect, method, number`` (`Number`), as printed.
-    methods : dict of str to str
-        Method to its printed name, in the order of the legend; those that a set lacks are left out.
+    Columns ``set, aspect, method, number`` (`Number`), as printed. ``methods``: method to its printed name, in the
+    order of the legend; those that a set lacks are left out.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
 
     table = required(table, "set", "aspect", "method", "number")
     sets, aspects = list(dict.fromkeys(table["set"])), list(dict.fromkeys(table["aspect"]))
-    size = {"figsize": (width, 0.9 + 0.26 * len(aspects)), "layout": "constrained"}
+    size: Any = {"figsize": (width, 0.9 + 0.26 * len(aspects)), "layout": "constrained"}
     figure, panels = plt.subplots(1, len(sets), sharey=True, sharex=True, squeeze=False, **size)
     first, drawn = next(iter(methods)), {}
     for panel, name in zip(panels[0], sets, strict=True):

@@ -2,22 +2,18 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from judgekit.figures.style import DARK, TEXT, judge_style, required, row_positions, use_style
+from judgekit.stats import Array
 
 
-def plot_saving(table, *, width=TEXT):
+def plot_saving(table: pd.DataFrame, *, width: float = TEXT) -> Array:
     """Half-width of intervals against labelled questions, and the share of labels that each judge saves below it.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge, n, half_width, saved``, rates; judge ``people`` is people's votes alone.
-
-    Returns
-    -------
-    array of Axes, shape (2, n_sets)
+    Columns ``set, judge, n, half_width, saved``, rates; judge ``people`` is people's votes alone. Axes of shape
+    (2, n_sets).
     """
     required(table, "set", "judge", "n", "half_width", "saved")
     names = list(dict.fromkeys(table["set"]))
@@ -46,19 +42,11 @@ def plot_saving(table, *, width=TEXT):
     return axes
 
 
-def plot_strengths(table, *, width=TEXT):
+def plot_strengths(table: pd.DataFrame, *, width: float = TEXT) -> Array:
     """Strengths of models by several sources, a panel for each set, the strongest model by people on top.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, source, judge, filled, model, value, low, high``; ``judge`` is the slug whose colour the source
-        has, ``people`` for people's votes alone; ``filled`` is whether its marks are. Sources in the sequence of their
-        rows.
-
-    Returns
-    -------
-    array of Axes, shape (n_sets,)
+    Columns ``set, source, judge, filled, model, value, low, high``; ``judge`` is the slug whose colour the source has,
+    ``people`` for people's votes alone; ``filled`` is whether its marks are. Sources in the sequence of their rows.
     """
     required(table, "set", "source", "judge", "filled", "model", "value", "low", "high")
     names = list(dict.fromkeys(table["set"]))

@@ -1,6 +1,8 @@
 """Pictures of judges beside annotators: who may stand in for whom at what price, and what votes are worth buying."""
 
 import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from judgekit.figures.style import (
@@ -15,6 +17,7 @@ from judgekit.figures.style import (
     use_style,
     whiskers,
 )
+from judgekit.stats import Array
 
 BAND = 0.8  # of a row's height that its judges share
 LINES = {  # strategy to colour, dashes and name
@@ -26,19 +29,12 @@ LINES = {  # strategy to colour, dashes and name
 }
 
 
-def plot_alt_test(table, *, width=TEXT):
+def plot_alt_test(table: pd.DataFrame, *, width: float = TEXT) -> Array:
     """How far judges are ahead of annotators, and the price of an annotator at which they pass.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, judge, value, low, high`` (the advantage probability) and ``price``, the least epsilon at which
-        the judge passes, NaN where it does not at any that was tried.
-
-    Returns
-    -------
-    array of Axes
-        One row per set, in the order of the table; a hollow mark at the right edge is a judge that never passes.
+    Columns ``set, judge, value, low, high`` (the advantage probability) and ``price``, the least epsilon at which the
+    judge passes, NaN where it does not at any that was tried. One row per set, in the order of the table; a hollow mark
+    at the right edge is a judge that never passes.
     """
     table = required(table, "set", "judge", "value", "low", "high", "price")
     use_style()
@@ -84,21 +80,11 @@ def plot_alt_test(table, *, width=TEXT):
     return axes
 
 
-def plot_gain_curves(table, *, columns=3, width=TEXT):
+def plot_gain_curves(table: pd.DataFrame, *, columns: int = 3, width: float = TEXT) -> Axes | Array:
     """Accuracy of the consensus against votes bought, one panel per set.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``set, strategy, votes_per_item, value, low, high``; strategies that have no line of their own are left
-        out.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    Axes or array of Axes
-        The band is the interval of buying at random.
+    Columns ``set, strategy, votes_per_item, value, low, high``; strategies that have no line of their own are left out.
+    The band is the interval of buying at random.
     """
     table = required(table, "set", "strategy", "votes_per_item", "value", "low", "high")
     use_style()

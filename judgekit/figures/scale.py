@@ -1,21 +1,17 @@
 """Pictures of how time and memory grow."""
 
+import pandas as pd
+
 from judgekit.figures.style import TEXT, judge_style, required, short, use_style
+from judgekit.stats import Array
 
 SHOWN = {"longer": "longer", "encoder": "minilm"}  # part of the measurement: judge whose colour it has
 
 
-def plot_growth(table, *, width=TEXT):
+def plot_growth(table: pd.DataFrame, *, width: float = TEXT) -> Array:
     """Processor time and memory beyond the model against the number of rows, both axes logarithmic.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``part`` (``longer`` or ``encoder``), ``rows, cpu_seconds, peak_mb, model_mb``.
-
-    Returns
-    -------
-    array of matplotlib.axes.Axes
+    Columns ``part`` (``longer`` or ``encoder``), ``rows, cpu_seconds, peak_mb, model_mb``.
     """
     import matplotlib.pyplot as plt
 

@@ -1,9 +1,13 @@
 """Pictures of judges: scores with intervals, two scores against each other, calibration."""
 
+from collections.abc import Mapping, Sequence
 from textwrap import fill
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -19,29 +23,26 @@ from judgekit.figures.style import (
     use_style,
     whiskers,
 )
+from judgekit.stats import Array
 
 CROWDED, FITTING = 5, 14  # so many panels side by side: titles are broken into lines of so many letters
 
 
-def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=True, columns=4, width=TEXT):
+def plot_forest(
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    xlabel: str = "accuracy",
+    reference: Mapping[str, float] | None = None,
+    percent: bool = True,
+    columns: int = 4,
+    width: float = TEXT,
+) -> Axes | Array:
     """Scores of judges with their 95 % intervals, one panel per set.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, set, value, low, high``; rows in the order they are to appear in.
-    ax : Axes, optional
-        Draw into these axes; the table must then hold one set.
-    reference : dict of str to float, optional
-        A dashed line per set, e.g. chance or the agreement of annotators.
-    percent : bool
-        Whether values are rates.
-    columns : int
-        Panels side by side.
-
-    Returns
-    -------
-    Axes or array of Axes
+    Columns ``judge, set, value, low, high``; rows in the order they are to appear in; with ``percent`` values are
+    rates. Into ``ax`` one set is drawn; ValueError for more. ``reference``: a dashed line per set, e.g. chance or the
+    agreement of annotators.
     """
     table = required(table, "judge", "set", "value", "low", "high")
     sets = list(dict.fromkeys(table["set"]))
@@ -91,20 +92,22 @@ def plot_forest(table, *, ax=None, xlabel="accuracy", reference=None, percent=Tr
 
 
 def plot_tradeoff(
-    table, *, ax=None, xlabel="x", ylabel="y", percent=True, chance=None, styles=None, width=COLUMN, height=None
-):
+    table: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    xlabel: str = "x",
+    ylabel: str = "y",
+    percent: bool = True,
+    chance: tuple[float, float] | None = None,
+    styles: Mapping[str, tuple[str, str]] | None = None,
+    width: float = COLUMN,
+    height: float | None = None,
+) -> Axes:
     """Two scores of each judge against each other, with the intervals of both and the judges' names.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, x, x_low, x_high, y, y_low, y_high``; optional ``label`` (default: the judge).
-    chance : pair of float, optional
-        Dashed lines at chance for x and y.
-    styles : dict of str to (colour, marker), optional
-        Of what is no judge (`judge_style` by default).
-    height : float, optional
-        Inches (default: a little less than the width).
+    Columns ``judge, x, x_low, x_high, y, y_low, y_high``; optional ``label`` (default: the judge). ``chance``: dashed
+    lines for x and y. ``styles``: colour and marker of what is no judge (`judge_style` by default). ``height`` in
+    inches (default: a little less than the width).
     """
     table = required(table, "judge", "x", "x_low", "x_high", "y", "y_low", "y_high")
     ax = axes_of(ax, width, height or 0.86 * width)
@@ -141,23 +144,25 @@ def plot_tradeoff(
     return ax
 
 
-def place_labels(ax, points, bars, fontsize=6.5, outward=False):
+def place_labels(
+    ax: Axes, points: Sequence[tuple[float, float, str, str]], bars: Array, fontsize: float = 6.5, outward: bool = False
+) -> None:
     """Write each name beside its point, at the nearest place that hides no name, point, whisker or frame.
 
-    With ``outward``, names of the points on the left are tried on their left first.
+    ``points``: x, y, name and colour. With ``outward``, names of the points on the left are tried on their left first.
     """
-    figure = ax.get_figure(root=True)
+    figure: Any = ax.get_figure(root=True)
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     frame = ax.get_window_extent(renderer)
     pixels = figure.dpi / 72
     marks = [ax.transData.transform((x, y)) for x, y, _, _ in points]
     bars = ax.transData.transform(bars)
-    taken = []
+    taken: list[Any] = []
     angles = (45, 135, -45, -135, 0, 180, 90, -90)
     middle = np.median([mark[0] for mark in marks]) if marks else 0
     for (x, y, label, colour), mark in zip(points, marks, strict=True):
-        best = None
+        best: Any = None
         mirrored = outward and mark[0] < middle
         distances = [(r, 180 - a if mirrored else a) for r in (6, 11, 17, 24, 32) for a in angles]
         for radius, angle in distances:
@@ -197,19 +202,14 @@ def place_labels(ax, points, bars, fontsize=6.5, outward=False):
             )
 
 
-def plot_reliability(table, *, ax=None, width=COLUMN):
-    """Observed accuracy against stated confidence, with the number of verdicts of each bin below.
+def plot_reliability(table: pd.DataFrame, *, ax: Axes | None = None, width: float = COLUMN) -> Axes:
+    """Observed accuracy against stated confidence, with the number of verdicts of each bin on an axes of its own below.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, confidence, accuracy, count``: one row per judge and bin; optional ``low, high``.
-    ax : Axes, optional
-        The diagram; the counts are drawn on an axes of their own below it.
+    Columns ``judge, confidence, accuracy, count``: one row per judge and bin; optional ``low, high``.
     """
     table = required(table, "judge", "confidence", "accuracy", "count")
     ax = axes_of(ax, width, 1.0 * width)
-    below = ax.inset_axes([0, -0.34, 1, 0.2], sharex=ax)
+    below = ax.inset_axes([0, -0.34, 1, 0.2], sharex=ax)  # type: ignore[arg-type]  # a list does
     ax.plot([0, 1], [0, 1], color=GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
     judges = list(dict.fromkeys(table["judge"]))
     for judge in judges:

@@ -1,22 +1,22 @@
 """Pictures of data selection: what filtering a pool has over drawing from it."""
 
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
 from judgekit.figures.style import BLUE, DARK, ORANGE, PALE, RED, TEXT, required, use_style
 
 SCORERS = {"features": (ORANGE, "s"), "probe": (BLUE, "o"), "relevance": ("#009E73", "^"), "longer": ("#56B4E9", "<")}
 SCORERS |= {"truth": (DARK, "*")}
 
 
-def plot_selection(tables, *, table="ordinary", width=TEXT):
+def plot_selection(tables: Mapping[str, pd.DataFrame], *, table: str = "ordinary", width: float = TEXT) -> Figure:
     """Difference from a random sample of the same size, by the share kept: a row per student, a column per pool.
 
-    Parameters
-    ----------
-    tables : dict of str to pandas.DataFrame
-        Title to columns ``student, scorer, rule, share, table, difference`` (`Number`), as
-        `studies.selection.study.comparison_table` makes it. The best-scored are drawn in full, the worst-scored
-        dashed; thresholds, which have no share, are left out.
-    table : str
-        Which validation pairs.
+    ``tables``, by title, have columns ``student, scorer, rule, share, table, difference`` (`Number`), as
+    `studies.selection.study.comparison_table` makes them; ``table`` says which validation pairs. The best-scored are
+    drawn in full, the worst-scored dashed; thresholds, which have no share, are left out.
     """
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D

@@ -2,31 +2,24 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from judgekit.figures.style import DARK, GREY, PALE, TEXT, judge_style, required, use_style
+from judgekit.stats import Array
 
 OFFSET = 0.17  # of a row, between the two marks of an author
 
 
-def plot_own_among_others(table, *, columns=2, width=TEXT, limit=0.25):
+def plot_own_among_others(table: pd.DataFrame, *, columns: int = 2, width: float = TEXT, limit: float = 0.25) -> Array:
     """Lifts of all authors by judges that meet their own family, one panel per judge.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``panel, judge, author, own, kin_judge, value, low, high, raw, raw_low, raw_high``. Rows with
-        ``kin_judge`` are drawn with intervals (``value`` filled, ``raw`` hollow); the others, of judges without
-        family there, as small ticks at ``value`` for comparison. ``own`` marks the authors of the judge's family.
-    columns : int
-        Panels side by side.
-    limit : float
-        End of the axis on either side, in shares of wins.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``panel, judge, author, own, kin_judge, value, low, high, raw, raw_low, raw_high``. Rows with ``kin_judge``
+    are drawn with intervals (``value`` filled, ``raw`` hollow); the others, of judges without family there, as small
+    ticks at ``value`` for comparison. ``own`` marks the authors of the judge's family. ``limit``: end of the axis on
+    either side, in shares of wins.
     """
     table = required(table, "panel", "judge", "author", "own", "kin_judge", "value", "low", "high", "raw")
     panels = list(dict.fromkeys(table["panel"]))
@@ -52,7 +45,7 @@ def plot_own_among_others(table, *, columns=2, width=TEXT, limit=0.25):
     return axes
 
 
-def draw_panel(ax, part, limit):
+def draw_panel(ax: Axes, part: pd.DataFrame, limit: float) -> None:
     """One judge: its own family on top, then the others."""
     ordered = part[part["kin_judge"]].sort_values("own", ascending=False, kind="stable")
     places = {author: len(ordered) - 1 - i for i, author in enumerate(ordered["author"])}

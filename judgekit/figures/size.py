@@ -1,8 +1,11 @@
 """Accuracy against the number of parameters: the headline figure."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
@@ -10,6 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from judgekit.figures.scores import place_labels
 from judgekit.figures.style import DARK, GREY, LIGHT, TEXT, judge_style, required, short, use_style, whiskers
+from judgekit.stats import Array
 
 # Judges that do not read are lines: colour is the judge's, dashes tell them apart in grey.
 DASHES = {"longer": (0, (5, 1.5)), "features": (0, (1, 1.2)), "majority_class": (0, (5, 1.5, 1, 1.5))}
@@ -18,24 +22,21 @@ SMALL = 2e8  # below it stand ours, close together
 CLOSED = 2.2e12  # middle of the strip of those whose size is not published
 
 
-def plot_accuracy_by_size(table, lines, ceilings, *, columns=3, width=TEXT, height=None):
+def plot_accuracy_by_size(
+    table: pd.DataFrame,
+    lines: pd.DataFrame,
+    ceilings: pd.DataFrame,
+    *,
+    columns: int = 3,
+    width: float = TEXT,
+    height: float | None = None,
+) -> Array:
     """One panel per set: accuracy of judges against their size on a logarithmic axis.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge, title, set, value, low, high, parameters, part``; parameters are NaN where no size was
-        published, ``part`` is true where only a part of the items was judged (hollow).
-    lines : pandas.DataFrame
-        Columns ``judge, title, set, value``: judges that do not read.
-    ceilings : pandas.DataFrame
-        Columns ``set, value, low, high``: people's agreement; sets without a row say that there is none.
-    columns : int
-        Panels side by side; the key stands in the cell after the last panel, or below where there is none.
-
-    Returns
-    -------
-    array of Axes
+    Columns ``judge, title, set, value, low, high, parameters, part``; parameters are NaN where no size was published,
+    ``part`` is true where only a part of the items was judged (hollow). ``lines`` has ``judge, title, set, value``:
+    judges that do not read; ``ceilings`` ``set, value, low, high``: people's agreement; sets without a row say that
+    there is none. The key stands in the cell after the last panel.
     """
     table = required(table, "judge", "title", "set", "value", "low", "high", "parameters", "part")
     use_style()
@@ -75,7 +76,7 @@ def plot_accuracy_by_size(table, lines, ceilings, *, columns=3, width=TEXT, heig
     return axes
 
 
-def _frame(ax, name):
+def _frame(ax: Axes, name: str) -> None:
     ax.set_title(name)
     ax.set_xscale("log")
     ax.set_xlim(7e6, 9e12)
@@ -85,13 +86,13 @@ def _frame(ax, name):
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
 
 
-def _strip(ax):
+def _strip(ax: Axes) -> None:
     """The place of judges of unknown size, beyond the axis."""
     ax.axvspan(5e11, 9e12, color="#f0f0f0", lw=0, zorder=0)
     ax.text(1, 1.02, "size not\npublished", transform=ax.transAxes, ha="right", va="bottom", fontsize=6)
 
 
-def _ceiling(ax, ceiling):
+def _ceiling(ax: Axes, ceiling: pd.DataFrame) -> None:
     if ceiling.empty:
         ax.text(0.02, 0.98, "people: no votes in this set", transform=ax.transAxes, va="top", fontsize=6, color=DARK)
         return
@@ -100,7 +101,7 @@ def _ceiling(ax, ceiling):
     ax.axhline(row.value, color=DARK, lw=0.9, zorder=0.6)
 
 
-def _judges(ax, table):
+def _judges(ax: Axes, table: pd.DataFrame) -> tuple[list[Any], list[tuple[float, float]]]:
     """Draw the judges of one panel; their marks and whiskers as `place_labels` takes them."""
     marks, bars = [], []
     seen = {}
@@ -122,13 +123,13 @@ def _judges(ax, table):
     return marks, bars
 
 
-def _outer_first(marks):
+def _outer_first(marks: list[Any]) -> list[Any]:
     """The marks from both ends inwards: those in the middle find their names a place last."""
     marks = sorted(marks)
     return [marks[i // 2] if i % 2 == 0 else marks[-1 - i // 2] for i in range(len(marks))]
 
 
-def _stacked(ax, marks, spacing=0.062, x=5e7):
+def _stacked(ax: Axes, marks: list[Any], spacing: float = 0.062, x: float = 5e7) -> list[tuple[float, float]]:
     """Names of judges of one size, one above the other beside them; points of the places they take."""
     if not marks:
         return []
@@ -145,7 +146,7 @@ def _stacked(ax, marks, spacing=0.062, x=5e7):
     return taken
 
 
-def _key(ax, table, lines, people):
+def _key(ax: Axes, table: pd.DataFrame, lines: pd.DataFrame, people: int) -> None:
     """What lines, band and hollow marks stand for."""
     handles = []
     if people:

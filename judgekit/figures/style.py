@@ -2,12 +2,18 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib import font_manager
+from matplotlib.axes import Axes
+
+from judgekit.stats import Floats
 
 COLUMN, TEXT = 3.4, 7.0
 GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
@@ -54,18 +60,24 @@ OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
 LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
 # Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
-CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "PingFang SC")
+CJK_FAMILIES: tuple[str, ...] = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "PingFang SC",
+)
 CJK_FAMILIES += ("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "AR PL SungtiL GB")
 
 
 @lru_cache(maxsize=1)
-def _families():
+def _families() -> list[str]:
     """DejaVu Sans, which comes with matplotlib (the same picture everywhere), and one CJK family if there is one."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
 
 
-def use_style():
+def use_style() -> None:
     """Set the one style: small letters for print, a light grid, thin spines, fonts embedded whole."""
     mpl.rcParams.update(
         {
@@ -105,17 +117,12 @@ def use_style():
     )
 
 
-def judge_style(judge):
-    """Colour and marker of a judge: the same in every figure of every run.
+def judge_style(judge: str) -> tuple[str, str]:
+    """Colour and marker of a judge (slug, or name as printed): the same in every figure of every run.
 
-    Parameters
-    ----------
-    judge : str
-        The slug, or the name as printed. A prompt or a variant of a judge that is named here has its judge's
-        (``gpt_4_vanilla_norules`` and ``GPT-4-0613, published`` that of ``gpt_4``); others get theirs from a hash.
+    A prompt or a variant of a judge that is named here has its judge's (``gpt_4_vanilla_norules`` and ``GPT-4-0613,
+    published`` that of ``gpt_4``); others get theirs from a hash.
 
-    Examples
-    --------
     >>> judge_style("minilm"), judge_style("gpt_4_pair") == judge_style("gpt_4")
     (('#0072B2', 'o'), True)
     """
@@ -126,7 +133,7 @@ def judge_style(judge):
     return OTHER_COLOURS[digest[0] % len(OTHER_COLOURS)], OTHER_MARKERS[digest[1] % len(OTHER_MARKERS)]
 
 
-def required(table, *columns):
+def required(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     if missing := [column for column in columns if column not in table.columns]:
         raise ValueError(f"the table lacks {', '.join(missing)}; it has {', '.join(map(str, table.columns))}")
     if table.empty:
@@ -134,24 +141,24 @@ def required(table, *columns):
     return table
 
 
-def axes_of(ax, width, height):
+def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     use_style()
     return plt.subplots(figsize=(width, height))[1] if ax is None else ax
 
 
-def row_positions(names, reverse=True):
+def row_positions(names: Iterable[Any], reverse: bool = True) -> dict[Any, int]:
     """Vertical position of each name, the first on top."""
     names = list(dict.fromkeys(names))
     return {name: (len(names) - 1 - i if reverse else i) for i, name in enumerate(names)}
 
 
-def whiskers(table, value="value", low="low", high="high"):
+def whiskers(table: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high") -> Floats:
     """Lengths of the whiskers; no interval is no whisker, and a value outside of its interval gets one whisker."""
     below = (table[value] - table[low]).clip(lower=0).fillna(0).to_numpy(float)
     return np.vstack([below, (table[high] - table[value]).clip(lower=0).fillna(0).to_numpy(float)])
 
 
-def short(value):
+def short(value: float) -> str:
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"

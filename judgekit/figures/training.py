@@ -1,18 +1,21 @@
 """Pictures of training choices."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from judgekit.figures.data import plot_training_curve
 from judgekit.figures.style import BLUE, COLUMN, DARK, PALE, RED, TEXT, axes_of, required
 
 
-def plot_gates(table, chosen, *, ax=None, width=COLUMN):
+def plot_gates(table: pd.DataFrame, chosen: float, *, ax: Axes | None = None, width: float = COLUMN) -> Axes:
     """Accuracy on ordinary pairs against accuracy on misleading ones, for gates of several strengths.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``share, mean, error, misleading``, as `judgekit.training.gate.compare_gates` makes it.
-    chosen : float
-        Share of the gate that was chosen.
+    Columns ``share, mean, error, misleading``, as `judgekit.training.gate.compare_gates` makes them; ``chosen`` is the
+    share of the gate that was chosen.
     """
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -22,7 +25,7 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
     ax.errorbar(table["mean"], table["misleading"], xerr=table["error"], fmt="o", ms=3.5, color=BLUE, elinewidth=0.6)
     here = table[table["share"] == chosen]
     ax.plot(here["mean"], here["misleading"], "o", ms=8, mfc="none", mec=RED)
-    best = table.loc[table["mean"].idxmax()]
+    best = table.loc[table["mean"].idxmax()]  # type: ignore[call-overload]  # an index of numbers
     ax.axvline(best["mean"] - best["error"], color=RED, lw=0.6, ls=":")
     for number, row in enumerate(table.itertuples()):
         name = "open" if row.share == 0 else f"{row.share:g}"
@@ -38,14 +41,11 @@ def plot_gates(table, chosen, *, ax=None, width=COLUMN):
     return ax
 
 
-def plot_study(table, *, width=TEXT):
+def plot_study(table: pd.DataFrame, *, width: float = TEXT) -> Figure:
     """Differences of a study's settings from its base, on ordinary and on misleading pairs.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``factor, level, set, difference`` (`Number`), as `judgekit.training.mixture.study_table` makes it; the
-        sets ``ordinary`` and ``misleading`` are drawn.
+    Columns ``factor, level, set, difference`` (`Number`), as `judgekit.training.mixture.study_table` makes them; the
+    sets ``ordinary`` and ``misleading`` are drawn.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
@@ -70,15 +70,10 @@ def plot_study(table, *, width=TEXT):
     return figure
 
 
-def plot_learning(table, factors, *, width=TEXT):
+def plot_learning(table: pd.DataFrame, factors: Mapping[str, str], *, width: float = TEXT) -> Figure:
     """Accuracy against the share of the data, for factors whose levels are a tenth and a third of it.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``factor, level, set, mean, sd``, the base among the rows.
-    factors : dict of str to str
-        Factor to the words for its data.
+    Columns ``factor, level, set, mean, sd``, the base among the rows. ``factors``: factor to the words for its data.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
@@ -87,7 +82,7 @@ def plot_learning(table, factors, *, width=TEXT):
     figure, panels = plt.subplots(1, len(factors), figsize=(width, 2.1), layout="constrained", squeeze=False)
     for panel, (factor, words) in zip(panels[0], factors.items(), strict=True):
         for name, color in (("ordinary", BLUE), ("misleading", RED)):
-            rows = table[table["set"] == name].set_index(["factor", "level"])
+            rows: Any = table[table["set"] == name].set_index(["factor", "level"])
             points = [rows.loc[key] for key in ((factor, "tenth"), (factor, "third"), ("base", "base"))]
             means, spreads = ([float(point[part]) for point in points] for part in ("mean", "sd"))
             panel.errorbar([0.1, 1 / 3, 1], means, yerr=spreads, fmt="o-", ms=3, lw=0.9, color=color, label=name)
@@ -100,13 +95,10 @@ def plot_learning(table, factors, *, width=TEXT):
     return figure
 
 
-def plot_stages(histories, *, width=TEXT):
+def plot_stages(histories: Mapping[str, pd.DataFrame], *, width: float = TEXT) -> Figure:
     """Loss by step above, accuracy on validation pairs by step below, a column for each stage of a training.
 
-    Parameters
-    ----------
-    histories : dict of str to pandas.DataFrame
-        Stage to its columns ``step, loss, validation, accuracy``; what was not measured at a step is NaN.
+    Columns of each stage's table: ``step, loss, validation, accuracy``; what was not measured at a step is NaN.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import PercentFormatter
@@ -132,15 +124,13 @@ def plot_stages(histories, *, width=TEXT):
     return figure
 
 
-def plot_rank_check(table, validation, test, *, ax=None, width=COLUMN):
+def plot_rank_check(
+    table: pd.DataFrame, validation: str, test: str, *, ax: Axes | None = None, width: float = COLUMN
+) -> Axes:
     """Accuracy on a test set against accuracy in validation, a point for every setting of a study.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``factor, level, validation, test``; those of ``gate_strength``, and the base, are told apart.
-    validation, test : str
-        Names for the axes.
+    Columns ``factor, level, validation, test``; those of ``gate_strength``, and the base, are told apart.
+    ``validation`` and ``test`` are names for the axes.
     """
     from matplotlib.ticker import PercentFormatter
 

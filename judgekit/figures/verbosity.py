@@ -1,6 +1,9 @@
 """The picture of verbosity: length effects, win rates before and after length control, and edits."""
 
 import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
@@ -9,21 +12,11 @@ from judgekit.figures.style import DARK, GREY, LIGHT, PALE, TEXT, judge_style, r
 ROW, HEAD = 0.128, 0.75  # inches of a row, and what panels need beside
 
 
-def plot_verbosity(effects, edits, board=None):
+def plot_verbosity(effects: pd.DataFrame, edits: pd.DataFrame, board: pd.DataFrame | None = None) -> Figure:
     """Length effects of judges beside people's, what edits do to judges, and a leaderboard before and after.
 
-    Parameters
-    ----------
-    effects : pandas.DataFrame
-        Columns set, judge, judge_effect, people_effect (numbers); a heading per set, rows in the given order.
-    edits : pandas.DataFrame
-        Columns edit, judge, share (a number).
-    board : pandas.DataFrame, optional
-        Columns raw, controlled (numbers) and doublings.
-
-    Returns
-    -------
-    Figure
+    ``effects`` has columns set, judge, judge_effect, people_effect (numbers), a heading per set, rows in the given
+    order; ``edits`` edit, judge, share (a number); ``board`` raw, controlled (numbers) and doublings.
     """
     use_style()
     required(effects, "set", "judge", "judge_effect", "people_effect")
@@ -40,7 +33,7 @@ def plot_verbosity(effects, edits, board=None):
     return figure
 
 
-def draw_effects(ax, effects):
+def draw_effects(ax: Axes, effects: pd.DataFrame) -> None:
     """Dots of judges with intervals over a bar for people's interval on the same pairs."""
     place, ticks, names = 0, [], []
     for name, part in effects.groupby("set", sort=False):
@@ -71,7 +64,7 @@ def draw_effects(ax, effects):
     ax.legend(handles=handles, loc="upper right", handlelength=1.1, borderpad=0)
 
 
-def draw_board(ax, board):
+def draw_board(ax: Axes, board: pd.DataFrame) -> None:
     """Win rates raw and at equal length; grey tells the mean length."""
     raw, controlled = ([number.value for number in board[kind]] for kind in ("raw", "controlled"))
     ax.plot([0, 1], [0, 1], color=PALE, lw=0.7, ls=(0, (4, 3)), zorder=1)
@@ -89,7 +82,7 @@ def draw_board(ax, board):
     ax.set_title("Win rates, length held fixed")
 
 
-def draw_edits(ax, edits):
+def draw_edits(ax: Axes, edits: pd.DataFrame) -> None:
     """How often each judge prefers the edited twin."""
     required(edits, "edit", "judge", "share")
     names, judges = list(dict.fromkeys(edits["edit"])), list(dict.fromkeys(edits["judge"]))

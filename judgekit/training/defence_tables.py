@@ -80,7 +80,8 @@ def attacked_pairs(
             continue
         for name in rng.choice(kinds, size=min(per_pair, len(kinds)), replace=False):
             text = tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)
-            made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **{worse: text}))
+            changed: dict[str, Any] = {worse: text}
+            made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **changed))
             attacks.append(str(name))
     return made, attacks
 

@@ -1,5 +1,6 @@
 """Attack a judge: any judge that reads what it is shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -8,7 +9,8 @@ from judgekit.bias.attacks.pairs import attackable
 from judgekit.bias.attacks.search import search, success_by_queries
 from judgekit.bias.attacks.success import as_outcomes, clean_accuracy, mean_success, outcome_row, success_of
 from judgekit.bias.attacks.suite import Suite
-from judgekit.records import ORDERS, unique_items
+from judgekit.judges.base import Judge
+from judgekit.records import ORDERS, PreferencePair, Verdict, unique_items
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
@@ -16,34 +18,18 @@ from judgekit.stats import Number
 
 @dataclass(frozen=True)
 class AttackReport:
-    """What a suite did to a judge.
-
-    Attributes
-    ----------
-    judge : str
-    outcomes : pandas.DataFrame
-        One row per attack and pair (`judgekit.bias.attacks.success.OUTCOMES`).
-    success : dict of str to dict of str to Number
-        Attack to ``success``, ``success_one_order`` and ``tied``.
-    mean_success, mean_success_one_order : Number or None
-    clean_accuracy : Number
-        On the same pairs, before any attack: a judge that never changes its mind has to show that it has one.
-    by_queries : dict of int to float
-        Share of the pairs that the search had won after so many queries a pair; empty without a search.
-    arms : dict of str to (int, float)
-        Edit to how often the search tried it and what it brought on average.
-    """
+    """What a suite did to a judge."""
 
     judge: str
-    outcomes: pd.DataFrame
-    success: dict
+    outcomes: pd.DataFrame  # one row per attack and pair (`judgekit.bias.attacks.success.OUTCOMES`)
+    success: dict  # attack to ``success``, ``success_one_order`` and ``tied``
     mean_success: Number | None
     mean_success_one_order: Number | None
-    clean_accuracy: Number
-    by_queries: dict
-    arms: dict
+    clean_accuracy: Number  # same pairs, before any attack: a judge that never changes its mind has to show it has one
+    by_queries: dict  # share of the pairs that the search had won after so many queries a pair; empty without a search
+    arms: dict  # edit to how often the search tried it and what it brought on average
 
-    def numbers(self, slug):
+    def numbers(self, slug: str) -> dict[str, Number]:
         """Result keys ``attack.<slug>....`` of the report."""
         found = {f"attack.{slug}.{attack}.{key}": n for attack, part in self.success.items() for key, n in part.items()}
         found[f"attack.{slug}.clean_accuracy"] = self.clean_accuracy
@@ -53,31 +39,23 @@ class AttackReport:
         return found
 
 
-def attack(judge, pairs, suite=None, store=None, n_boot=10_000, seed=0, progress=True):
-    """Run a suite of attacks against a judge.
+def attack(
+    judge: Judge,
+    pairs: Sequence[PreferencePair],
+    suite: Suite | None = None,
+    store: VerdictStore | None = None,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    progress: bool = True,
+) -> AttackReport:
+    """The report of a suite of attacks (all by default) run against a judge.
 
-    Parameters
-    ----------
-    judge : judgekit.judges.Judge
-    pairs : list of PreferencePair
-        Those that `attackable` leaves out are not attacked.
-    suite : Suite, optional
-        All attacks by default.
-    store : judgekit.scoring.store.VerdictStore, optional
-        Where verdicts are kept: an interrupted run goes on where it was. In memory by default.
-    n_boot, seed : int
-        Of the intervals.
-    progress : bool
+    Pairs that `attackable` leaves out are not attacked. With a ``store`` of verdicts (in memory by default) an
+    interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals.
 
-    Returns
-    -------
-    AttackReport
-
-    Raises
-    ------
-    ValueError
-        If the judge looks items up instead of reading what it is shown (replays, yardsticks), no pair can be attacked,
-        two share an id (`judgekit.records.named_by_set` tells those of several sets apart), or the judge failed on one.
+    ValueError if the judge looks items up instead of reading what it is shown (replays, yardsticks), no pair can be
+    attacked, two share an id (`judgekit.records.named_by_set` tells those of several sets apart), or the judge failed
+    on one.
     """
     if judge.sees_item:
         raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")
@@ -86,7 +64,7 @@ def attack(judge, pairs, suite=None, store=None, n_boot=10_000, seed=0, progress
     if not chosen:
         raise ValueError("no pair can be attacked: each needs a label A or B, and responses that differ")
 
-    def ask(changed):
+    def ask(changed: Sequence[PreferencePair]) -> dict[str, dict[str, Verdict]]:
         return verdicts_by_item(judge, changed, store, progress)
 
     clean, rows = ask(chosen), []
@@ -101,7 +79,14 @@ def attack(judge, pairs, suite=None, store=None, n_boot=10_000, seed=0, progress
     return report_of(judge.name, as_outcomes(rows), n_boot, seed, by_queries, arms)
 
 
-def report_of(judge, outcomes, n_boot=10_000, seed=0, by_queries=None, arms=None):
+def report_of(
+    judge: str,
+    outcomes: pd.DataFrame,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    by_queries: dict[int, float] | None = None,
+    arms: dict[str, tuple[int, float]] | None = None,
+) -> AttackReport:
     """The report of a table of outcomes."""
     return AttackReport(
         judge=judge,
@@ -115,15 +100,14 @@ def report_of(judge, outcomes, n_boot=10_000, seed=0, by_queries=None, arms=None
     )
 
 
-def verdicts_by_item(judge, pairs, store, progress):
+def verdicts_by_item(
+    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, progress: bool
+) -> dict[str, dict[str, Verdict]]:
     """Item to order to verdict.
 
-    Raises
-    ------
-    ValueError
-        If the judge failed: a verdict that is missing must not count as one that an attack did not turn.
+    ValueError if the judge failed: a verdict that is missing must not count as one that an attack did not turn.
     """
-    found = {}
+    found: dict[str, dict[str, Verdict]] = {}
     for verdict in run_judge(judge, pairs, store, ORDERS, progress):
         if verdict.status == "error":
             raise ValueError(f"{judge.name} failed on {verdict.item_id} ({verdict.order}): {verdict.raw}")

@@ -1,48 +1,38 @@
 """Defences compared: which one a judge should have, and the tables that show it."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import pandas as pd
 
 from judgekit.bias.attacks.defences import Abstaining, Escaped, LengthMatched, Screened
+from judgekit.judges.base import Judge
+from judgekit.stats import Number
+
+if TYPE_CHECKING:
+    from judgekit.bias.attacks.running import AttackReport
 
 NONE = "none"
 
 
-def defended(judge, margin=None):
-    """A judge with each of the defences that any judge can have.
+def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
+    """A judge with each of the defences that any judge can have, by defence.
 
-    Parameters
-    ----------
-    judge : judgekit.judges.Judge
-    margin : float, optional
-        Of abstention (`judgekit.bias.attacks.margin_for`); without one there is none.
-
-    Returns
-    -------
-    dict of str to Judge
-        Defence to judge.
+    ``margin`` is of abstention (`judgekit.bias.attacks.margin_for`); without one there is none.
     """
-    found = {"escaped": Escaped(judge), "screened": Screened(judge), "length matched": LengthMatched(judge)}
+    found: dict[str, Judge] = {
+        "escaped": Escaped(judge),
+        "screened": Screened(judge),
+        "length matched": LengthMatched(judge),
+    }
     return found | ({} if margin is None else {"abstaining": Abstaining(judge, margin)})
 
 
-def choose_defence(reports, most=0.02):
+def choose_defence(reports: Mapping[str, "AttackReport"], most: float = 0.02) -> str:
     """The defence with the lowest mean success among those that cost at most so much clean accuracy.
 
-    Parameters
-    ----------
-    reports : dict of str to AttackReport
-        By defence, ``none`` among them, on pairs that are no test pairs.
-    most : float
-
-    Returns
-    -------
-    str
-        ``none`` where nothing is better.
-
-    Raises
-    ------
-    ValueError
-        If no attack had anything to turn: there is nothing to choose by.
+    ``none`` where nothing is better. ``reports`` are by defence, ``none`` among them, on pairs that are no test pairs.
+    ValueError if no attack had anything to turn: there is nothing to choose by.
     """
     plain = reports[NONE]
     if plain.mean_success is None:
@@ -55,18 +45,10 @@ def choose_defence(reports, most=0.02):
     return min(allowed, key=lambda name: (allowed[name], name != NONE))
 
 
-def success_table(reports):
-    """Success in both orders of every attack on every judge.
+def success_table(reports: Mapping[str, "AttackReport"]) -> pd.DataFrame:
+    """Success in both orders of every attack on every judge (its slug): columns judge, attack, value.
 
-    Parameters
-    ----------
-    reports : dict of str to AttackReport
-        By the judge's slug.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns judge, attack, value (NaN where there was nothing to turn).
+    NaN where there was nothing to turn.
     """
     rows = [
         (judge, attack, found["success"].value if "success" in found else float("nan"))
@@ -76,28 +58,22 @@ def success_table(reports):
     return pd.DataFrame(rows, columns=["judge", "attack", "value"])
 
 
-def search_table(reports):
+def search_table(reports: Mapping[str, "AttackReport"]) -> pd.DataFrame:
     """Share of pairs turned by the search, by queries: columns judge, queries, share."""
     rows = [(judge, q, share) for judge, report in reports.items() for q, share in report.by_queries.items()]
     return pd.DataFrame(rows, columns=["judge", "queries", "share"])
 
 
-def robustness_rows(before, after):
-    """The robustness table: a row per attack, a pair of columns per judge.
+def robustness_rows(
+    before: Mapping[str, "AttackReport"], after: Mapping[str, "AttackReport"]
+) -> list[dict[tuple[str, str], Any]]:
+    """The robustness table, for `judgekit.report.save_table`: a row per attack, a pair of columns per judge.
 
-    Parameters
-    ----------
-    before, after : dict of str to AttackReport
-        By slug: the judge as it is, and behind its best defence.
-
-    Returns
-    -------
-    list of dict
-        For `judgekit.report.save_table`; cells are Numbers, or None where there was nothing to turn. The last rows
-        are the mean, the mean in one order, and clean accuracy.
+    Cells are Numbers, or None where there was nothing to turn. The last rows are the mean and clean accuracy.
+    ``before`` and ``after`` are by slug: the judge as it is, and behind its best defence.
     """
 
-    def cell(report, attack):
+    def cell(report: "AttackReport", attack: str) -> Number | None:
         return report.success.get(attack, {}).get("success")
 
     attacks = list(dict.fromkeys(name for report in before.values() for name in report.success))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,35 +25,24 @@ PARTS = ("trained", "tested")
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to tamper with a response.
-
-    Attributes
-    ----------
-    name : str
-    change : callable
-        ``(question, response, wording, rng)`` to the tampered response.
-    replaces : bool
-        Whether nothing is left of the response.
-    """
+    """One way to tamper with a response."""
 
     name: str
-    change: Callable
-    replaces: bool = False
+    change: Callable  # ``(question, response, wording, rng)`` to the tampered response
+    replaces: bool = False  # whether nothing is left of the response
 
 
 @lru_cache(maxsize=1)
-def wordings():
+def wordings() -> dict[str, dict[str, Any]]:
     """Edit to part to wordings, as `wordings.yaml` has them."""
     import yaml
 
     return yaml.safe_load((Path(__file__).parent / "wordings.yaml").read_text(encoding="utf-8"))
 
 
-def sentences_of(text):
+def sentences_of(text: str) -> list[str]:
     """The sentences and lines of a text, without empty ones.
 
-    Examples
-    --------
     >>> sentences_of("One. Two!\\n\\n- three")
     ['One.', 'Two!', '- three']
     """
@@ -62,12 +52,12 @@ def sentences_of(text):
 # ------------------------------------------------------------ what is put in the place of a response
 
 
-def replaced_by(question, response, wording, rng):
+def replaced_by(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The wording alone."""
     return wording
 
 
-def emptied(question, response, wording, rng):
+def emptied(question: str, response: str, wording: None, rng: np.random.Generator) -> str:
     """Nothing at all."""
     return ""
 
@@ -75,20 +65,20 @@ def emptied(question, response, wording, rng):
 # ------------------------------------------------------------ what is added
 
 
-def after(question, response, wording, rng):
+def after(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The response, then the wording."""
     return f"{response}\n\n{wording}"
 
 
-def before(question, response, wording, rng):
+def before(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The wording, then the response."""
     return f"{wording}\n\n{response}"
 
 
-def confident(question, response, wording, rng):
+def confident(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """Says that it is certain, and drops its hedges."""
 
-    def firm(match):
+    def firm(match: re.Match[str]) -> str:
         word = match[0]
         firmer = FIRM.get(word.lower(), "") if word.lower() in HEDGES else word
         return firmer.capitalize() if firmer and word[0].isupper() else firmer
@@ -97,19 +87,19 @@ def confident(question, response, wording, rng):
     return f"{wording} {firmly}"
 
 
-def hidden(question, response, wording, rng):
+def hidden(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The wording with invisible characters inside every word, so that no filter for words finds it."""
     woven = " ".join(ZERO_WIDTH[int(rng.integers(4))].join(word) for word in wording.split())
     return f"{response}\n\n{woven}"
 
 
-def decorated_with_emoji(question, response, wording, rng):
+def decorated_with_emoji(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """An emoji before every sentence."""
     signs = wording.split()
     return "\n".join(f"{signs[int(rng.integers(len(signs)))]} {part}" for part in sentences_of(response)) or signs[0]
 
 
-def decorated_with_markdown(question, response, wording, rng):
+def decorated_with_markdown(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The sentences as bullets with bold heads, under a heading, before a closing line."""
     heading, closing = wording.split("|")
     lines = []
@@ -119,27 +109,27 @@ def decorated_with_markdown(question, response, wording, rng):
     return "\n".join([f"## {heading}", "", *lines, "", f"**{closing}:** see the points above."])
 
 
-def said_again(question, response, wording, rng):
+def said_again(question: str, response: str, wording: list[str], rng: np.random.Generator) -> str:
     """Every sentence, then all of them again in other words; a list gets as many items again."""
     parts = sentences_of(response) or ["."]
     again = [reworded(part, frame) for part, frame in zip(parts, cycled(wording, len(parts), rng), strict=True)]
     return "\n".join([response, *again])
 
 
-def cycled(frames, n, rng):
+def cycled(frames: list[str], n: int, rng: np.random.Generator) -> list[str]:
     """``n`` frames, in turn, from a random one."""
     start = int(rng.integers(len(frames)))
     return [frames[(start + i) % len(frames)] for i in range(n)]
 
 
-def reworded(sentence, frame):
+def reworded(sentence: str, frame: str) -> str:
     """A sentence in a frame: the number or bullet of a list's item stays in front."""
     mark, rest = re.match(r"((?:(?:\(?\d{1,3}[.)]|[-*•])\s+)?)(.*)", sentence, re.S).groups()
     rest = rest[:1].lower() + rest[1:] if rest[1:2].islower() else rest
     return f"{mark}{frame}{rest}"
 
 
-def lengthened(question, response, wording, rng):
+def lengthened(question: str, response: str, wording: list[str], rng: np.random.Generator) -> str:
     """Sentences that fit anything, after every sentence of the response and then to the end."""
     lines, words = [], 0
     for part in sentences_of(response):
@@ -151,7 +141,7 @@ def lengthened(question, response, wording, rng):
     return "\n\n".join(lines)
 
 
-def stuffed(question, response, wording, rng):
+def stuffed(question: str, response: str, wording: None, rng: np.random.Generator) -> str:
     """The question's own words, several times over, at the end."""
     kinds = (
         [word for word in dict.fromkeys(words_of(question)) if word not in STOP_WORDS] or words_of(question) or ["?"]
@@ -160,7 +150,7 @@ def stuffed(question, response, wording, rng):
     return f"{response}\n\n" + "\n".join(rounds)
 
 
-def combined(question, response, wording, rng):
+def combined(question: str, response: str, wording: None, rng: np.random.Generator) -> str:
     """Several edits one after another: decoration, authority, an assertion and an instruction."""
     for name in ("markdown", "authority", "correct_assertion", "ignore_above"):
         response = EDITS[name].change(question, response, chosen(name, "tested", rng), rng)
@@ -200,38 +190,21 @@ HELD_OUT = ("structured_null", "authority", "emoji", "other_languages", "zero_wi
 TRAINABLE = tuple(name for name in EDITS if name not in HELD_OUT)
 
 
-def chosen(name, part, rng):
-    """A wording of an edit, or all of them where it takes all."""
+def chosen(name: str, part: str, rng: np.random.Generator) -> Any:
+    """A wording of an edit, or all of them where it takes all; None where it takes none."""
     if name in UNWORDED:
         return None
     found = wordings()[name][part]
     return found if name in WHOLE else found[int(rng.integers(len(found)))]
 
 
-def tampered(name, question, response, part="tested", seed=0):
-    """A response, tampered with.
+def tampered(name: str, question: str, response: str, part: str = "tested", seed: int = 0) -> str:
+    """A response, tampered with by one of `EDITS` or of `CONTROLS`.
 
-    Parameters
-    ----------
-    name : str
-        One of `EDITS` or of `CONTROLS`.
-    question, response : str
-    part : {"tested", "trained"}
-        Whose wordings are used: those that judges are attacked with, or those that they may be trained on.
-    seed : int
+    ``part``: whose wordings are used, those that judges are attacked with (``"tested"``), or those that they may be
+    trained on (``"trained"``). KeyError if there is no such edit (the message lists them), or it is held out and the
+    wordings for training are asked for.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    KeyError
-        If there is no such edit (the message lists them), or it is held out and the wordings for training are asked
-        for.
-
-    Examples
-    --------
     >>> tampered("empty", "Why?", "Because.")
     ''
     """
