@@ -605,18 +605,6 @@ def test_weights_gradients_and_moments_have_their_bytes():
     assert estimate(config, replace(full, method="dpo")).weights == 8 * count
 
 
-def test_the_largest_batch_fits_and_the_next_does_not():
-    from dataclasses import replace
-
-    from judgekit.training.memory import estimate, largest_batch
-
-    _, config = built("Qwen3", head_dim=16)
-    recipe = CausalRecipe(base="x", r=4)
-    memory = 1.2 * estimate(config, replace(recipe, batch_size=8)).total
-    assert largest_batch(config, recipe, memory) == 8
-    assert largest_batch(config, recipe, 1) == 0
-
-
 # Qwen3's published sizes: width, inner width, layers, heads, whether embeddings are tied.
 QWEN3 = {
     "0_6b": (1024, 3072, 28, 16, True),

@@ -625,7 +625,9 @@ def test_damaged_encoders(encoder_folder, judge_file, tmp_path, file):
     (broken / file).write_bytes(content[: len(content) // 2])
     code, rows, err = judge_file(GOOD, "--judge", f"encoder/{broken}")
     assert (code, rows) == (2, None)
-    assert err.splitlines()[-1].startswith("error: encoder/") and "Traceback" not in err
+    last = err.splitlines()[-1]  # names the file, or the judge's folder and the line that cannot be read
+    named = (f"error: {broken / file}: ", f"error: encoder/{broken} cannot be loaded: JSONDecodeError: ")
+    assert last.startswith(named[file == "judge.json"]) and "Traceback" not in err
 
 
 def test_published_verdicts_are_not_for_other_pairs(tmp_path, capsys):

@@ -523,7 +523,7 @@ import json, logging, sys
 logging.basicConfig(level=logging.DEBUG, filename=sys.argv[2])
 sys.path.insert(0, sys.argv[3])
 from test_teacher import MOST, N_RATED, responses
-from judgekit.teacher import rate_responses
+from judgekit.studies.teacher import rate_responses
 
 settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST}
 rows = rate_responses(responses(N_RATED), "reasoning", "openai/tiny", sys.argv[1], settings)

@@ -1,6 +1,6 @@
 """How much memory a training needs, told from the model's configuration alone: before anything is loaded."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from judgekit.models.memory_estimate import parameter_count
@@ -98,12 +98,3 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True, parameters: in
         optimiser=trained * 8,
         activations=tokens * (kept + logits),
     )
-
-
-def largest_batch(config: Any, recipe: CausalRecipe, memory: float, gpu: bool = True) -> int:
-    """The largest batch size, a power of two, that fits into so many bytes with a tenth to spare; 0 if none does."""
-    fitting, parameters = 0, parameter_count(config)
-    for size in (2**power for power in range(10)):
-        if estimate(config, replace(recipe, batch_size=size), gpu, parameters).total * 1.1 <= memory:
-            fitting = size
-    return fitting
