@@ -28,7 +28,6 @@ HEADINGS = (
 VERDICTS = {
     "brackets": (r"\[\[\s*[ABC]\s*\]\]",),
     "rating": (r"\[\[\s*(?:rating|-?\d+(?:\.\d+)?)\s*\]\]",),
-    "prometheus": (r"\[RESULT\]",),
 }
 
 
