@@ -18,12 +18,11 @@ from starlette.testclient import TestClient
 from judgekit.data.pairfile import PairFileError
 from judgekit.data.paths import project_root
 from judgekit.data.votes import Votes
-from judgekit.people.labelling import agreement_with_others, label_all, start
+from judgekit.people.labelling import Labelling, agreement_with_others, label_all
 from judgekit.people.labelling.app import LARGEST_BODY, PAGE, create_app
-from judgekit.people.labelling.client import Client
-from judgekit.people.labelling.ordering import shown_order
 from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
-from judgekit.people.labelling.session import Session, StaleTicket
+from judgekit.people.labelling.server import Client
+from judgekit.people.labelling.session import Session, StaleTicket, shown_order
 from judgekit.people.labelling.votefile import VoteFile, read_lines, read_votes
 from judgekit.records import SWAPPED
 
@@ -44,7 +43,7 @@ def session(path):
 
 @pytest.fixture
 def page(path):
-    with start(calm(), path, ["ann", "bob"]) as running:
+    with Labelling(calm(), path, ["ann", "bob"]) as running:
         yield running
 
 

@@ -7,8 +7,8 @@ from matplotlib.pyplot import imsave
 
 from judgekit.data.sample import load_sample
 from judgekit.figures.labelling import plot_page
-from judgekit.people.labelling import label_all, start
-from judgekit.people.labelling.ordering import fewest_votes_first
+from judgekit.people.labelling import Labelling, label_all
+from judgekit.people.labelling.session import fewest_votes_first
 from judgekit.people.labelling.votefile import read_lines, read_votes
 
 PAIRS = load_sample("sample_natural")
@@ -39,7 +39,7 @@ def filed(path):
 def test_what_was_meant_is_filed(tmp_path):
     pairs, path, annotators = PAIRS[:12], tmp_path / "votes.jsonl", ["short", "alphabet", "tie"]
     for _ in range(2):  # the page is stopped half-way
-        with start(pairs, path, annotators) as page:
+        with Labelling(pairs, path, annotators) as page:
             for name in annotators:
                 assert label_all(page.link(name), voter(name), at_most=6) == 6
     assert filed(path) == meant(pairs, annotators) and len(read_lines(path)) == 36
@@ -49,7 +49,7 @@ def test_what_was_meant_is_filed(tmp_path):
 def test_annotators_at_the_same_time_do_not_disturb_each_other(tmp_path):
     pairs, path, confirmed = PAIRS[:15], tmp_path / "votes.jsonl", {}
     annotators = ["short", "long", "alphabet", "tie", "zoe"]
-    with start(pairs, path, annotators, order=fewest_votes_first, refresh=1) as page:
+    with Labelling(pairs, path, annotators, order=fewest_votes_first, refresh=1) as page:
 
         def sit(name):
             confirmed[name] = label_all(page.link(name), voter(name))
