@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.prompts import load_strategy, strategy_names
 from judgekit.prompts.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
-from judgekit.prompts.structure import marks_pattern, neutralised
+from judgekit.prompts.texts import marks_pattern, neutralised
 
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")
 UNPARSED, AMBIGUOUS = (None, "unparsed"), (None, "ambiguous")
 N_FUZZ = 12_000
-RATINGS = [("rating", "Good enough. Rating: [[7]]"), ("prometheus", "Feedback: so. [RESULT] 3")]
+RATINGS = [("rating", "Good enough. Rating: [[7]]")]
 PLAIN = [name for name in strategy_names() if name != "demonstrations"]
 
 CASES = [
@@ -34,28 +34,6 @@ CASES = [
     ("brackets", "<think>[[A]], surely", UNPARSED),
     ("brackets", "", UNPARSED),
     ("brackets", None, UNPARSED),
-    ("pandalm", "1\n\n### Reason: better", FIRST),
-    ("pandalm", "\n 2 \n1", SECOND),
-    ("pandalm", "Tie\n", TIE),
-    ("pandalm", "1 2", AMBIGUOUS),
-    ("pandalm", "3", UNPARSED),
-    ("pandalm", "garbage\n1", UNPARSED),
-    ("judgelm", "8 7\nAssistant 1 is ...", FIRST),
-    ("judgelm", "6, 7.5", SECOND),
-    ("judgelm", "5 5", TIE),
-    ("judgelm", "7 8 9", AMBIGUOUS),
-    ("judgelm", "7", UNPARSED),
-    ("judgelm", "11 3", UNPARSED),
-    ("judgelm", "-1 -1", UNPARSED),
-    ("autoj", "... So, the final decision is Response 1.", FIRST),
-    ("autoj", "final decision is Response 1? No.\nThe final decision is Response 2.", SECOND),
-    ("autoj", "the final decision is Tie.", TIE),
-    ("autoj", "final decision is Response 1; final decision is Tie", AMBIGUOUS),
-    ("autoj", "Response 1 is better", UNPARSED),
-    ("prometheus", "Feedback: good. [RESULT] A", FIRST),
-    ("prometheus", "[RESULT] A\nno: [RESULT] B", SECOND),
-    ("prometheus", "[RESULT] A [RESULT] B", AMBIGUOUS),
-    ("prometheus", "[RESULT] six", UNPARSED),
     ("llmbar", "Output (a) is better.", FIRST),
     ("llmbar", "**Output (b)**", SECOND),
     ("llmbar", "Output (b) looks good.\nTherefore, Output (a) is better.", FIRST),
@@ -97,9 +75,6 @@ def test_readings(name, completion, expected):
         ("rating", "Rating: [[rating]]", None, "unparsed"),
         ("rating", "[[5]] or [[6]]", None, "ambiguous"),
         ("rating", "Rating: 5", None, "unparsed"),
-        ("prometheus", "Feedback. [RESULT] 4", (4.0,), "ok"),
-        ("prometheus", "[RESULT] 6", None, "unparsed"),
-        ("judgelm", "8.5 7\n", (8.5, 7.0), "ok"),
         ("json", '{"marks_a": {"x": 4, "y": 5}, "marks_b": {"x": 1, "y": 2}, "verdict": "B"}', (4.5, 1.5), "ok"),
         ("json", '{"marks_a": {"x": "4"}, "marks_b": {"x": 1}, "verdict": "B"}', None, "ok"),
     ],

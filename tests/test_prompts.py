@@ -20,7 +20,7 @@ from judgekit.prompts import (
     strategy_names,
 )
 from judgekit.prompts.files import fill, placeholders, read_sections
-from judgekit.prompts.fitting import LEAST_KEPT, cut_middle
+from judgekit.prompts.texts import LEAST_KEPT, cut_middle
 from judgekit.records import PreferencePair
 
 # SHA-256 of the figures of the assignment, white space squeezed.

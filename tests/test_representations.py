@@ -12,8 +12,8 @@ from judgekit.inside.probes.export import saved_probe
 from judgekit.inside.probes.saved import ProbeError
 from judgekit.inside.probes.selection import Choice, fit_choice
 from judgekit.inside.representations import StateCache, inputs_of, states_for
+from judgekit.models import Unavailable
 from judgekit.models.encoder import native_bf16
-from judgekit.models.errors import Unavailable
 from judgekit.models.states import POOLINGS, QUANTITIES, StateReader, pool, pooled_width, token_statistics
 
 TEXTS = [

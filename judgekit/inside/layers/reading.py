@@ -9,9 +9,9 @@ import torch
 from judgekit.data.progress import progress_bar
 from judgekit.inside.layers.head import ScoreHead
 from judgekit.inside.layers.scale import score_place, score_plan
+from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, parts, path_sums, positions
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
 from judgekit.models.one_pass import Plan
 from judgekit.records import fingerprint_of
