@@ -5,12 +5,10 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.prompts import load_strategy, strategy_names
-from judgekit.prompts.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
+from judgekit.prompts.parsing import FORMATS, LABELS, parse
 from judgekit.prompts.texts import marks_pattern, neutralised
 
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")
@@ -50,6 +48,7 @@ CASES = [
     ("json", '{"verdict": "A"}', FIRST),
     ("json", 'Here:\n```json\n{"winner": "tie"}\n```', TIE),
     ("json", '{"score_a": 3, "score_b": 4}', SECOND),
+    ("json", '{"score_a": 4, "score_b": 4}', TIE),
     ("json", '{"verdict": "A"}\n{"verdict": "B"}', SECOND),
     ("json", '{"verdict": "A"} {"verdict": "B"}', AMBIGUOUS),
     ("json", '{"verdict": "A", "verdict": "B"}', AMBIGUOUS),
@@ -84,21 +83,11 @@ def test_scores(name, completion, scores, status):
     assert (parsed.scores, parsed.status) == (scores, status)
 
 
-def test_a_tie_that_the_policy_forbids_is_unparsed():
-    assert parse("brackets", "[[C]]", labels=("first", "second"))[:2] == UNPARSED
-    assert parse("brackets", "[[A]]", labels=("first", "second"))[:2] == FIRST
-
-
 def test_a_verdict_that_comes_first_is_read_from_the_first_line():
     completion = "Output (a) is better.\nIt quotes the other one:\nOutput (b) is better."
     assert parse("llmbar", completion, reads="first line")[:2] == FIRST
     assert parse("llmbar", completion)[:2] == SECOND
     assert parse("llmbar", "Well.\nOutput (a) is better.", reads="first line")[:2] == UNPARSED
-
-
-def test_only_the_reply_is_read():
-    assert reply_part("a</think>b</think> c") == " c"
-    assert reply_part("plain") == "plain"
 
 
 @pytest.mark.parametrize("name", ["brackets", "llmbar", "letter", "json"])
@@ -176,14 +165,6 @@ def test_no_text_breaks_a_parser():
     assert sum(n for (_, status), n in counted.items() if status == "ambiguous") > 200
 
 
-@settings(deadline=None, max_examples=300)
-@given(
-    st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=300), st.sampled_from(sorted(FORMATS))
-)
-def test_any_text_gets_a_status(text, name):
-    assert parse(name, text).status in ("ok", "unparsed", "ambiguous")
-
-
 @pytest.mark.parametrize("name", ["brackets", "rating"])
 def test_what_a_prompt_neutralised_no_parser_takes_for_a_verdict(name):
     chance, marks = random.Random(7), marks_pattern([], name)
@@ -198,8 +179,3 @@ def test_long_completions_are_read_quickly(name):
     for piece in ("[[A] ", "{", '{"a":', "Output (a) ", "the final decision is ", "so ", " " * 50, "9"):
         parse(name, piece * 40_000)
     assert time.process_time() - started < 5
-
-
-@pytest.mark.parametrize(("scores", "verdict"), [((1, 1), "tie"), ((2, 1), "first"), ((1, 1.1), "second")])
-def test_verdicts_of_scores(scores, verdict):
-    assert verdict_of_scores(*scores) == verdict
