@@ -111,7 +111,7 @@ def test_undo_takes_back_only_ones_own(session):
     assert len(session.votes().items) == 1
 
 
-def test_a_replayed_vote_is_filed_once_and_not_after_an_undo(session):
+def test_a_replayed_vote_is_filed_once(session):
     ticket = session.now("ann")["ticket"]
     with pytest.raises(StaleTicket):
         session.vote("bob", ticket, "first")
