@@ -10,7 +10,7 @@ import yaml
 from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
-from judgekit.models.seal import SEAL, check_seal
+from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair
 from judgekit.training import causal_families
 from judgekit.training.blind import blind_table, length_only, response_only

@@ -26,8 +26,8 @@ from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.judges.encoder import OTHERS, EncoderJudge
 from judgekit.judges.layers import LayeredJudge, Settings
-from judgekit.models.errors import Unavailable
-from judgekit.models.seal import SEAL, check_seal, digests_of, seal
+from judgekit.models import Unavailable
+from judgekit.models.files import SEAL, check_seal, digests_of, seal
 from judgekit.records import PreferencePair, Reply
 from judgekit.report import load_results, save_results
 from judgekit.report.workflow import WorkflowError, run_notebook

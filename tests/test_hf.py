@@ -15,12 +15,11 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
 from judgekit.judges.hf import Settings
 from judgekit.judges.token_verdict import compared_marks
+from judgekit.models import Unavailable
 from judgekit.models.batching import shared_start
-from judgekit.models.causal import CausalModel, load_model
+from judgekit.models.causal import CausalModel, load_model, memory_estimate, parameter_count
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.errors import Unavailable
 from judgekit.models.files import ModelFiles, model_files
-from judgekit.models.memory_estimate import memory_estimate, parameter_count
 from judgekit.models.one_pass import nested, plan_of
 from judgekit.prompts import strategy_names
 from judgekit.records import PreferencePair

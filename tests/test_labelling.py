@@ -1,31 +1,31 @@
 """The labelling page without a browser: who sees what, what a vote becomes, and which requests are refused."""
 
-import http.client
 import json
 import socket
-import threading
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from labelling_setting import calm, hostile
+from matplotlib.pyplot import imsave
 from requests import HTTPError
 from starlette.testclient import TestClient
 
 from judgekit.data.pairfile import PairFileError
 from judgekit.data.paths import project_root
+from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
-from judgekit.people.labelling import agreement_with_others, label_all, start
+from judgekit.figures.labelling import plot_page
+from judgekit.people.labelling import Labelling, agreement_with_others, label_all
 from judgekit.people.labelling.app import LARGEST_BODY, PAGE, create_app
-from judgekit.people.labelling.client import Client
-from judgekit.people.labelling.ordering import shown_order
 from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
-from judgekit.people.labelling.session import Session, StaleTicket
+from judgekit.people.labelling.server import Client
+from judgekit.people.labelling.session import Session, StaleTicket, fewest_votes_first, shown_order
 from judgekit.people.labelling.votefile import VoteFile, read_lines, read_votes
-from judgekit.records import SWAPPED
 
 HOST = "http://127.0.0.1"
 
@@ -44,7 +44,7 @@ def session(path):
 
 @pytest.fixture
 def page(path):
-    with start(calm(), path, ["ann", "bob"]) as running:
+    with Labelling(calm(), path, ["ann", "bob"]) as running:
         yield running
 
 
@@ -91,22 +91,13 @@ def test_sides_differ_between_annotators_and_items_and_are_remembered():
     assert shown["ann"] != [shown_order(4, "ann", item) == "ab" for item in items]
 
 
-def test_a_session_goes_on_where_it_was(path):
-    first = Session(calm(), path, "ann", seed=5)
-    order = [say(first, "tie")[0].question for _ in range(7)]
-    waiting = first.now("ann")["pair"]
-    first.close()
-    second = Session(calm(), path, "ann", seed=5)
-    assert second.now("ann")["progress"]["done"] == 7
-    assert second.now("ann")["pair"] == waiting and waiting.question not in order
-    second.close()
-
-
-def test_undo_goes_back_vote_by_vote_also_after_a_restart(path):
-    session = Session(calm(), path, "ann")
+def test_a_session_goes_on_where_it_was_and_undo_goes_back_vote_by_vote(path):
+    session = Session(calm(), path, "ann", seed=5)
     seen = [say(session, "first")[0] for _ in range(3)]
+    waiting = session.now("ann")["pair"]
     session.close()
-    session = Session(calm(), path, "ann")
+    session = Session(calm(), path, "ann", seed=5)
+    assert session.now("ann")["progress"]["done"] == 3 and session.now("ann")["pair"] == waiting not in seen
     for expected in reversed(seen):
         assert session.undo("ann", session.now("ann")["ticket"])
         assert session.now("ann")["pair"] == expected
@@ -121,44 +112,32 @@ def test_undo_takes_back_only_ones_own(session):
 
 
 def test_a_replayed_vote_is_filed_once(session):
-    shown = session.now("ann")
-    assert session.vote("ann", shown["ticket"], "first")
-    assert not session.vote("ann", shown["ticket"], "first")
+    ticket = session.now("ann")["ticket"]
+    with pytest.raises(StaleTicket):
+        session.vote("bob", ticket, "first")
+    with pytest.raises(ValueError, match="choice 'A'"):
+        session.vote("ann", ticket, "A")
+    assert session.vote("ann", ticket, "first") and not session.vote("ann", ticket, "first")
     with pytest.raises(StaleTicket, match="voted on this pair already"):
-        session.vote("ann", shown["ticket"], "second")
+        session.vote("ann", ticket, "second")
     assert len(session.file.lines) == 1
-
-
-def test_a_vote_replayed_after_an_undo_is_refused(session):
-    shown = session.now("ann")
-    session.vote("ann", shown["ticket"], "first")
     session.undo("ann", session.now("ann")["ticket"])
     with pytest.raises(StaleTicket, match="older pair"):
-        session.vote("ann", shown["ticket"], "first")
+        session.vote("ann", ticket, "first")
     assert session.votes().items == ()
 
 
-def test_tickets_are_an_annotators_own(session):
-    with pytest.raises(StaleTicket):
-        session.vote("bob", session.now("ann")["ticket"], "first")
-    with pytest.raises(ValueError, match="choice 'A'"):
-        session.vote("ann", session.now("ann")["ticket"], "A")
-
-
 def test_many_tabs_at_once_file_one_vote(session):
-    ticket, outcomes = session.now("ann")["ticket"], []
+    ticket = session.now("ann")["ticket"]
 
     def tab(choice):
         try:
-            outcomes.append(session.vote("ann", ticket, choice))
+            return session.vote("ann", ticket, choice)
         except StaleTicket:
-            outcomes.append(None)
+            return None
 
-    tabs = [threading.Thread(target=tab, args=(choice,)) for choice in ("first", "second", "tie") * 5]
-    for each in tabs:
-        each.start()
-    for each in tabs:
-        each.join()
+    with ThreadPoolExecutor(15) as pool:
+        outcomes = list(pool.map(tab, ("first", "second", "tie") * 5))
     assert outcomes.count(True) == 1 and outcomes.count(False) == 4 and len(session.file.lines) == 1
 
 
@@ -270,14 +249,12 @@ def test_agreement_counts_shared_items_only():
     assert agreement_with_others(Votes(["i"], ("ann",), [[0]]), "zoe") is None
 
 
-def test_progress_tells_pace_and_time_left(path):
-    session = Session(calm(), path, "ann")
-    assert session.now("ann")["progress"] == {"done": 0, "of": 20, "skipped": 0, "pace": None, "minutes_left": None}
+def test_progress_tells_pace_and_time_left(session):
+    nothing = {"done": 0, "of": 20, "skipped": 0, "pace": None, "minutes_left": None}
+    assert session.now("ann")["progress"] == nothing
     for _ in range(5):
         say(session, "tie")
-    progress = session.now("ann")["progress"]
-    assert progress["done"] == 5 and progress["pace"] == 0.0 and progress["minutes_left"] == 0.0
-    session.close()
+    assert session.now("ann")["progress"] == nothing | {"done": 5, "pace": 0.0, "minutes_left": 0.0}
 
 
 # ---------------------------------------------------------------- the page is blind
@@ -292,22 +269,6 @@ def test_nothing_tells_who_wrote_what_or_what_anybody_thinks(page):
     for secret in ("model-x", "model-y", "secret", "earlier-annotator", "label", '"p3"'):
         assert not any(secret in text for text in seen), secret
     assert sum("Reference 3." in text for text in seen) == 1
-
-
-def test_over_http_as_at_the_desk(page, path):
-    assert label_all(page.link("ann"), lambda pair: "first", at_most=4) == 4
-    assert label_all(page.link("bob"), lambda pair: "tie") == 20
-    with Client(page.link("ann")) as client:
-        assert client.now["progress"]["done"] == 4
-        client.undo()
-        asked = client.now["pair"]["question"]["raw"]
-        client.skip()
-        assert client.now["pair"]["question"]["raw"] != asked and client.now["progress"]["skipped"] == 1
-    votes = read_votes(path, page.session.clusters)
-    assert votes.given.sum(0).tolist() == [3, 20] and page.votes().codes.tolist() == votes.codes.tolist()
-    for vote in read_lines(path):
-        if vote.annotator == "ann" and vote.label:
-            assert vote.label == ("A" if vote.shown == "ab" else SWAPPED["A"])
 
 
 def test_a_stale_tab_is_told_and_shown_the_present_pair(page):
@@ -346,21 +307,59 @@ def test_a_file_that_was_taken_away_is_told(page, path):
         assert refused.value.response.status_code == 507 and client.now["progress"]["done"] == 0
 
 
-def test_undo_works_once_all_is_done(page):
+def test_undo_and_skip_over_http_and_undo_once_all_is_done(page):
     with Client(page.link()) as client:
+        first = client.now["pair"]
+        assert client.skip()["progress"]["skipped"] == 1 and client.now["pair"] != first
         while client.now["pair"] is not None:
             last = client.now["pair"]
             client.vote("tie")
         with pytest.raises(HTTPError, match="older pair"):
             client.vote("tie")
-        assert client.undo()["pair"] == last
+        assert last == first and client.undo()["pair"] == last
 
 
-def test_hostile_brackets_take_no_time():
-    start = time.monotonic()
-    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
-        rendered(text * (LONGEST_MARKDOWN // len(text)))
-    assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
+# ---------------------------------------------------------------- votes that are known before they are cast
+
+NATURAL = load_sample("sample_natural")
+MINDS = {"short": len, "long": lambda text: -len(text), "alphabet": str, "zoe": str, "tie": lambda text: 0}
+
+
+def of_mind(annotator, first, second):
+    """What an annotator says who sees two texts."""
+    one, other = map(MINDS[annotator], (first, second))
+    return "first" if one < other else "second" if one > other else "tie"
+
+
+def voter(annotator):
+    return lambda shown: of_mind(annotator, shown["first"]["raw"], shown["second"]["raw"])
+
+
+def check_filed(path, pairs, annotators):
+    """What was meant is filed once, whichever response was shown first."""
+    labels = {"first": "A", "second": "B", "tie": "tie"}
+    meant = {(p.item_id, who): labels[of_mind(who, p.response_a, p.response_b)] for p in pairs for who in annotators}
+    assert {(row.task, row.worker): row.label for row in read_votes(path).long().itertuples()} == meant
+    assert len(read_lines(path)) == len(meant) and {line.shown for line in read_lines(path)} == {"ab", "ba"}
+
+
+def test_what_was_meant_is_filed(path):
+    pairs, annotators = NATURAL[:12], ["short", "alphabet", "tie"]
+    for _ in range(2):  # the page is stopped half-way
+        with Labelling(pairs, path, annotators) as page:
+            assert [label_all(page.link(name), voter(name), at_most=6) for name in annotators] == [6] * 3
+    check_filed(path, pairs, annotators)
+
+
+def test_annotators_at_the_same_time_do_not_disturb_each_other(path):
+    pairs = NATURAL[:15]
+    with (
+        Labelling(pairs, path, list(MINDS), order=fewest_votes_first, refresh=1) as page,
+        ThreadPoolExecutor(len(MINDS)) as pool,
+    ):
+        confirmed = list(pool.map(lambda name: label_all(page.link(name), voter(name)), MINDS))
+    assert confirmed == [15] * len(MINDS)
+    check_filed(path, pairs, MINDS)
 
 
 # ---------------------------------------------------------------- forged and foreign requests
@@ -443,17 +442,15 @@ def test_one_annotators_link_opens_no_other(app):
         app.state.link("nobody")
 
 
-@pytest.mark.parametrize("cookie", [True, False])
-def test_a_body_without_a_length_is_limited_too(page, cookie):
-    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
-    connection.request("GET", page.link().removeprefix(f"http://127.0.0.1:{page.port}"))
-    reply = connection.getresponse()
-    reply.read()
-    headers = {"transfer-encoding": "chunked", "content-type": "application/json"}
-    headers |= {"cookie": reply.getheader("set-cookie").partition(";")[0]} if cookie else {}
-    connection.request("POST", "/a/ann/vote", iter([b"x" * 3000] * 3), headers, encode_chunked=True)
-    assert connection.getresponse().status == (413 if cookie else 403)  # without a cookie it is not even read
-    connection.close()
+@pytest.mark.parametrize("status", [403, 413])
+def test_a_body_without_a_length_is_limited_too(page, status):
+    head = "POST /a/ann/vote HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    if status == 413:  # without a cookie it is not even read
+        with Client(page.link()) as client:
+            head += "".join(f"Cookie: {name}={value}\r\n" for name, value in client.cookies.items())
+    with socket.create_connection(("127.0.0.1", page.port), timeout=10) as stranger:
+        stranger.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n1388\r\n{'x' * 5000}\r\n".encode())
+        assert stranger.recv(100).startswith(f"HTTP/1.1 {status} ".encode())
 
 
 @pytest.mark.parametrize("header", ["Origin: http://evil.example", "Accept: */*"])
@@ -509,12 +506,6 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
-def test_tags_are_seen():
-    found = Tags()
-    found.feed("<p onclick=x><script>1</script>")
-    assert found.tags == {"p", "script"} and found.attributes == {"onclick"}
-
-
 def test_hostile_markdown_becomes_text():
     made = rendered(hostile("http://canary.example"))
     found = Tags()
@@ -522,6 +513,13 @@ def test_hostile_markdown_becomes_text():
     assert found.tags <= {"p", "br", "span", "div", "pre", "code", "table", "thead", "tbody", "tr", "th", "td"}
     assert found.attributes <= {"class", "dir", "tabindex"}
     assert "<table>" in made and "{{7+7}}" in made and "👩‍👩‍👧" in made
+
+
+def test_hostile_brackets_take_no_time():
+    start = time.monotonic()
+    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
+        rendered(text * (LONGEST_MARKDOWN // len(text)))
+    assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
 
 
 @pytest.mark.parametrize(
@@ -560,3 +558,9 @@ def test_the_assets_have_no_inline_code_and_no_foreign_address():
         assert "//" not in "".join(
             line for line in (PAGE / name).read_text(encoding="utf-8").splitlines() if not line.strip().startswith("//")
         ).replace("; // ", " "), name
+
+
+def test_a_picture_of_the_page_is_shown_whole(tmp_path):
+    imsave(tmp_path / "page.png", np.zeros((50, 80, 3)))
+    axes = plot_page(tmp_path / "page.png")
+    assert axes.images[0].get_array().shape[:2] == (50, 80) and not axes.axison

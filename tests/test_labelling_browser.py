@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 from labelling_setting import calm, command, hostile, write_pairs
 
-from judgekit.people.labelling import label_all, start
+from judgekit.people.labelling import Labelling, label_all
 from judgekit.people.labelling.votefile import read_lines, read_votes
 from judgekit.records import PreferencePair, Turn
 
@@ -106,7 +106,7 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
 
 
 def test_agreement_pace_and_help_are_shown(browser, tmp_path):
-    with start(calm(40), tmp_path / "votes.jsonl", ["ann", "bob"], order="file") as page:
+    with Labelling(calm(40), tmp_path / "votes.jsonl", ["ann", "bob"], order="file") as page:
         label_all(page.link("bob"), lambda pair: "tie")
         label_all(page.link("ann"), lambda pair: "tie", at_most=19)
         opened(browser, page.link("ann"))
@@ -145,7 +145,7 @@ def canary():
 def test_hostile_texts_run_nothing_and_ask_for_nothing(browser, canary, tmp_path):
     texts = hostile(canary)
     pair = PreferencePair("</script>", "b", texts, texts, "calm", reference=texts)
-    with start([pair], tmp_path / "votes.jsonl", "ann") as page:
+    with Labelling([pair], tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for key in ("f", "r", "r"):
             press(browser, key, moves=False)
@@ -174,7 +174,7 @@ def test_undo_skip_raw_text_and_reference(browser, tmp_path):
     pairs = [
         PreferencePair(f"i{n}", "b", f"**Bold** {n}?", "*a*", "*b*", reference=f"Reference {n}.") for n in range(5)
     ]
-    with start(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
+    with Labelling(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
         opened(browser, page.link())
         assert shown(browser, "question") == "Bold 0?"
         press(browser, "r", moves=False)
@@ -199,7 +199,7 @@ def test_undo_skip_raw_text_and_reference(browser, tmp_path):
 
 
 def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
-    with start(calm(), tmp_path / "votes.jsonl", "ann") as page:
+    with Labelling(calm(), tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for init in ({"key": "1", "repeat": True}, {"key": "1", "ctrlKey": True}, {"key": "x"}):
             browser.execute_script(f"document.dispatchEvent(new KeyboardEvent('keydown', {json.dumps(init)}))")
@@ -212,7 +212,7 @@ def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
 
 
 def test_two_annotators_in_two_tabs_of_one_browser(browser, tmp_path):
-    with start(calm(), tmp_path / "votes.jsonl", ["ann", "bob"]) as page:
+    with Labelling(calm(), tmp_path / "votes.jsonl", ["ann", "bob"]) as page:
         opened(browser, page.link("ann"))
         first = browser.current_window_handle
         browser.switch_to.new_window("tab")
@@ -239,8 +239,8 @@ def test_a_frame_of_another_site_shows_nothing_and_a_notebook_may(browser, tmp_p
     folder = tmp_path / "site"
     folder.mkdir()
     with (
-        start(calm(), tmp_path / "v1.jsonl", "ann") as shut,
-        start(calm(), tmp_path / "v2.jsonl", "ann", framed=True) as open_,
+        Labelling(calm(), tmp_path / "v1.jsonl", "ann") as shut,
+        Labelling(calm(), tmp_path / "v2.jsonl", "ann", framed=True) as open_,
     ):
         handler = lambda *args: http.server.SimpleHTTPRequestHandler(*args, directory=folder)  # noqa: E731
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
@@ -292,7 +292,7 @@ def test_how_it_looks(browser, tmp_path, width, height, scheme):
     pairs = [
         PreferencePair(f"i{n}", "b", question, CODE, LONG, reference="`sum(numbers)`", turns=turns) for n in range(6)
     ]
-    with start(pairs, tmp_path / "votes.jsonl", "ann") as page:
+    with Labelling(pairs, tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for key in "1210":
             press(browser, key)

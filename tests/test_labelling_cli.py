@@ -14,7 +14,7 @@ from labelling_setting import command, write_pairs
 from judgekit.cli import main
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.votes import Votes
-from judgekit.people.labelling.client import Client
+from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.votefile import Vote, VoteFile, read_lines, read_votes
 from judgekit.records import LABELS
 

@@ -10,7 +10,7 @@ from doc_page import run_examples, text_of
 from labelling_setting import command, write_pairs
 
 from judgekit.people.labelling.app import PAGE
-from judgekit.people.labelling.client import Client
+from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.votefile import Vote, read_lines
 
 TEXT = text_of("labelling.md")

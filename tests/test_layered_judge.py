@@ -18,7 +18,7 @@ from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.base import verdict_of
 from judgekit.judges.layers import LayeredJudge, Settings
 from judgekit.judges.token_verdict import compared_marks
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, load_strategy
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt, score_prompt_names
 from judgekit.records import PreferencePair, Response, Turn

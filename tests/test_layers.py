@@ -26,10 +26,9 @@ from judgekit.inside.layers.reference import (
 )
 from judgekit.inside.layers.scale import score_plan
 from judgekit.inside.layers.weights import cross_fitted, fit_weights, published_weights
-from judgekit.models import causal
+from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.errors import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
 
 NEAR = 1e-4

@@ -15,10 +15,9 @@ from judgekit.cli import main
 from judgekit.data.paths import PRETRAINED
 from judgekit.inside.layers.reading import LayerReader
 from judgekit.judges.encoder import EncoderJudge
+from judgekit.models import Unavailable
 from judgekit.models.encoder import TextEncoder
-from judgekit.models.errors import Unavailable
-from judgekit.models.files import model_files
-from judgekit.models.seal import SEAL
+from judgekit.models.files import SEAL, model_files
 from judgekit.training.causal_base import adapter_config, load_base, load_trained
 from judgekit.training.causal_recipe import CausalRecipe, RecipeError
 

@@ -19,7 +19,7 @@ from judgekit.judges.names import slug
 from judgekit.judges.openai import OpenAIJudge, Settings, settings_of
 from judgekit.judges.server import Budget, BudgetSpent, RateLimit, Secret
 from judgekit.judges.token_verdict import token_probabilities
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import run_judge, waiting_requests

@@ -5,18 +5,16 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.prompts import load_strategy, strategy_names
-from judgekit.prompts.parsing import FORMATS, LABELS, parse, reply_part, verdict_of_scores
-from judgekit.prompts.structure import marks_pattern, neutralised
+from judgekit.prompts.parsing import FORMATS, LABELS, parse
+from judgekit.prompts.texts import marks_pattern, neutralised
 
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")
 UNPARSED, AMBIGUOUS = (None, "unparsed"), (None, "ambiguous")
 N_FUZZ = 12_000
-RATINGS = [("rating", "Good enough. Rating: [[7]]"), ("prometheus", "Feedback: so. [RESULT] 3")]
+RATINGS = [("rating", "Good enough. Rating: [[7]]")]
 PLAIN = [name for name in strategy_names() if name != "demonstrations"]
 
 CASES = [
@@ -34,28 +32,6 @@ CASES = [
     ("brackets", "<think>[[A]], surely", UNPARSED),
     ("brackets", "", UNPARSED),
     ("brackets", None, UNPARSED),
-    ("pandalm", "1\n\n### Reason: better", FIRST),
-    ("pandalm", "\n 2 \n1", SECOND),
-    ("pandalm", "Tie\n", TIE),
-    ("pandalm", "1 2", AMBIGUOUS),
-    ("pandalm", "3", UNPARSED),
-    ("pandalm", "garbage\n1", UNPARSED),
-    ("judgelm", "8 7\nAssistant 1 is ...", FIRST),
-    ("judgelm", "6, 7.5", SECOND),
-    ("judgelm", "5 5", TIE),
-    ("judgelm", "7 8 9", AMBIGUOUS),
-    ("judgelm", "7", UNPARSED),
-    ("judgelm", "11 3", UNPARSED),
-    ("judgelm", "-1 -1", UNPARSED),
-    ("autoj", "... So, the final decision is Response 1.", FIRST),
-    ("autoj", "final decision is Response 1? No.\nThe final decision is Response 2.", SECOND),
-    ("autoj", "the final decision is Tie.", TIE),
-    ("autoj", "final decision is Response 1; final decision is Tie", AMBIGUOUS),
-    ("autoj", "Response 1 is better", UNPARSED),
-    ("prometheus", "Feedback: good. [RESULT] A", FIRST),
-    ("prometheus", "[RESULT] A\nno: [RESULT] B", SECOND),
-    ("prometheus", "[RESULT] A [RESULT] B", AMBIGUOUS),
-    ("prometheus", "[RESULT] six", UNPARSED),
     ("llmbar", "Output (a) is better.", FIRST),
     ("llmbar", "**Output (b)**", SECOND),
     ("llmbar", "Output (b) looks good.\nTherefore, Output (a) is better.", FIRST),
@@ -72,6 +48,7 @@ CASES = [
     ("json", '{"verdict": "A"}', FIRST),
     ("json", 'Here:\n```json\n{"winner": "tie"}\n```', TIE),
     ("json", '{"score_a": 3, "score_b": 4}', SECOND),
+    ("json", '{"score_a": 4, "score_b": 4}', TIE),
     ("json", '{"verdict": "A"}\n{"verdict": "B"}', SECOND),
     ("json", '{"verdict": "A"} {"verdict": "B"}', AMBIGUOUS),
     ("json", '{"verdict": "A", "verdict": "B"}', AMBIGUOUS),
@@ -97,9 +74,6 @@ def test_readings(name, completion, expected):
         ("rating", "Rating: [[rating]]", None, "unparsed"),
         ("rating", "[[5]] or [[6]]", None, "ambiguous"),
         ("rating", "Rating: 5", None, "unparsed"),
-        ("prometheus", "Feedback. [RESULT] 4", (4.0,), "ok"),
-        ("prometheus", "[RESULT] 6", None, "unparsed"),
-        ("judgelm", "8.5 7\n", (8.5, 7.0), "ok"),
         ("json", '{"marks_a": {"x": 4, "y": 5}, "marks_b": {"x": 1, "y": 2}, "verdict": "B"}', (4.5, 1.5), "ok"),
         ("json", '{"marks_a": {"x": "4"}, "marks_b": {"x": 1}, "verdict": "B"}', None, "ok"),
     ],
@@ -109,21 +83,11 @@ def test_scores(name, completion, scores, status):
     assert (parsed.scores, parsed.status) == (scores, status)
 
 
-def test_a_tie_that_the_policy_forbids_is_unparsed():
-    assert parse("brackets", "[[C]]", labels=("first", "second"))[:2] == UNPARSED
-    assert parse("brackets", "[[A]]", labels=("first", "second"))[:2] == FIRST
-
-
 def test_a_verdict_that_comes_first_is_read_from_the_first_line():
     completion = "Output (a) is better.\nIt quotes the other one:\nOutput (b) is better."
     assert parse("llmbar", completion, reads="first line")[:2] == FIRST
     assert parse("llmbar", completion)[:2] == SECOND
     assert parse("llmbar", "Well.\nOutput (a) is better.", reads="first line")[:2] == UNPARSED
-
-
-def test_only_the_reply_is_read():
-    assert reply_part("a</think>b</think> c") == " c"
-    assert reply_part("plain") == "plain"
 
 
 @pytest.mark.parametrize("name", ["brackets", "llmbar", "letter", "json"])
@@ -201,14 +165,6 @@ def test_no_text_breaks_a_parser():
     assert sum(n for (_, status), n in counted.items() if status == "ambiguous") > 200
 
 
-@settings(deadline=None, max_examples=300)
-@given(
-    st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=300), st.sampled_from(sorted(FORMATS))
-)
-def test_any_text_gets_a_status(text, name):
-    assert parse(name, text).status in ("ok", "unparsed", "ambiguous")
-
-
 @pytest.mark.parametrize("name", ["brackets", "rating"])
 def test_what_a_prompt_neutralised_no_parser_takes_for_a_verdict(name):
     chance, marks = random.Random(7), marks_pattern([], name)
@@ -223,8 +179,3 @@ def test_long_completions_are_read_quickly(name):
     for piece in ("[[A] ", "{", '{"a":', "Output (a) ", "the final decision is ", "so ", " " * 50, "9"):
         parse(name, piece * 40_000)
     assert time.process_time() - started < 5
-
-
-@pytest.mark.parametrize(("scores", "verdict"), [((1, 1), "tie"), ((2, 1), "first"), ((1, 1.1), "second")])
-def test_verdicts_of_scores(scores, verdict):
-    assert verdict_of_scores(*scores) == verdict

@@ -26,7 +26,7 @@ from judgekit.data import paths
 from judgekit.data.plain_yaml import LONGEST, load_plain
 from judgekit.judges import Request, load_judge
 from judgekit.judges.openai import chosen
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.records import Reply
 from judgekit.report import save_data
 from judgekit.report.escaping import escape, escape_markdown, typeset

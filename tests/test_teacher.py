@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from judgekit.data.pairfile import PairFileError
 from judgekit.inside.aspects import Aspect, AspectError, load_aspects
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.teacher import (
     balanced_probing_set,

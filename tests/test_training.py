@@ -16,7 +16,7 @@ from judgekit.judges.features import FeaturesJudge
 from judgekit.judges.gate import PARAPHRASE
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.encoder import TextEncoder
-from judgekit.models.seal import SEAL, check_seal
+from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.check_selection import hits_of, study_hits

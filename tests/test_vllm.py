@@ -9,7 +9,7 @@ from tiny_causal import save_tiny
 from judgekit.cli import main
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.vllm import lora_rank
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.records import PreferencePair
 
 NEAR = 1e-3

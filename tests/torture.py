@@ -57,12 +57,12 @@ import sys
 from pathlib import Path
 
 from judgekit.data.sample import load_sample
-from judgekit.people.labelling import label_all, start
+from judgekit.people.labelling import label_all, Labelling
 from judgekit.people.labelling.votefile import read_lines
 
 pairs, path = load_sample("sample_natural")[:60], Path(sys.argv[1]) / "votes.jsonl"
 print("going on from", len(read_lines(path)) if path.exists() else 0, "votes", flush=True)
-with start(pairs, path, ["ann", "bob"]) as page:
+with Labelling(pairs, path, ["ann", "bob"]) as page:
     for name in ("ann", "bob"):
         label_all(page.link(name), lambda shown: min("first", "second", key=lambda side: len(shown[side]["raw"])))
 """

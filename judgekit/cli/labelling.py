@@ -39,8 +39,8 @@ def label(
     With --order active and --judge, the pairs that the judge is least sure of come first; without a judge, those with
     the fewest votes. Exit code 3: the judge failed on some pairs, which came last; their votes are there.
     """
-    from judgekit.people.labelling.ordering import fewest_votes_first
-    from judgekit.people.labelling.server import start
+    from judgekit.people.labelling.server import Labelling
+    from judgekit.people.labelling.session import fewest_votes_first
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
@@ -53,7 +53,7 @@ def label(
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            page = start([row.pair for row in rows], votes, annotators, port=port, order=chosen, seed=seed)
+            page = Labelling([row.pair for row in rows], votes, annotators, port=port, order=chosen, seed=seed)
     except ValueError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
     except OSError as taken:

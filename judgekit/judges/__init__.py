@@ -67,7 +67,7 @@ def load_judge(
     ------
     UnknownJudge
         If there is no such judge; the message lists the known ones.
-    judgekit.models.errors.Unavailable
+    judgekit.models.Unavailable
         If an ``openai/`` judge lacks its server or key in the environment, there is no such model, or a setting is
         wrong.
 

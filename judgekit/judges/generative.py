@@ -12,10 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.token_verdict import compared_marks, token_probabilities
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
-from judgekit.prompts.fitting import message_characters
 from judgekit.prompts.parsing import Parsed, parse, reply_part, verdict_of_scores
+from judgekit.prompts.texts import message_characters
 from judgekit.records import Reply
 
 DEFAULT = "pairwise"  # the assignment's prompt

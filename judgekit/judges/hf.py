@@ -9,8 +9,7 @@ from pydantic import PositiveInt, field_validator
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.local import LocalJudge, LocalSettings, Question, Results, known_device
-from judgekit.models.batching import LEAST_SHARED, shared_start
-from judgekit.models.causal import CausalModel, attempted, fitting_batches, load_model
+from judgekit.models.causal import CausalModel, fitting_batches, load_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,7 @@ class HFJudge(LocalJudge):
             positions = [n for n, q in enumerate(questions) if (q.call, q.weighed) == kind]
             room = self.max_new_tokens(kind[0])
             lengths = {n: len(questions[n].ids) + room for n in positions}
-            self._share([questions[n].ids for n in positions])
+            self.engine.share([questions[n].ids for n in positions] if self.settings.share_prefix else [])
 
             def work(batch: list[int]) -> list[Any]:
                 return self._answered([questions[n] for n in batch])
@@ -60,12 +59,6 @@ class HFJudge(LocalJudge):
                     short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
                     done = [MemoryError(f"{short} of {self.device}")]
                 yield dict(zip(batch, done, strict=True))
-
-    def _share(self, prompts: list[tuple[int, ...]]) -> None:
-        """Let the engine read what prompts begin with alike only once, where that is worth it and fits."""
-        start = shared_start(prompts) if self.settings.share_prefix and len(prompts) > 1 else ()
-        start = start[: min(map(len, prompts)) - 1]  # every row has a token of its own to read
-        attempted(self.engine.share, start if len(start) >= LEAST_SHARED else ())
 
     def _answered(self, questions: list[Question]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""

@@ -17,7 +17,7 @@ from judgekit.inside.layers.saved import load_weights
 from judgekit.judges.base import Request
 from judgekit.judges.generative import Forecast, most_probable, reply_of, reply_of_marks
 from judgekit.judges.local import NO_TEMPLATE, device_of, known_device
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import Prompt, PromptError, PromptTooLong, Strategy, load_strategy
 from judgekit.prompts.parsing import Parsed

@@ -11,10 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Interview, Messages, Steps
+from judgekit.models import Unavailable
+from judgekit.models.causal import memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
-from judgekit.models.memory_estimate import memory_estimate
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of

@@ -2,3 +2,7 @@
 
 Judges, probes and scores from layers stand on it; it knows nothing of pairs and verdicts.
 """
+
+
+class Unavailable(ValueError):
+    """A model, or a judge on one, is not there, or is not what it should be."""

@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer
 
-from judgekit.models.batching import token_batches
+from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
 from judgekit.models.files import ModelFiles
 from judgekit.models.loading import load_network
 from judgekit.models.one_pass import Plan, Tokens
@@ -39,15 +39,20 @@ class CausalModel:
         self.start: Tokens = ()
         self.read: DynamicCache | None = None
 
-    def share(self, start: Sequence[int]) -> None:
-        """Read what the prompts that follow begin with, once; nothing without tokens, or where it cannot be copied."""
-        if tuple(start) == self.start:
-            return
-        self.start, self.read = (), None
+    def share(self, prompts: Sequences) -> None:
+        """Read what the prompts that follow all begin with once, where that is worth it, fits and can be copied."""
+        start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
+        start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
+        start = start if len(start) >= LEAST_SHARED else ()
+        if start != self.start:
+            self.start, self.read = (), None
+            attempted(self._read_start, start)
+
+    def _read_start(self, start: Tokens) -> None:
         cache = DynamicCache(config=self.model.config)
         if start and copyable(cache):
             self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
-            self.start, self.read = tuple(start), cache
+            self.start, self.read = start, cache
 
     @torch.inference_mode()
     def forward(self, ids: torch.Tensor, keep: int = 1, **more: Any) -> Any:
@@ -214,3 +219,26 @@ def fitting_batches(
             continue
         waiting = waiting[len(batch) :]
         yield batch, done, budget
+
+
+def parameter_count(config: Any) -> int:
+    """Parameters of a causal model, counted on one without memory (device ``meta``), tied ones once."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def memory_estimate(name: str, config: Any, dtype: torch.dtype, tokens: int) -> str:
+    """A sentence on the memory of a model's weights, and of keys and values for ``tokens`` at once.
+
+    Every layer is taken to keep all keys and values: too much for sliding windows.
+    """
+    count, text = parameter_count(config), config.get_text_config(decoder=True)
+    heads = getattr(text, "num_attention_heads", None) or 0  # state spaces have none
+    width = getattr(text, "head_dim", None) or (text.hidden_size // heads if heads else 0)
+    per_token = 2 * text.num_hidden_layers * (getattr(text, "num_key_value_heads", None) or heads) * width
+    weights, cache = (n * dtype.itemsize / 2**30 for n in (count, per_token * tokens))
+    return (
+        f"{name}: {count / 1e6:,.1f}M parameters, {str(dtype).removeprefix('torch.')}: {weights:.2g} GiB of weights + "
+        f"{cache:.2g} GiB of keys and values for {tokens:,} tokens at once, and what a forward pass needs besides"
+    )

@@ -1,13 +1,22 @@
-"""Where a model's files are, and what they depend on: a folder, a hub name, or an adapter on either."""
+"""Where a model's files are (a folder, a hub name, or an adapter on either), and whether they are still the same.
 
+A seal is the SHA-256 of each file, written when weights are made and checked when they are read. It finds damage (a
+flipped bit, a copy that was cut off), which safetensors does not look for. It is no signature: whoever can replace the
+weights can replace the seal.
+"""
+
+import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from judgekit.models.errors import Unavailable
+from pydantic import Field, TypeAdapter
+
+from judgekit.data.files import replaced
+from judgekit.models import Unavailable
 from judgekit.models.loading import ADAPTER_WEIGHTS
-from judgekit.models.seal import check_seal, digests_of
 
 _ADAPTER = "adapter_config.json"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
@@ -15,6 +24,9 @@ _MATTERS = """
     *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
     special_tokens_map.json added_tokens.json chat_template* adapter_config.json
 """.split()
+SEAL = "sha256.json"
+_NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
+_SEALED = TypeAdapter(dict[_NAME, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]])
 
 
 @dataclass(frozen=True)
@@ -110,3 +122,44 @@ def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
         own = config.get_text_config(decoder=True).eos_token_id
     ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id}
     return sorted(end for end in ends if end is not None)
+
+
+def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256, by name, of those of some files that a folder has."""
+    digests = {}
+    for path in (Path(folder) / name for name in names):
+        if path.is_file():
+            with path.open("rb") as file:
+                digests[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
+
+
+def seal(folder: str | Path, names: Iterable[str]) -> None:
+    """Write the seal of those of some files that a folder has; an older one is replaced."""
+    with replaced(Path(folder) / SEAL) as temporary:
+        temporary.write_text(json.dumps(digests_of(folder, names), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def break_seal(folder: str | Path) -> None:
+    """Remove the seal before files are replaced: a process that is killed in between leaves none that is wrong."""
+    (Path(folder) / SEAL).unlink(missing_ok=True)
+
+
+def check_seal(folder: str | Path, digests: dict[str, str] | None = None) -> None:
+    """Unavailable where a sealed file is missing or not the one that was sealed, or the seal itself is damaged.
+
+    A folder without a seal (of another program) is let through. ``digests``: what was hashed already.
+    """
+    path = Path(folder) / SEAL
+    if not path.is_file():
+        return
+    try:
+        sealed = _SEALED.validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise Unavailable(f"{path}: expected JSON with names of files, each with a SHA-256") from None
+    for name, value in sealed.items():
+        actual = (digests or {}).get(name) or digests_of(folder, [name]).get(name)
+        if actual is None:
+            raise Unavailable(f"{Path(folder) / name}: is missing, and {SEAL} names it")
+        if actual != value:
+            raise Unavailable(f"{Path(folder) / name}: not the file that {SEAL} was written for: damaged or replaced")

@@ -8,7 +8,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 _UNREAD = "pooler."  # BERT's head for sentence pairs, which many files leave out: states and embeddings do not pass it

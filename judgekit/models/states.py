@@ -4,9 +4,7 @@ Layers are numbered as transformers numbers hidden states: 0 is the embedding ou
 (counted from 1), and the last one has been through the final norm where the model has one (Llama, Qwen; not BERT).
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -86,39 +84,6 @@ def mean_entropy(weights: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return entropies.sum(-1) / mask.sum(-1, keepdim=True)
 
 
-@contextmanager
-def _attention_entropies(model: Any, mask: torch.Tensor) -> Iterator[list[torch.Tensor]]:
-    """`mean_entropy` of every block, filled in while the model reads a batch inside the ``with`` block.
-
-    Maps are quadratic in the length of a text, so each layer's are reduced as soon as they exist, and dropped. They are
-    written out, as faster kernels never form them; states then differ from those by float rounding.
-    """
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import eager_mask
-
-    entropies: list[torch.Tensor] = []
-
-    def attend(module: Any, *args: Any, **more: Any) -> tuple[torch.Tensor, None]:
-        written_out = vars(sys.modules[type(module).__module__]).get("eager_attention_forward")
-        if written_out is None:
-            raise ValueError(f"{type(module).__name__} shows no attention weights: their entropy cannot be computed")
-        output, weights = written_out(module, *args, **more)
-        entropies.append(mean_entropy(weights, mask))
-        return output, None
-
-    own_kernel, n_blocks = model.config._attn_implementation, model.config.num_hidden_layers
-    AttentionInterface.register("entropy", attend)
-    AttentionMaskInterface.register("entropy", eager_mask)
-    model.set_attn_implementation("entropy")
-    try:
-        yield entropies
-    finally:
-        model.set_attn_implementation(own_kernel)
-    if len(entropies) != n_blocks:
-        seen = f"{len(entropies)} of {n_blocks} blocks"
-        raise ValueError(f"{type(model).__name__} shows the attention weights of {seen}: no attention entropy")
-
-
 class StateReader:
     """A frozen encoder or decoder that is read from the inside.
 
@@ -129,7 +94,7 @@ class StateReader:
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
-    attention_cells = 2**22  # of one head's maps per pass, where attention entropy is asked for
+    attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
     def __init__(
         self, name: str = "minilm", limit: int = 512, device: str = "cpu", bf16: bool = False, cache: Any = None
@@ -138,6 +103,7 @@ class StateReader:
         self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
         self.name, self.fingerprint = name, fingerprint_of(files.digest)
         self.model, self.cache, self.bf16 = self.encoder.model, cache, bf16
+        self._kernel = self.model.config._attn_implementation
         if self.model.config.is_encoder_decoder:
             raise ValueError(f"{name} is an encoder-decoder: encoders and decoders can be read")
         room = self.encoder.max_positions - _position_offset(self.model)
@@ -211,18 +177,24 @@ class StateReader:
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
         ids, mask = self.encoder.padded(id_lists, max(map(len, id_lists)))
-        read, kind = mask.bool(), torch.device(self.encoder.device).type
-        watching: AbstractContextManager[list[torch.Tensor]] = nullcontext([])
-        if ATTENTION_ENTROPY in quantities:
-            watching = _attention_entropies(self.model, read)
-        with watching as entropies, computing_in_bf16(kind, self.bf16):
-            states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        read, attending = mask.bool(), ATTENTION_ENTROPY in quantities
+        # Faster kernels never form attention weights; states then differ from theirs by float rounding.
+        kernel = "eager" if attending else self._kernel
+        if self.model.config._attn_implementation != kernel:
+            self.model.set_attn_implementation(kernel)
+        asked = {"output_hidden_states": True, "output_attentions": attending}
+        with computing_in_bf16(torch.device(self.encoder.device).type, self.bf16):
+            output = self.model(input_ids=ids, attention_mask=mask, **asked)
+        states, n_blocks = output.hidden_states, self.n_layers - 1
         if len(states) != self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
+        maps = [weights for weights in output.attentions or () if weights is not None]
+        if attending and len(maps) != n_blocks:
+            raise ValueError(f"{self.name} shows attention weights of {len(maps)} of {n_blocks} blocks: no entropy")
 
         def quantity_at(name: str, layer: int) -> torch.Tensor:
             if name == ATTENTION_ENTROPY:
-                return entropies[layer - 1] if layer else torch.zeros_like(entropies[0])
+                return mean_entropy(maps[layer - 1], read) if layer else torch.zeros_like(mean_entropy(maps[0], read))
             if name == TOKEN_STATISTICS:
                 return token_statistics(states[layer], read)
             return pool(states[layer], read, name)

@@ -2,8 +2,8 @@
 
 from judgekit.prompts.demonstrations import Demonstration, draw_demonstrations
 from judgekit.prompts.files import PromptError
-from judgekit.prompts.fitting import Prompt, PromptTooLong
 from judgekit.prompts.strategy import POLICIES, Strategy, load_strategy, strategy_names
+from judgekit.prompts.texts import Prompt, PromptTooLong
 
 __all__ = [
     "POLICIES",

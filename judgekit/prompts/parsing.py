@@ -17,13 +17,10 @@ from typing import Any, Literal, NamedTuple
 LABELS = ("first", "second", "tie")
 _MOST_STARTS = 64  # braces tried, from the end: a text of braces costs no more than a reply
 _POSITIONS = {"a": "first", "b": "second", "c": "tie", "1": "first", "2": "second", "tie": "tie"}
-_NUMBER = r"[0-9]{1,3}(?:\.[0-9]{1,4})?"
 # A judge that repeats its instructions ('"[[C]]" for a tie', 'for example: "Rating: [[5]]"') has not judged.
 _ECHO = re.compile(r'"\[\[[ABC]\]\]"\s+(?:if|for)\b')
 BRACKETS = re.compile(r"\[\[\s*([ABC])\s*\]\]")
-_RATING = re.compile(rf"""(?<!for example: "Rating: )\[\[\s*({_NUMBER})\s*\]\]""")
-_PROMETHEUS = re.compile(rf"\[RESULT\][\s:(]*({_NUMBER}|[AB])(?![\w.])")
-_DECISION = re.compile(r"final decision is\s*:?\s*(?:that\s+)?(?:response\s+(1|2)|(?:a )?(tie))\b", re.IGNORECASE)
+_RATING = re.compile(r"""(?<!for example: "Rating: )\[\[\s*([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*\]\]""")
 # A verdict is a sentence that begins with one of its wordings; 'therefore' and mark-up may stand before it.
 OUTPUT = re.compile(
     r"(?:^|[.!?:,]\s+|\b(?:therefore|thus|so|hence|overall|conclude that|believe that|verdict(?: is)?),?\s+)"
@@ -70,7 +67,9 @@ def parse(
     'unparsed'
     """
     text = reply_part(completion)
-    parsed = FORMATS[name](_first_line(text) if reads == "first line" else text)
+    if reads == "first line":
+        text = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    parsed = FORMATS[name](text)
     return _UNPARSED if parsed.status == "ok" and parsed.verdict not in (None, *labels) else parsed
 
 
@@ -90,21 +89,8 @@ def verdict_of_scores(first: float, second: float) -> str:
     return "tie" if first == second else "first" if first > second else "second"
 
 
-def _first_line(text: str) -> str:
-    """The first line that is not blank, without blanks around it."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
-
-
 def _verdict(word: str) -> Parsed:
     return Parsed(_POSITIONS[word.lower()], "ok", None)
-
-
-def _mark(number: str) -> Parsed:
-    return Parsed(None, "ok", (float(number),))
-
-
-def _letter_or_mark(said: str) -> Parsed:
-    return _verdict(said) if said in "AB" else _mark(said)
 
 
 def _readings(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> list[tuple[int, Parsed]]:
@@ -121,28 +107,15 @@ def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
     return last.pop() if len(last) == 1 else _AMBIGUOUS
 
 
-def _on_scale(parsed: Parsed, low: float, high: float) -> Parsed:
-    return parsed if all(low <= score <= high for score in parsed.scores or ()) else _UNPARSED
+def _parse_brackets(text: str) -> Parsed:
+    """The assignment's prompts on pairs: ``[[A]]``, ``[[B]]`` or ``[[C]]``."""
+    return _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict))
 
 
-def _parse_pandalm(text: str) -> Parsed:
-    """PandaLM: the first line is ``1``, ``2`` or ``Tie``; the reason follows it."""
-    words = _first_line(text).rstrip(".").lower().split()
-    said = {word for word in words if word in ("1", "2", "tie")}
-    if len(words) == len(said) == 2:
-        return _AMBIGUOUS
-    return _verdict(words[0]) if len(words) == len(said) == 1 else _UNPARSED
-
-
-def _parse_judgelm(text: str) -> Parsed:
-    """JudgeLM: the first line holds the two scores; more than two is ambiguous."""
-    parts = _first_line(text).replace(",", " ").split()
-    if len(parts) < 2 or not all(re.fullmatch(_NUMBER, part) for part in parts):
-        return _UNPARSED
-    if len(parts) > 2:
-        return _AMBIGUOUS
-    first, second = map(float, parts)
-    return _on_scale(Parsed(verdict_of_scores(first, second), "ok", (first, second)), 0, 10)
+def _parse_rating(text: str) -> Parsed:
+    """The assignment's prompt on single responses: ``Rating: [[n]]``, from 1 to 10."""
+    parsed = _decided(_readings(_RATING, text, lambda mark: Parsed(None, "ok", (float(mark),))))
+    return parsed if all(1 <= score <= 10 for score in parsed.scores or ()) else _UNPARSED
 
 
 def _parse_llmbar(text: str) -> Parsed:
@@ -232,15 +205,8 @@ def read_objects(text: str) -> list[tuple[int, dict[str, Any] | None]]:
 
 
 FORMATS: dict[str, Callable[[str], Parsed]] = {
-    # [[A]], [[B]], [[C]] and Rating: [[n]]: the assignment's prompts
-    "brackets": lambda text: _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict)),
-    "rating": lambda text: _on_scale(_decided(_readings(_RATING, text, _mark)), 1, 10),
-    "pandalm": _parse_pandalm,
-    "judgelm": _parse_judgelm,
-    # Auto-J on pairs: "final decision is Response 1 / Response 2 / Tie"
-    "autoj": lambda text: _decided(_readings(_DECISION, text, _verdict)),
-    # Prometheus: "[RESULT] n" rates one response, "[RESULT] A" prefers one of two
-    "prometheus": lambda text: _on_scale(_decided(_readings(_PROMETHEUS, text, _letter_or_mark)), 1, 5),
+    "brackets": _parse_brackets,
+    "rating": _parse_rating,
     "llmbar": _parse_llmbar,
     "letter": _parse_letter,
     "json": _parse_json,

@@ -19,8 +19,7 @@ from judgekit.prompts.files import (
     template_names,
     template_text,
 )
-from judgekit.prompts.fitting import Prompt, cut_middle, fit, message_characters
-from judgekit.prompts.structure import marks_pattern, neutralised
+from judgekit.prompts.texts import Prompt, cut_middle, fit, marks_pattern, message_characters, neutralised
 
 POLICIES = ("permissive", "strict")
 SHOWN = {

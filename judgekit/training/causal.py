@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state, versions
-from judgekit.models.seal import break_seal, seal
+from judgekit.models.files import break_seal, seal
 from judgekit.records import PreferencePair
 from judgekit.training import causal_data
 from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu

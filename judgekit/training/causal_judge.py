@@ -11,7 +11,7 @@ import torch
 
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
-from judgekit.models.seal import check_seal, digests_of
+from judgekit.models.files import check_seal, digests_of
 from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.training.causal_base import load_trained, trained_recipe
 from judgekit.training.causal_judging import probabilities_of

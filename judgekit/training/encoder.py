@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
-from judgekit.models.seal import break_seal, seal
+from judgekit.models.files import break_seal, seal
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import BESIDE, KINDS
 from judgekit.training.features import fit_features, rounded_parts

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from judgekit.models.memory_estimate import parameter_count
+from judgekit.models.causal import parameter_count
 from judgekit.training.causal_recipe import CausalRecipe
 
 GIB = 2**30

@@ -13,7 +13,7 @@ import numpy as np
 
 from judgekit.judges.encoder import OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
-from judgekit.models.seal import seal
+from judgekit.models.files import seal
 from judgekit.records import PreferencePair
 from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
 from judgekit.training.bank import Embedder, share_of

@@ -23,8 +23,8 @@ from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
 from judgekit.judges.gate import PARAPHRASE
 from judgekit.models.encoder import TextEncoder, computing_in_bf16
+from judgekit.models.files import break_seal
 from judgekit.models.loading import quiet_peft
-from judgekit.models.seal import break_seal
 from judgekit.training.bank import AnswerBank, draw_questions
 from judgekit.training.files import settle_config, store_half, write_json
 from judgekit.training.losses import contrastive_loss

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgekit.inside.aspects.aspect import Aspect
 from judgekit.prompts.files import fill, read_sections
-from judgekit.prompts.structure import marks_pattern, neutralised
+from judgekit.prompts.texts import marks_pattern, neutralised
 from judgekit.records import fingerprint_of
 
 LAYOUTS = ("aspect_first", "shared", "plain")
@@ -25,7 +25,7 @@ def aspect_prompt(aspect: Aspect | None, question: str, response: str, layout: s
     """The text that a model reads before it scores a response.
 
     ``aspect``: None for the layout ``plain``, which shows none. Question and response are put in by one pass of plain
-    substitution. Marks of the prompt and special tokens in them get full-width brackets (`judgekit.prompts.structure`);
+    substitution. Marks of the prompt and special tokens in them get full-width brackets (`judgekit.prompts.texts`);
     nothing else is changed, and nothing in them is interpreted.
 
     ``layout``: ``aspect_first`` defines the aspect before question and response: one text per aspect, and a causal

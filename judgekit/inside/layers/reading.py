@@ -9,10 +9,9 @@ import torch
 from judgekit.data.progress import progress_bar
 from judgekit.inside.layers.head import ScoreHead
 from judgekit.inside.layers.scale import score_place, score_plan
-from judgekit.models.batching import LEAST_SHARED, shared_start
-from judgekit.models.causal import CausalModel, attempted, fitting_batches, load_model, parts, path_sums, positions
+from judgekit.models import Unavailable
+from judgekit.models.causal import CausalModel, fitting_batches, load_model, parts, path_sums, positions
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.errors import Unavailable
 from judgekit.models.files import end_tokens, model_files
 from judgekit.models.one_pass import Plan
 from judgekit.records import fingerprint_of
@@ -55,7 +54,7 @@ def layer_logits(
     lengths = {row: len(prompt) + len(plan.forced) for row, prompt in enumerate(prompts) if prompt is not None}
     if empty := [row for row in lengths if not len(prompts[row])]:
         raise ValueError(f"prompt {empty[0]} has no tokens")
-    share(engine, [prompts[row] for row in lengths])
+    engine.share([prompts[row] for row in lengths])
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
 
         def work(batch: list[int]) -> np.ndarray:
@@ -72,15 +71,6 @@ def layer_logits(
                 raise ValueError(f"logits of layer {layer} are not finite for prompt {batch[row]}")
             bar.update(len(batch))
     return found
-
-
-def share(engine: Any, prompts: Sequence[Sequence[int]]) -> None:
-    """Let the engine read what all prompts begin with only once, where that is worth it."""
-    start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
-    start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
-    start = start if len(start) >= LEAST_SHARED else ()
-    if attempted(lambda tokens: [engine.share(tokens)], start) is None:
-        engine.share(())  # too long to be held beside the weights: each prompt is read from its first token
 
 
 @torch.inference_mode()
@@ -204,7 +194,7 @@ class LayerReader:
         ValueError where the model's logits are no numbers; MemoryError where a single prompt does not fit into the
         memory.
         """
-        share(self.engine, prompts)
+        self.engine.share(prompts)
         lengths = {row: len(prompt) + max_new_tokens for row, prompt in enumerate(prompts)}
         written: dict[int, Any] = {}
         with progress_bar(len(lengths), "writing", "prompt", shown=progress) as bar:

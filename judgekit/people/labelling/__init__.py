@@ -5,7 +5,6 @@ key per vote, every vote on disk before it is confirmed, and safe against what r
 """
 
 from judgekit.people.labelling.agreement import agreement_with_others, share_right
-from judgekit.people.labelling.client import label_all
-from judgekit.people.labelling.server import show, start
+from judgekit.people.labelling.server import Labelling, label_all, show
 
-__all__ = ["agreement_with_others", "label_all", "share_right", "show", "start"]
+__all__ = ["Labelling", "agreement_with_others", "label_all", "share_right", "show"]

@@ -1,14 +1,12 @@
 """The page as a Starlette application: empty for everybody, pairs and votes for who has an annotator's link."""
 
-import hashlib
-import hmac
-import json
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -101,28 +99,31 @@ def _refusal(request: Request) -> tuple[int, str] | None:
     return None
 
 
+class _Action(BaseModel):
+    """What the page sends; ``choice`` with a vote alone."""
+
+    ticket: str
+    choice: str = ""
+
+
 class _Page:
     """Addresses, cookies and replies around a `Session`."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self._secret = session, secrets.token_bytes(32)
+        self.session = session
+        self._tokens = {annotator: secrets.token_urlsafe() for annotator in session.annotators}
         # Browsers send one cookie to all ports of a machine: two servers must not share a name.
         self._cookie = f"labelling_{secrets.token_hex(4)}"
 
-    def _token(self, annotator: str) -> str:
-        return hmac.new(self._secret, annotator.encode(), hashlib.sha256).hexdigest()
-
     def link(self, annotator: str) -> str:
         """The address that an annotator opens, from the root; KeyError if there is no such annotator."""
-        if annotator not in self.session.annotators:
-            raise KeyError(f"no annotator is called {annotator!r:.80}")
-        return f"/a/{quote(annotator)}/?token={self._token(annotator)}"
+        return f"/a/{quote(annotator)}/?token={self._tokens[annotator]}"
 
     def _annotator(self, request: Request, token: str | None, refusal: str = _NO_COOKIE) -> str:
         """The annotator of an address, if the token is theirs."""
         annotator: str = request.path_params["annotator"]
-        fits = hmac.compare_digest((token or "").encode(), self._token(annotator).encode())
-        if not fits or annotator not in self.session.annotators:
+        own = self._tokens.get(annotator)
+        if own is None or not secrets.compare_digest((token or "").encode(), own.encode()):
             raise HTTPException(403, refusal)
         return annotator
 
@@ -132,13 +133,15 @@ class _Page:
         if "token" in request.query_params:
             annotator = self._annotator(request, request.query_params["token"], _OLD_LINK)
             path = f"/a/{quote(annotator)}/"
-            reply.set_cookie(self._cookie, self._token(annotator), path=path, httponly=True, samesite="strict")
+            reply.set_cookie(self._cookie, self._tokens[annotator], path=path, httponly=True, samesite="strict")
         return reply
 
-    async def now(self, request: Request) -> Response:
-        return await run_in_threadpool(self._shown, self._annotator(request, request.cookies.get(self._cookie)))
+    def now(self, request: Request) -> Response:
+        """The present pair."""
+        return self._shown(self._annotator(request, request.cookies.get(self._cookie)))
 
     async def act(self, request: Request) -> Response:
+        """A vote, a skip or an undo."""
         annotator = self._annotator(request, request.cookies.get(self._cookie))
         action = request.path_params["action"]
         if action not in ("vote", "skip", "undo"):
@@ -146,13 +149,10 @@ class _Page:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "JSON only.")
         try:
-            fields = json.loads(await request.body())
-            ticket, choice = fields["ticket"], fields["choice"] if action == "vote" else ""
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise HTTPException(400, "The request has no ticket, or no choice.") from None
-        if not isinstance(ticket, str) or not isinstance(choice, str):
-            raise HTTPException(400, "Ticket and choice are texts.")
-        return await run_in_threadpool(self._done, annotator, action, ticket, choice)
+            sent = _Action.model_validate_json(await request.body())
+        except ValidationError:
+            raise HTTPException(400, "The request has no ticket, or what it has is no text.") from None
+        return await run_in_threadpool(self._done, annotator, action, sent.ticket, sent.choice)
 
     def _done(self, annotator: str, action: str, ticket: str, choice: str) -> Response:
         """The reply to an action; it is sent after the vote is on disk."""

@@ -1,42 +1,53 @@
-"""The page on this machine: in front of a command, or behind a notebook."""
+"""The page on this machine, in front of a command or behind a notebook, and what uses it by its link."""
 
-import contextlib
 import socket
 import threading
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
+
+import requests
 
 from judgekit.data.votes import Votes
 from judgekit.people.labelling.session import Session
 from judgekit.records import PreferencePair
 
-PATIENCE = 20  # seconds for a server to come up or go down
+_PATIENCE = 20  # seconds for a server to go down
 
 
 class Labelling:
-    """A labelling page (`create_app`) in the background of this process; as a context manager it stops at the end.
+    """A labelling page in the background of this process; as a context manager it stops at the end.
 
-    OSError if the port is taken; port 0 is any free one.
+    Options and errors as for `judgekit.people.labelling.app.create_app`. OSError if the port is taken; port 0 is any
+    free one.
     """
 
-    def __init__(self, app: Any, port: int = 0) -> None:
+    def __init__(
+        self,
+        pairs: Iterable[PreferencePair],
+        path: str | Path,
+        annotators: str | Iterable[str],
+        port: int = 0,
+        **options: Any,
+    ) -> None:
         import uvicorn
 
-        self.app, self.session = app, cast(Session, app.state.session)
-        # asyncio sends small replies at once only where the protocol is named: 40 ms a vote otherwise.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind(("127.0.0.1", port))
-        except BaseException:
-            self._socket.close()
-            self.session.close()
-            raise
-        self.port = self._socket.getsockname()[1]
+        from judgekit.people.labelling.app import create_app
+
+        self.app = create_app(pairs, path, annotators, **options)
+        self.session: Session = self.app.state.session
+        with ExitStack() as opened:
+            opened.callback(self.session.close)
+            # asyncio sends small replies at once only where the protocol is named: 40 ms a vote otherwise.
+            listening = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", port))
+            listening.listen()  # who asks before the server is up waits for it
+            self._opened = opened.pop_all()
+        self.port = listening.getsockname()[1]
         config = uvicorn.Config(
-            app,
+            self.app,
             http="h11",
             ws="none",
             lifespan="off",
@@ -47,14 +58,8 @@ class Labelling:
             timeout_graceful_shutdown=3,
         )
         self._server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self.thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True)
         self.thread.start()
-        deadline = time.monotonic() + PATIENCE
-        while not self._server.started:
-            if time.monotonic() > deadline or not self.thread.is_alive():
-                self.stop()
-                raise RuntimeError("the labelling page did not come up")
-            time.sleep(0.01)
 
     def link(self, annotator: str | None = None, host: str = "127.0.0.1") -> str:
         """The address that an annotator opens; without a name the first annotator's."""
@@ -68,25 +73,14 @@ class Labelling:
     def stop(self) -> None:
         """End the server and close the file of votes; all votes are in it. A second call does nothing."""
         self._server.should_exit = True
-        self.thread.join(PATIENCE)
-        with contextlib.suppress(OSError):
-            self._socket.close()
-        self.session.close()
+        self.thread.join(_PATIENCE)
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-def start(
-    pairs: Iterable[PreferencePair], path: str | Path, annotators: str | Iterable[str], *, port: int = 0, **options: Any
-) -> Labelling:
-    """Start the page in the background; options as for `judgekit.people.labelling.app.create_app`."""
-    from judgekit.people.labelling.app import create_app
-
-    return Labelling(create_app(pairs, path, annotators, **options), port)
 
 
 def show(
@@ -98,15 +92,71 @@ def show(
     height: int = 760,
     **options: Any,
 ) -> Labelling:
-    """Show the first annotator's page inside a notebook, ``height`` pixels high; options as for `start`.
+    """Show the first annotator's page inside a notebook, ``height`` pixels high; options as for `Labelling`.
 
     ``host``: "localhost" or "127.0.0.1", what stands in the notebook's own address: a browser keeps the page's cookie
     back where the two differ.
     """
     from IPython.display import HTML, IFrame, display
 
-    page = start(pairs, path, annotators, framed=True, **options)
+    page = Labelling(pairs, path, annotators, framed=True, **options)
     names = page.session.annotators
     links = [f'<a href="{page.link(name, host)}" target="_blank" rel="noopener">{name}</a>' for name in names]
     display(IFrame(page.link(host=host), "100%", height), HTML(f"In a tab of its own: {', '.join(links)}"))
     return page
+
+
+class Client(requests.Session):
+    """One annotator's session over HTTP, by the link that the server printed.
+
+    ``now`` is what the page shows: ``ticket``, ``pair`` (None when all is done), ``progress``, ``agreement``, ``said``.
+    requests.HTTPError has the server's refusal in its own words.
+    """
+
+    def __init__(self, link: str) -> None:
+        super().__init__()
+        self.trust_env = False  # no proxy stands between this machine and itself
+        self._page = link.partition("?")[0]
+        self.now: dict[str, Any] = {}
+        self._shown(self.get(link, timeout=30))
+        self._shown(self.get(self._page + "now", timeout=30))
+
+    def _shown(self, reply: requests.Response) -> dict[str, Any]:
+        """What the page shows after a reply."""
+        message = reply.text.strip()
+        if reply.headers.get("content-type", "").startswith("application/json"):
+            self.now = reply.json()
+            message = self.now["said"]
+        if not reply.ok:
+            raise requests.HTTPError(message, response=reply)
+        return self.now
+
+    def _act(self, action: str, **fields: str) -> dict[str, Any]:
+        fields["ticket"] = self.now["ticket"]
+        return self._shown(self.post(self._page + action, json=fields, timeout=30))
+
+    def vote(self, choice: str) -> dict[str, Any]:
+        """Vote for what is shown "first" or "second", or "tie"; the vote is on disk when this returns."""
+        return self._act("vote", choice=choice)
+
+    def skip(self) -> dict[str, Any]:
+        """Put this pair off."""
+        return self._act("skip")
+
+    def undo(self) -> dict[str, Any]:
+        """Take the last vote back."""
+        return self._act("undo")
+
+
+def label_all(link: str, decide: Callable[[dict[str, Any]], str], at_most: int | None = None) -> int:
+    """Vote on pair after pair by a function, as the annotator of a link; how many votes the server confirmed.
+
+    ``decide`` gets what is shown (texts under ``question``, ``first``, ``second``, each with ``raw``) and returns
+    "first", "second" or "tie".
+    """
+    confirmed = 0
+    with Client(link) as client:
+        while client.now["pair"] is not None and confirmed != at_most:
+            client.vote(decide(client.now["pair"]))
+            confirmed += 1
+    return confirmed

@@ -1,4 +1,4 @@
-"""Which pair an annotator sees next, and what becomes of a vote: everything but the web.
+"""Which pair an annotator sees next, which response stands first, and what becomes of a vote: all but the web.
 
 Every showing of a pair has a ticket that is good for one vote. A replayed vote, a second tab and a page that was left
 open all come with a ticket that is spent or not the present one: they are refused, and nothing is misfiled.
@@ -20,7 +20,6 @@ import numpy as np
 
 from judgekit.data.votes import NO_VOTE, Votes
 from judgekit.people.labelling.agreement import agreement_with_others
-from judgekit.people.labelling.ordering import ordered, shown_order
 from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
 from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
 from judgekit.stats import Number
@@ -28,6 +27,22 @@ from judgekit.stats import Number
 AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never tells how others voted on one pair
 PACE_VOTES = 20  # latest votes that the pace is taken from
 CHOICES = {"first": "A", "second": "B", "tie": "tie"}
+
+
+def drawn(seed: int, *names: str) -> int:
+    """A number below 2**64, uniform, that a seed and names decide, the same on every machine."""
+    text = "\0".join([str(seed), *names]).encode("utf-8", "backslashreplace")
+    return int.from_bytes(hashlib.sha256(text).digest()[:8])
+
+
+def shown_order(seed: int, annotator: str, item_id: str) -> str:
+    """Which response an annotator sees first: "ab" or "ba"."""
+    return ("ab", "ba")[drawn(seed, "sides", annotator, item_id) % 2]
+
+
+def fewest_votes_first(votes: Votes) -> list[str]:
+    """Items with the fewest votes first, otherwise as they stand; ``votes`` on all items, also those without any."""
+    return [votes.items[i] for i in np.argsort(votes.given.sum(1), kind="stable")]
 
 
 class StaleTicket(Exception):
@@ -86,8 +101,8 @@ class Session:
         self.annotators = {checked_annotator(name): _Annotator() for name in names}
         if refresh < 1:
             raise ValueError(f"refresh is {refresh}: the order is asked for every so many votes, at least 1")
-        if not callable(order):
-            ordered(order, seed, names[0], ())
+        if order not in ("random", "file") and not callable(order):
+            raise ValueError(f"order {order!r}: use random, file or a function of votes")
         self.clusters = {item: pair.cluster for item, pair in self.pairs.items()}
         self._order, self._seed, self._refresh = order, seed, refresh
         self._ranking: list[str] | None = None  # item ids as the order's function gave them
@@ -127,8 +142,10 @@ class Session:
             }
 
     def _items(self, annotator: str) -> list[str]:
+        if self._order == "random":
+            return sorted(self.pairs, key=lambda item: drawn(self._seed, "items", annotator, item))
         if not callable(self._order):
-            return ordered(self._order, self._seed, annotator, self.pairs)
+            return list(self.pairs)
         n_lines = len(self.file.lines)
         if self._ranking is None or n_lines - self._ranked_at >= self._refresh:
             self._ranked_at, self._trouble = n_lines, None

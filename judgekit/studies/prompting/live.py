@@ -46,7 +46,7 @@ def live_judges(evaluators: Sequence[Evaluator], settings: Mapping[str, Any] | N
     """The judges of live evaluators (``openai/...``; others are passed over), by the evaluator's judge.
 
     ``settings``: fields of `judgekit.judges.openai.Settings`; and for the strategy ``demonstrations`` those of `SHOTS`:
-    how many are shown, of which set, in which order. Budgets are for each judge. `judgekit.models.errors.Unavailable`
+    how many are shown, of which set, in which order. Budgets are for each judge. `judgekit.models.Unavailable`
     where the environment names no server or no key, or a setting is wrong.
     """
     given = dict(settings or {})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 
 if TYPE_CHECKING:
     from judgekit.studies.teacher.local import LocalEngine

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgekit.judges.generative import Messages, read_settings
 from judgekit.judges.hf import HFJudge, Settings
-from judgekit.models.errors import Unavailable
+from judgekit.models import Unavailable
 from judgekit.records import Reply, fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of
 

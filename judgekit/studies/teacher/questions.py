@@ -12,7 +12,7 @@ from pydantic import BaseModel, StrictStr
 from judgekit.data.pairfile import models
 from judgekit.data.pairfile.lines import Fields, records
 from judgekit.data.pairfile.places import Place, kind_of, missing, row_place
-from judgekit.prompts.structure import LONE_SURROGATE
+from judgekit.prompts.texts import LONE_SURROGATE
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

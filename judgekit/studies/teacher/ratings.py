@@ -112,7 +112,7 @@ def rate_responses(
 
     `judgekit.data.pairfile.PairFileError` where a response is not what it should be, or has a field of the name of one
     that would be added; names place and field. `judgekit.inside.aspects.AspectError` and
-    `judgekit.models.errors.Unavailable` where there are no such aspects, or no such model. ValueError where there is no
+    `judgekit.models.Unavailable` where there are no such aspects, or no such model. ValueError where there is no
     aspect, or one has the name of another field that is added.
     """
     aspects = aspects if isinstance(aspects, dict) else load_aspects(aspects)

@@ -46,7 +46,7 @@ def collect_responses(
     and after it has left a question out gives each later one its predecessor's response.
 
     `judgekit.data.pairfile.PairFileError` where a question is not what it should be; names its place and field.
-    `judgekit.models.errors.Unavailable` where there is no such model, the environment lacks something, or a setting is
+    `judgekit.models.Unavailable` where there is no such model, the environment lacks something, or a setting is
     wrong. ValueError where several samples are wanted at temperature 0.
     """
     engine = engine_of(model, settings)
