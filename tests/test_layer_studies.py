@@ -5,11 +5,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
-from sklearn.metrics import f1_score
-from tiny_causal import save_tiny
-
-from judgekit.figures.layers import plot_layer_curves, plot_order_and_size
 from judgekit.inside.layers.evaluation import evaluated
 from judgekit.inside.layers.reading import LayerReader
 from judgekit.inside.layers.study import (
@@ -22,6 +17,11 @@ from judgekit.inside.layers.study import (
 )
 from judgekit.inside.layers.uses import KNOWING, Cut, answerability, emotion_intensity, f1, fit_cut, unanswerable_f1
 from judgekit.inside.layers.weights import fit_weights, scaled_last
+from scipy.special import softmax
+from sklearn.metrics import f1_score
+from tiny_causal import save_tiny
+
+from judgekit.figures.layers import plot_layer_curves, plot_order_and_size
 from judgekit.prompts import load_strategy
 from judgekit.training.blind import response_only
 from judgekit.training.causal_families import WORDS

@@ -7,29 +7,36 @@ from scipy import stats
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from judgekit.inside.layers import reference
-from judgekit.inside.layers.aggregation import OVER, aggregated_scores, distribution, modal_score
-from judgekit.inside.layers.evaluation import calibration_error, differences, evaluated
-from judgekit.inside.layers.head import ScoreHead, final_norm
-from judgekit.inside.layers.rated import soft_target
-from judgekit.inside.layers.reading import LayerReader, layer_logits, written_up_to
-from judgekit.inside.layers.reference import (
+from judgekit.inside.layer_logits import LayerReader, ScoreHead, final_norm, layer_logits, score_plan, written_up_to
+from judgekit.inside.layers import (
+    OVER,
+    aggregated_scores,
+    cross_fitted,
+    distribution,
+    fit_weights,
+    modal_score,
+    published_weights,
+    reference,
+    soft_target,
+)
+from judgekit.models import Unavailable, causal
+from judgekit.models.causal import CausalModel
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.one_pass import Plan, plan_of
+from judgekit.studies.layer_aggregation import (
     N_PROMPTS,
     PLAN,
     SCALE,
     SCORE_IDS,
     beside_published,
+    calibration_error,
+    differences,
+    evaluated,
     largest_difference,
     published,
     seeded_model,
     seeded_prompts,
 )
-from judgekit.inside.layers.scale import score_plan
-from judgekit.inside.layers.weights import cross_fitted, fit_weights, published_weights
-from judgekit.models import Unavailable, causal
-from judgekit.models.causal import CausalModel
-from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.one_pass import Plan, plan_of
 
 NEAR = 1e-4
 TWO_DIGITS = Plan((1, 2, 10), ("1.", "2", "10."), (), ((11, 13), (12,), (11, 14)))

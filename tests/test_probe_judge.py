@@ -8,12 +8,12 @@ from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
 from judgekit.data.sample import load_sample
-from judgekit.inside.probes.pairs import TieModel, fit_ties, margins_of
-from judgekit.inside.probes.saved import ProbeError, SavedProbe
 from judgekit.inside.representations import inputs_of
+from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, margins_of
 from judgekit.judges import UnknownJudge, load_judge, request_of
 from judgekit.judges.probe import ProbeJudge, save_probe_judge
 from judgekit.models.states import StateReader
+from judgekit.studies.pairwise_probe import fit_ties
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ import torch
 from tiny_causal import save_tiny, tiny_tokenizer
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.inside.probes.export import saved_probe
-from judgekit.inside.probes.saved import ProbeError
-from judgekit.inside.probes.selection import Choice, fit_choice
+from judgekit.inside.probes import Choice, fit_choice
 from judgekit.inside.representations import StateCache, inputs_of, states_for
+from judgekit.inside.saved_probes import ProbeError, saved_probe
 from judgekit.models import Unavailable
 from judgekit.models.encoder import native_bf16
 from judgekit.models.states import POOLINGS, QUANTITIES, StateReader, pool, pooled_width, token_statistics

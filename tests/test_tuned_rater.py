@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.inside.probes.selection import grouped_folds
+from judgekit.inside.probes import grouped_folds
 from judgekit.training.causal_recipe import RecipeError
 from judgekit.training.split_encoder import SplitEncoder
 from judgekit.training.tuned_rater import Items, Rater, tune_folds, tuned_predictions

@@ -10,10 +10,8 @@ from typing import Any, Literal
 from pydantic import PositiveInt, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.inside.layers.aggregation import distribution, last_only, uniform_weights
-from judgekit.inside.layers.asking import conversation, room_for
-from judgekit.inside.layers.reading import LayerReader
-from judgekit.inside.layers.saved import load_weights
+from judgekit.inside.layer_logits import LayerReader, conversation
+from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
 from judgekit.judges.base import Request
 from judgekit.judges.generative import Forecast, most_probable, reply_of, reply_of_marks
 from judgekit.judges.local import NO_TEMPLATE, device_of, known_device
@@ -89,7 +87,7 @@ class LayeredJudge:
         self.weights = self._layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
         self.written = settings.max_new_tokens if settings.mode == "reasoning" else None
-        self.room = room_for(self.reader, self.plan, self.written)
+        self.room = self.reader.room_for(self.plan, self.written)
         if self.room is not None and self.room <= 0:
             raise Unavailable(f"{model} has {self.reader.room} positions: max_new_tokens leaves no room in them")
         self.fingerprint = fingerprint_of(

@@ -20,7 +20,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from judgekit.data.progress import progress_bar
-from judgekit.inside.probes.selection import grouped_folds
+from judgekit.inside.probes import grouped_folds
 from judgekit.models.encoder import base_location
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of

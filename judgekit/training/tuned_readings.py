@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from judgekit.inside.probes.heads import GOOD
+from judgekit.inside.probes import GOOD
 from judgekit.stats import Array
 
 
@@ -24,7 +24,7 @@ def ranked_probability_score(probabilities: Array, codes: Array) -> float:
 
 
 def readings(probabilities: Array, head: str, classes: Array = (1, 2, 3, 4, 5)) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions and scores, shape (n_items,), by class probabilities under a head of `judgekit.inside.probes.heads`.
+    """Predictions and scores, shape (n_items,), by class probabilities under a head of `judgekit.inside.probes`.
 
     ``five``: the most probable score; ``binary``: whether it is good (4 or more); ``ordinal``: as ``five``, since the
     median or the rounded mean of an unsure forecast is nearly always a middle score, and F1 would punish the baseline
