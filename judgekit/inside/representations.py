@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from judgekit.data.files import replaced
+from judgekit.data.paths import run_folder
 from judgekit.inside.saved_probes import Inputs, SavedProbe
 from judgekit.records import fingerprint_of
 from judgekit.stats import Array
@@ -87,6 +88,13 @@ class StateCache:
         array = np.ascontiguousarray(array)
         with replaced(path) as temporary:
             save_file({_TENSOR: array}, temporary, metadata={"key": key, "sha256": _digest(array)})
+
+
+def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
+    """A reader of a frozen model's states, ``limit`` tokens of a text at most, which are cached in the run's folder."""
+    from judgekit.models.states import StateReader
+
+    return StateReader(base, limit=limit, cache=StateCache(run_folder(run, "models", "states")))
 
 
 def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inputs:

@@ -6,13 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize
 
+from judgekit.data.catalogue import load_set
+from judgekit.data.paths import run_folder, verdict_store_path
 from judgekit.data.progress import progress_bar
 from judgekit.inside.representations import rated_text
-from judgekit.inside.saved_probes import TieModel
+from judgekit.inside.saved_probes import SavedProbe, TieModel
+from judgekit.judges import load_judge
+from judgekit.judges.probe import save_probe_judge
 from judgekit.records import PreferencePair
+from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import score_table
 from judgekit.stats import Array, Floats, outcome_logits
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judgekit.models.states import StateReader
 
 LABELS = ("A", "B", "tie")  # in the order of `judgekit.stats.outcome_logits`
@@ -62,3 +70,15 @@ def fit_ties(margins: Array, labels: Sequence[str]) -> TieModel:
     if not fitted.success:
         raise RuntimeError(f"the tie model did not converge: {fitted.message}")
     return TieModel(float(np.exp(fitted.x[0])), float(fitted.x[1]), len(codes), n_ties)
+
+
+def keep_and_score(
+    probe: SavedProbe, ties: TieModel, run: str, sets: Sequence[str], n_boot: int = 10_000, seed: int = 0
+) -> "pd.DataFrame":
+    """Scores on test sets (`judgekit.scoring.score_table`) of the judge ``probe/pairs``, written to the run's folder."""
+    folder = run_folder(run, "models", "probes", "pairs")
+    save_probe_judge(probe, ties, folder)
+    judge = load_judge("probe/pairs", folder)
+    pairs = {name: load_set(name) for name in sets}
+    with VerdictStore(verdict_store_path()) as store:
+        return score_table({judge.name: judge}, pairs, store, {judge.name: "probe_pairs"}, n_boot=n_boot, seed=seed)
