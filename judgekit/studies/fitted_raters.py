@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.paths import run_folder
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources import text_key
 from judgekit.inside.probes import (
@@ -26,7 +27,7 @@ from judgekit.inside.probes import (
     fit_choice,
     nested_probe,
 )
-from judgekit.inside.rating import Rater
+from judgekit.inside.rating import Rater, save_rater
 from judgekit.inside.representations import StateCache, inputs_of, rated_text
 from judgekit.inside.saved_probes import SavedProbe, saved_probe
 from judgekit.judges.surface import words_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 Ratings = Mapping[str, Mapping[str, Sequence[Response]]]  # set to aspect to responses
 Results = dict[tuple[str, str, str, str], NestedResult]  # by set, aspect, head and method
+TITLES = {"gsm8k": "GSM8K", "gpqa": "GPQA", "alpacaeval": "AlpacaEval"}  # of rated sets, as printed
 SAVED = {"binary": ("logistic",), "five": ("logistic",), "ordinal": ("ordinal",)}  # families that can be kept
 _LEAST = {"binary": 15, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
 _SPECS = {"weighted_f1": ".1%", "macro_f1": ".1%", "accuracy": ".1%", "spearman": ".2f"}
@@ -68,6 +70,8 @@ def read_states(
     A reader with a cache goes on where an interrupted reading stopped. ``length``, shape (1, 2), is always there:
     logarithms of one plus the characters, and the words, of the response.
     """
+    from judgekit.models.states import ATTENTION_ENTROPY
+
     items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
     responses = {rated_text(item.question, item.response): item.response for item in items}
     ordered, states = sorted(responses, key=lambda text: (len(text), text)), {}
@@ -78,6 +82,8 @@ def read_states(
             for row, text in enumerate(batch):
                 length = np.log1p([[len(responses[text]), len(words_of(responses[text]))]])
                 states[text] = {name: read[name][row] for name in quantities} | {"length": length}
+                if ATTENTION_ENTROPY in quantities:
+                    states[text][ATTENTION_ENTROPY] = read[ATTENTION_ENTROPY][row, 1:]  # nothing attends at layer 0
             bar.update(len(batch))
     return states
 
@@ -111,9 +117,10 @@ def cells_of(
 
 
 def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, seed: int = 0) -> pd.DataFrame:
-    """Every metric of every method on every cell: columns set, aspect, head, method, metric, number (a `Number`).
+    """Every metric of every method on every cell, a row each.
 
-    Questions are resampled, not items; that other training sets would have given other probes is not in the interval.
+    Columns set, aspect, head, method, metric, number (a `Number`), and its value, low, high, n, spec. Questions are
+    resampled, not items; that other training sets would have given other probes is not in the interval.
     """
     by_name, rows = {cell.name: cell for cell in cells}, []
     for (*name, method), result in results.items():
@@ -123,8 +130,10 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
         found["spearman"] = weighted_bootstrap(partial(spearman, cell.labels, result.scores), cell.groups, n_boot, seed)
         for metric, ends in found.items():
             ends = ends if np.isfinite(ends).all() else (0.0, 0.0, 0.0)  # a constant ranks nothing
-            rows.append((*name, method, metric, Number(*ends, n=len(cell.labels), spec=_SPECS[metric])))
-    return pd.DataFrame(rows, columns=["set", "aspect", "head", "method", "metric", "number"])
+            number = Number(*ends, n=len(cell.labels), spec=_SPECS[metric])
+            about = {"set": name[0], "aspect": name[1], "head": name[2], "method": method, "metric": metric}
+            rows.append(about | {"number": number} | vars(number))
+    return pd.DataFrame(rows)
 
 
 def fit_rater(
@@ -152,6 +161,25 @@ def fit_rater(
     return Rater(f"{name}-{head}", probes, {"set": name, "head": head})
 
 
+def keep_raters(
+    run: str,
+    sets: Sequence[str],
+    cells: Sequence[Cell],
+    table: pd.DataFrame,
+    reader: "StateReader",
+    poolings: Sequence[str],
+    seed: int = 0,
+) -> dict[str, Rater]:
+    """A rater for each set and head, by ``<set>_<head>``, written to the run's ``models/probes``."""
+    raters = {}
+    for name in sets:
+        for head in SAVED:
+            part = [cell for cell in cells if (cell.set, cell.head.name) == (name, head)]
+            raters[f"{name}_{head}"] = fit_rater(part, table, reader, poolings, seed=seed)
+            save_rater(raters[f"{name}_{head}"], run_folder(run, "models", "probes", f"{name}-{head}"))
+    return raters
+
+
 def _fit_kept(
     cell: Cell, reader: "StateReader", poolings: Sequence[str], estimate: dict[str, Any], seed: int
 ) -> SavedProbe:
@@ -177,7 +205,8 @@ def fit_probes(
 ) -> tuple[Rater, pd.DataFrame]:
     """A rater fitted on one's own ratings (for `judgekit.inside.rating.save_rater`), and estimates of its probes.
 
-    The estimates are by nested cross-validation, of ``linear`` (the probes' own procedure) and of ``majority``.
+    The estimates (`metric_table`) are by nested cross-validation, of ``linear`` (the probes' own procedure) and of
+    ``majority``.
 
     ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; a score of None is
     left out. ``head``: ``binary`` (4 and 5 are good), ``five`` or ``ordinal``. ``base``: the frozen model. ``name``:

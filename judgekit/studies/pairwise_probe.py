@@ -75,7 +75,7 @@ def fit_ties(margins: Array, labels: Sequence[str]) -> TieModel:
 def keep_and_score(
     probe: SavedProbe, ties: TieModel, run: str, sets: Sequence[str], n_boot: int = 10_000, seed: int = 0
 ) -> "pd.DataFrame":
-    """Scores on test sets (`judgekit.scoring.score_table`) of the judge ``probe/pairs``, written to the run's folder."""
+    """Scores on test sets (`judgekit.scoring.score_table`) of the judge ``probe/pairs``, which the run keeps."""
     folder = run_folder(run, "models", "probes", "pairs")
     save_probe_judge(probe, ties, folder)
     judge = load_judge("probe/pairs", folder)

@@ -13,16 +13,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
-from judgekit.inside.aspects import Aspect
-from judgekit.inside.probes import METRICS, Choice, NestedResult, Space, class_counts, grouped_folds, nested_probe
+from judgekit.inside.aspects import Aspect, load_aspects
+from judgekit.inside.probes import (
+    FAMILIES,
+    METRICS,
+    Choice,
+    NestedResult,
+    Space,
+    binary_labels,
+    class_counts,
+    grouped_folds,
+    joined_layers,
+    make_probe,
+    nested_probe,
+)
 from judgekit.inside.representations import array_digest, rated_text
 from judgekit.prompts.rubrics import Rubric, score_prompt
 from judgekit.records import Response, fingerprint_of
-from judgekit.stats import Floats, Number, weighted_bootstrap
+from judgekit.stats import Floats, Number, cluster_bootstrap, cluster_sums, weighted_bootstrap
 from judgekit.studies.fitted_raters import Cell, Ratings, Results
 
 if TYPE_CHECKING:
@@ -195,3 +208,37 @@ def level_shares(reader: "StateReader", items: Sequence[Response], aspect: Aspec
     of_items, of_levels = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
     cosines = of_items @ of_levels.T
     return cosines, cosines[:, -1] - cosines[:, 0]
+
+
+def prompt_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]) -> Results:
+    """The level with the greatest value (`level_shares`) in every cell whose aspect has a rubric; nothing is fitted."""
+    aspects, shares, results = load_aspects("reasoning"), {}, {}
+    for cell in (cell for cell in cells if cell.aspect in aspects):
+        aspect, key = aspects[cell.aspect], (cell.set, cell.aspect)
+        if key not in shares:
+            shares[key] = level_shares(reader, ratings[cell.set][cell.aspect], aspect)
+        best = np.asarray(aspect.scores)[shares[key][0].argmax(1)]
+        predicted = binary_labels(best) if cell.head.name == "binary" else best
+        results[*cell.name, "prompt"] = NestedResult(predicted, shares[key][1], np.zeros(len(best), int), [])
+    return results
+
+
+def published_estimate(cell: Cell, kinds: Sequence[str], seed: int = 731, n_boot: int = 2000) -> Number:
+    """Weighted F1 of the best single layer on one test fold, chosen by it: what the published procedure quotes.
+
+    Not an estimate of anything: the published code looks through layers and poolings, prints the report on the test
+    fold of each, and quotes the best; items of one question may stand on both sides. Logistic regression on scaled
+    features, without projection. ``seed``: of the split of four to one, stratified by label; 731 in the published code.
+    """
+    rows, labels = np.arange(len(cell.labels)), cell.labels
+    train, test = train_test_split(rows, test_size=0.2, stratify=labels, random_state=seed)
+    family, metric = cell.head.families[0], METRICS["weighted_f1"]
+    tried = []
+    for array in (cell.features[kind] for kind in kinds):
+        for layer in range(array.shape[1]):
+            X = joined_layers(array, (layer,))
+            probe = make_probe(family, FAMILIES[family].usual, None, seed).fit(X[train], labels[train])
+            tried.append(class_counts(labels[test], probe.predict(X[test]), cell.head.classes))
+    counts = max(tried, key=lambda counts: float(metric(counts.sum(0))))
+    sums = cluster_sums(counts, np.arange(len(test)))
+    return Number(*cluster_bootstrap(sums, metric, n_boot), n=len(test), spec=".1%")
