@@ -9,7 +9,7 @@ from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan, written_up_to
-from judgekit.inside.layers import OVER, distribution, expected_score, fit_weights, modal_score, soft_target
+from judgekit.inside.layers import OVER, distribution, expected_score, fit_weights, soft_target
 from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -20,6 +20,7 @@ from judgekit.studies.layer_aggregation import (
     calibration_error,
     evaluated,
     measured,
+    modal_score,
     ordered_pairs,
     scaled_last,
 )

@@ -48,13 +48,10 @@ def score_plan(
     """The token ids to look at for the scores of a scale, which are the plan's ``names``.
 
     ``tokenise``: `judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`. ``reply``: what the model is taken to write,
-    such as ``"Rating: [[{score}]]"``; all that stands before the score is put into its mouth. Several tokens per score
-    are handled as in `judgekit.models.one_pass`; the published code has one token id per score, and so no scale beyond
-    9 with a tokenizer that splits numbers into digits.
-
-    ValueError where the scale is none, the reply does not hold ``{score}`` exactly once, or the tokens of one score
-    begin those of another (``1`` and ``10`` where digits are tokens of their own): something must follow the score
-    then, whose probability tells them apart.
+    such as ``"Rating: [[{score}]]"``; all that stands before the score is put into its mouth. A score may have several
+    tokens (`judgekit.models.one_pass`); in the published code it has one. ValueError where the scale is none, the reply
+    does not hold ``{score}`` exactly once, or the tokens of one score begin those of another (``1`` and ``10`` where
+    digits are tokens of their own): something must follow the score then.
     """
     scores = checked_scores(scores)
     if reply.count("{score}") != 1:
@@ -73,8 +70,8 @@ def score_plan(
 def score_position(written: Sequence[int], plan: Plan) -> int | None:
     """Position of the first token of a completion's last score, with what the plan puts before it; or None.
 
-    The published code looks for score tokens from the end, too. Tokens of one digit are found inside longer numbers:
-    with a scale from 1 to 5, a completion that ends in "of 10" says 1. Words around the score, in the plan, avoid it.
+    Tokens of one digit are found inside longer numbers: with a scale from 1 to 5, a completion that ends in "of 10"
+    says 1, as in the published code. Words around the score, in the plan, avoid it.
 
     >>> plan = Plan((1, 2), ("1", "2"), (), ((11,), (12,)))
     >>> score_position([30, 11, 7, 12, 4], plan), score_position([30, 7], plan)
@@ -156,10 +153,9 @@ class ScoreHead:
         return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
     def check(self, states: torch.Tensor, ids: list[int], logits: torch.Tensor) -> None:
-        """Compare the last layer's states, shape (n_rows, width), with the model's own logits, (n_rows, vocabulary).
+        """ValueError where the last layer's states do not give the model's own logits, shape (n_rows, vocabulary).
 
-        ValueError where logits are not finite, or differ: the model does something between states and logits that is
-        not known here, and what other layers would give is then anybody's guess.
+        The model then does something between states and logits that is not known here, to other layers, too.
         """
         own = logits[:, ids].float()
         if not torch.isfinite(own).all():
@@ -247,10 +243,7 @@ def _batch_logits(
 
 
 def _messages(conversation: Any, row: int) -> list[dict[str, str]]:
-    """A conversation that a tokenizer takes: lone surrogates, which no tokenizer does, become question marks.
-
-    ValueError where it is no list of messages with ``role`` and ``content``.
-    """
+    """A conversation that a tokenizer takes: lone surrogates, which no tokenizer does, become question marks."""
     messages = list(conversation) if isinstance(conversation, (list, tuple)) else []
     if not messages or not all(isinstance(one, dict) and {"role", "content"} <= set(one) for one in messages):
         raise ValueError(f"conversation {row} is no list of messages with a role and a content")
@@ -324,11 +317,7 @@ class LayerReader:
         return layer_logits(self.engine, prompts, plan, normed, self.batch_tokens, progress)
 
     def write(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, progress: bool = False) -> list[list[int]]:
-        """Greedy completions of prompts, in their order: lists of token ids.
-
-        ValueError where the model's logits are no numbers; MemoryError where a single prompt does not fit into the
-        memory.
-        """
+        """Greedy completions of prompts, in their order: lists of token ids."""
         self.engine.share(prompts)
         lengths = {row: len(prompt) + max_new_tokens for row, prompt in enumerate(prompts)}
         written: dict[int, Any] = {}

@@ -94,12 +94,6 @@ def expected_score(probabilities: Array, scores: Sequence[int]) -> Floats:
     return np.asarray(probabilities, float) @ np.array(checked_scores(scores), float)
 
 
-def modal_score(probabilities: Array, scores: Array) -> Floats:
-    """The most probable score of each row, the lowest of several, shape (n_items,); NaN where probabilities are."""
-    probabilities, scores = np.asarray(probabilities, float), np.array(checked_scores(scores), float)
-    return np.where(np.isnan(probabilities).any(-1), np.nan, scores[probabilities.argmax(-1)])
-
-
 # ---------------------------------------------------------------- weights fitted on rated items
 
 

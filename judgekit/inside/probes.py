@@ -59,16 +59,6 @@ def binary_labels(scores: Array, threshold: float = GOOD) -> np.ndarray:
     return (np.asarray(scores, float) >= threshold).astype(int)
 
 
-def _checked_labels(labels: Array, head: Head) -> np.ndarray:
-    """Labels as whole numbers; ValueError where one is no class of the head, or fewer than two classes occur."""
-    labels = np.asarray(labels)
-    if unknown := sorted(set(labels.tolist()) - set(head.classes)):
-        raise ValueError(f"label {unknown[0]} is no class of the head {head.name}: {', '.join(map(str, head.classes))}")
-    if len(set(labels.tolist())) < 2:
-        raise ValueError(f"all {len(labels)} labels are equal: there is nothing to predict")
-    return labels.astype(int)
-
-
 # ---------------------------------------------------------------- classifiers
 
 
@@ -186,29 +176,16 @@ def class_counts(labels: Array, predicted: Array, classes: Array) -> Floats:
     return counts
 
 
-def _accuracy(matrix: Floats) -> Floats:
-    return ratio(np.trace(matrix, axis1=-2, axis2=-1), matrix.sum((-2, -1)))
-
-
 def _class_f1(matrix: Floats) -> Floats:
     """F1 of each class, shape (..., n_classes); 0 for a class that neither occurs nor is predicted."""
     return ratio(2 * np.diagonal(matrix, axis1=-2, axis2=-1), matrix.sum(-1) + matrix.sum(-2))
 
 
-def _macro_f1(matrix: Floats) -> Floats:
-    return _class_f1(matrix).mean(-1)
-
-
-def _weighted_f1(matrix: Floats) -> Floats:
-    support = matrix.sum(-1)
-    return ratio((_class_f1(matrix) * support).sum(-1), support.sum(-1))
-
-
 # Of confusion counts, shape (..., n_classes, n_classes), as scikit-learn has them; there is one value per resample.
 METRICS: dict[str, Callable[[Floats], Floats]] = {
-    "weighted_f1": _weighted_f1,
-    "macro_f1": _macro_f1,
-    "accuracy": _accuracy,
+    "weighted_f1": lambda matrix: ratio((_class_f1(matrix) * matrix.sum(-1)).sum(-1), matrix.sum((-2, -1))),
+    "macro_f1": lambda matrix: _class_f1(matrix).mean(-1),
+    "accuracy": lambda matrix: ratio(np.trace(matrix, axis1=-2, axis2=-1), matrix.sum((-2, -1))),
 }
 
 
@@ -422,8 +399,8 @@ def nested_probe(
     they choose, so the estimate is of the procedure, and of no single probe. ValueError where shapes disagree, a
     feature is not finite, a label is no class of the head, or there are too few questions.
     """
-    features = _checked_features(features, len(labels), len(groups))
-    labels, groups, space = _checked_labels(labels, head), np.asarray(groups), space or Space()
+    features, labels = _checked(features, labels, len(groups), head)
+    groups, space = np.asarray(groups), space or Space()
     predicted, fold = np.zeros(len(labels), int), np.zeros(len(labels), int)
     scores, choices = np.zeros(len(labels)), []
     for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
@@ -440,14 +417,18 @@ def nested_probe(
     return NestedResult(predicted, scores, fold, choices)
 
 
-def _checked_features(features: Mapping[str, Array], n_labels: int, n_groups: int) -> dict[str, np.ndarray]:
-    """Features as arrays, after a look at their shapes and values."""
-    if n_labels != n_groups or not features:
-        raise ValueError(f"{n_labels} labels, {n_groups} groups and {len(features)} kinds of features")
-    arrays = {name: np.asarray(array) for name, array in features.items()}
+def _checked(features: Mapping[str, Array], labels: Array, n_groups: int, head: Head) -> Any:
+    """Features by kind and labels as arrays, after a look at their shapes and values."""
+    arrays, labels = {name: np.asarray(array) for name, array in features.items()}, np.asarray(labels)
+    if len(labels) != n_groups or not features:
+        raise ValueError(f"{len(labels)} labels, {n_groups} groups and {len(features)} kinds of features")
     for name, array in arrays.items():
-        if array.ndim != 3 or len(array) != n_labels:
-            raise ValueError(f"features {name!r} have shape {array.shape}: ({n_labels}, layers, width) is needed")
+        if array.ndim != 3 or len(array) != len(labels):
+            raise ValueError(f"features {name!r} have shape {array.shape}: ({len(labels)}, layers, width) is needed")
         if not np.isfinite(array).all():
             raise ValueError(f"features {name!r} hold values that are not finite")
-    return arrays
+    if unknown := sorted(set(labels.tolist()) - set(head.classes)):
+        raise ValueError(f"label {unknown[0]} is no class of the head {head.name}: {', '.join(map(str, head.classes))}")
+    if len(set(labels.tolist())) < 2:
+        raise ValueError(f"all {len(labels)} labels are equal: there is nothing to predict")
+    return arrays, labels.astype(int)

@@ -18,7 +18,6 @@ from judgekit.inside.layers import (
     distribution,
     expected_score,
     last_only,
-    modal_score,
     uniform_weights,
 )
 from judgekit.models.one_pass import plan_of
@@ -45,6 +44,12 @@ _LENGTH = 128  # tokens of a prompt with its reply
 Measure = Callable[[Floats], Any]  # of how often each item counts, one row per resample
 
 # ---------------------------------------------------------------- ways of making scores
+
+
+def modal_score(probabilities: Array, scores: Sequence[int]) -> Floats:
+    """The most probable score of each row, the lowest of several, shape (n_items,); NaN where probabilities are."""
+    probabilities, scale = np.asarray(probabilities, float), np.array(checked_scores(scores), float)
+    return np.where(np.isnan(probabilities).any(-1), np.nan, scale[probabilities.argmax(-1)])
 
 
 def aggregated_scores(

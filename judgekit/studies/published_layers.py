@@ -14,11 +14,11 @@ import torch
 from torch.utils.data import DataLoader
 
 from judgekit.inside.layer_logits import layer_logits, written_up_to
-from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score, modal_score
+from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score
 from judgekit.models.causal import CausalModel
 from judgekit.models.one_pass import Plan
 from judgekit.stats import Array
-from judgekit.studies.layer_aggregation import aggregated_scores
+from judgekit.studies.layer_aggregation import aggregated_scores, modal_score
 
 SCALE, SCORE_IDS = (1, 2, 3, 4, 5), (11, 12, 13, 14, 15)
 PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
