@@ -16,8 +16,7 @@ from judgekit.data.corpora import (
     preferred_responses,
 )
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
-from judgekit.data.sample import SAMPLE_SETS, load_sample
-from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
