@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
-from judgekit.data.benchmarks.protected import files as protected_files
-from judgekit.data.benchmarks.protected import protected_prompts
+from judgekit.data.benchmarks.labelled import protected_files, protected_prompts
 from judgekit.data.corpora import (
     CORPORA,
     HUB_CORPORA,
