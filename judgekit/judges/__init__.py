@@ -57,8 +57,8 @@ def load_judge(
     label : {"A", "B", "tie"}, optional
         For ``baseline/majority_class``: the label it always gives.
     settings : mapping, optional
-        For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>`` and ``layers/<model>``: fields of the ``Settings`` of
-        the module.
+        For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>``, ``layers/<model>`` and ``reward/<model>``: fields of
+        the ``Settings`` of the module.
     run : str, optional
         Judge with the model that this run trained, where it trained one of this name (`model_of_run`), and remember
         the judge's fingerprint for the run's results (`judges_of_run`).
@@ -81,12 +81,16 @@ def load_judge(
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")
-    if settings and provider not in ASKED:
-        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
+    if settings and provider not in (*ASKED, "reward"):
+        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in ASKED:
         from judgekit.judges.generative import load_asked
 
         return load_asked(_kind(provider, ASKED[provider]), model, settings)
+    if provider == "reward":
+        from judgekit.judges.reward import load_reward
+
+        return load_reward(model, settings)
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if provider == "baseline" and model in RULES:
@@ -110,7 +114,7 @@ def load_judge(
             return load_own(model)
         except (LookupError, TypeError) as unknown:
             raise UnknownJudge(str(unknown)) from None
-    models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
