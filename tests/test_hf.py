@@ -13,8 +13,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from judgekit.cli import main
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
+from judgekit.judges.generative import compared_marks
 from judgekit.judges.hf import Settings
-from judgekit.judges.token_verdict import compared_marks
 from judgekit.models import Unavailable
 from judgekit.models.batching import shared_start
 from judgekit.models.causal import CausalModel, load_model, memory_estimate, parameter_count

@@ -314,7 +314,9 @@ def odd_requests():
 
 def exact(folder, **options):
     """The judge in single precision, in which its replies depend on nothing but the request."""
-    return EncoderJudge(folder, bf16=False, **options)
+    judge = EncoderJudge(folder, bf16=False)
+    vars(judge).update(options)
+    return judge
 
 
 def numbers_of(replies):
@@ -368,10 +370,9 @@ def test_verdicts_do_not_depend_on_the_number_of_threads(folders, expected):
         torch.set_num_threads(before)
 
 
-def test_the_cache_changes_nothing_and_is_bounded(folders, expected, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.encoder.CACHE_SIZE", 10)
+def test_the_cache_changes_nothing_and_is_bounded(folders, expected):
     requests, replies = expected
-    judge = exact(folders["encoder"])
+    judge = exact(folders["encoder"], cache_size=10)
     for _ in range(2):
         same(judge.judge(requests), replies)
         assert len(judge.cache) <= 10
@@ -592,9 +593,3 @@ def test_a_registered_judge_that_replies_by_name_is_told(registered, tmp_path, c
     said = capsys.readouterr().err
     assert code == 3 and "replied 'A'" in said and "'first' or 'second' as shown" in said
     assert "Traceback" not in said and "KeyError" not in said
-
-
-def test_a_reply_by_name_is_no_verdict():
-    pair = PreferencePair("7", "authored", "Q?", "a", "b")
-    with pytest.raises(ValueError, match="own/named replied 'A': a reply's verdict is 'first' or 'second'"):
-        verdict_of(pair, "ab", "own/named", Reply("A"))

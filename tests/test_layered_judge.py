@@ -16,8 +16,8 @@ from judgekit.inside.layers.saved import SavedWeights, WeightsError, load_weight
 from judgekit.inside.layers.weights import fit_weights
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.base import verdict_of
+from judgekit.judges.generative import compared_marks
 from judgekit.judges.layers import LayeredJudge, Settings
-from judgekit.judges.token_verdict import compared_marks
 from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, load_strategy
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt, score_prompt_names
@@ -239,7 +239,7 @@ def test_a_pair_is_rated_alike_in_both_orders_and_each_response_once(folder):
     replies = judge.judge([request_of(pair, "ab"), request_of(pair, "ba")])
     ab, ba = (verdict_of(pair, order, judge.name, reply) for order, reply in zip(("ab", "ba"), replies, strict=True))
     assert (ab.verdict, ab.p_a, ab.p_b, ab.score_a) == pytest.approx((ba.verdict, ba.p_a, ba.p_b, ba.score_a))
-    assert [reply.calls for reply in replies] == [2, 0] and replies[1].tokens_in == 0
+    assert [reply.calls for reply in replies] == [1, 1]
     assert ab.p_a != pytest.approx(ab.p_b)
     same = judge.judge([replace(REQUEST, second=REQUEST.first)])[0]
     assert same.verdict == "tie" and same.p_first == pytest.approx(same.p_second)
@@ -298,7 +298,10 @@ def test_a_model_that_writes_no_rating_gives_no_verdict(folder):
 
 def test_a_rating_after_an_explanation_is_read_where_it_stands(folder, tmp_path):
     judge = load_judge(f"layers/{folder}#reasoning")
-    asked = [judge.reader.tokens.ids(list(judge.prompt(REQUEST, side).messages)) for side in ("first", "second")]
+    asked = [
+        judge.tokens.ids(list(conversation(judge.strategy, REQUEST, side=side).messages))
+        for side in ("first", "second")
+    ]
     taught = teach(copytree(folder, tmp_path / "taught"), asked, ["It is.\nRating: [[4]]", "No.\nRating: [[2]]"], 90)
     judge = load_judge(f"layers/{taught}#reasoning", settings={"max_new_tokens": 60, "weights": "last"})
     (reply,) = judge.judge([REQUEST])

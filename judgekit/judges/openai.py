@@ -14,9 +14,8 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.chat import ChatClient, ChatError, Stopped
-from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Interview, Messages, read_settings
-from judgekit.judges.server import Budget, ServerSettings, server_of
+from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, read_settings
+from judgekit.judges.server import Budget, ChatClient, ChatError, ServerSettings, Stopped, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
@@ -58,7 +57,7 @@ class OpenAIJudge(AskedJudge):
     def __init__(self, model: str, settings: Settings | None = None, demonstrations: Sequence[Any] = ()) -> None:
         self.settings = settings = settings or Settings()
         self.base_url, self.key = server_of(os.environ)
-        self.model, self.max_characters = model, settings.max_characters
+        self.model, self.limit = model, settings.max_characters
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         self.name = self.name_of(model)
         self.fingerprint = fingerprint_of(
@@ -92,7 +91,7 @@ class _Asker:
 
     async def reply(self, request: Request) -> Reply:
         """The reply to a request."""
-        steps = Interview(self._judge.strategy, request, self._judge.max_characters).steps()
+        steps = self._judge.steps(request)
         try:
             ask = next(steps)
             while True:
