@@ -13,8 +13,8 @@ from chat_server import KEY, ChatServer, good_reply, running
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.generative import token_probabilities
-from judgekit.judges.openai import OpenAIJudge, Settings, settings_of
+from judgekit.judges.generative import read_settings, token_probabilities
+from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.judges.server import Budget, BudgetSpent, RateLimit, Secret, retry_after
 from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
@@ -488,7 +488,7 @@ def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
 )
 def test_wrong_settings_are_told(given, message):
     with pytest.raises(Unavailable, match=message):
-        settings_of(given)
+        read_settings(Settings, given)
 
 
 def test_only_judges_that_have_settings_take_some():

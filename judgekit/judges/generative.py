@@ -145,11 +145,11 @@ class Interview:
     def _decided(self, completion: Completion, earlier: dict[str, str]) -> Reply:
         """The reply of the call that decides, with the probabilities of its tokens where there are any."""
         if completion.weights and not completion.text:
-            return most_probable(Reply(None, raw=json.dumps(completion.weights)), completion.weights, self.labels)
+            return _most_probable(Reply(None, raw=json.dumps(completion.weights)), completion.weights, self.labels)
         reply = reply_of(*self._read(completion), earlier)
         form, text = self.strategy.format, completion.text
         p = completion.weights or token_probabilities(form, text, completion.logprobs, self.labels)
-        return reply if p is None or reply.status != "ok" else most_probable(reply, p, self.labels)
+        return reply if p is None or reply.status != "ok" else _most_probable(reply, p, self.labels)
 
     def _compared(self) -> Steps:
         """Earlier calls, if any, then the verdict on both responses."""
@@ -169,7 +169,7 @@ class Interview:
             marks.append((yield from self._ask(REFERRED if referred else "verdict", self.request, True, side=side)))
         if marks[0].weights and marks[1].weights:
             raw = json.dumps({side: mark.text or mark.weights for side, mark in zip(SIDES, marks, strict=True)})
-            return reply_of_marks(marks[0].weights, marks[1].weights, self.labels, raw)
+            return _reply_of_marks(marks[0].weights, marks[1].weights, self.labels, raw)
         readings, texts = zip(*map(self._read, marks), strict=True)
         raw = json.dumps(dict(zip(SIDES, texts, strict=True)))
         for status in ("unparsed", "ambiguous"):
@@ -194,13 +194,13 @@ class Interview:
         return self._decided(final, opinions)
 
 
-def most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) -> Reply:
+def _most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) -> Reply:
     """A reply with probabilities; the most probable label is the verdict, that of the reply where several are."""
     verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
     return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
 
 
-def reply_of_marks(
+def _reply_of_marks(
     first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str], raw: str
 ) -> Reply:
     """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
@@ -210,7 +210,7 @@ def reply_of_marks(
     scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
     p = compared_marks(first, second, labels)
     if abs(p["first"] - p["second"]) > _ROUNDING:
-        return most_probable(reply_of(Parsed(None, "ok", scores), raw), p, labels)
+        return _most_probable(reply_of(Parsed(None, "ok", scores), raw), p, labels)
     if "tie" not in labels:
         return reply_of(Parsed(None, "ambiguous", scores), raw)
     return replace(reply_of(Parsed("tie", "ok", scores), raw), p_first=p["first"], p_second=p["second"], p_tie=p["tie"])

@@ -10,7 +10,7 @@ import random
 import re
 import time
 import warnings
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
@@ -158,6 +158,8 @@ class Budget:
 class ChatError(Exception):
     """A request that has failed for good; the message holds no key."""
 
+    billed = False  # the request may have been answered, and counted, all the same
+
 
 class Refused(ChatError):
     """The server will not answer this request, whenever it is sent; another may fare better."""
@@ -168,10 +170,7 @@ class Stopped(ChatError):
 
 
 class Passing(ChatError):
-    """A failure that another attempt may not meet, with the seconds that the server asked to ``wait``.
-
-    ``billed``: the request may have been answered, and counted, all the same.
-    """
+    """A failure that another attempt may not meet, with the seconds that the server asked to ``wait``."""
 
     def __init__(self, message: str, wait: float = 0.0, billed: bool = False) -> None:
         super().__init__(message)
@@ -213,6 +212,8 @@ class ChatClient:
         self._key, self._model, self._settings, self._budget = key, model, settings, budget
         self._rate = RateLimit(settings.requests_per_minute)
         self._without: dict[str, str | None] = {}
+        self._known: dict[Any, Any] = {}
+        self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._stopped: str | None = None
         self._failed_in_a_row, self._resume_at = 0, 0.0
         self._openai = openai.AsyncOpenAI(
@@ -264,12 +265,15 @@ class ChatClient:
             finally:
                 portal.call(end)
 
-    async def complete(self, messages: Messages, max_tokens: int, **options: Any) -> Completion:
-        """The completion of some messages.
+    async def once(self, key: Any, work: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
+        """What comes of work that is done once for a key, and whether it was done now; what failed is done again."""
+        async with self._locks[key]:
+            if made := key not in self._known:
+                self._known[key] = await work()
+        return self._known[key], made
 
-        Refused where the server will not answer this request, Stopped where no request can succeed any more, ChatError
-        where every attempt failed.
-        """
+    async def complete(self, messages: Messages, max_tokens: int, **options: Any) -> Completion:
+        """The completion of some messages; ChatError where every attempt failed or none can succeed."""
         attempts = self._settings.attempts
         for attempt in range(attempts):
             try:
@@ -306,8 +310,7 @@ class ChatClient:
             used = (completion.tokens_in, completion.tokens_out)
             return completion
         except ChatError as failure:
-            if not getattr(failure, "billed", False):
-                used = (0, 0)
+            used = reserved if failure.billed else (0, 0)
             raise
         finally:
             self._budget.settle(reserved, used)
@@ -396,11 +399,7 @@ class ChatClient:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to wait, from ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
-
-    >>> retry_after({"retry-after": "2"}), retry_after({"retry-after-ms": "50"}), retry_after({"retry-after": "soon"})
-    (2.0, 0.05, 0.0)
-    """
+    """Seconds that a server asks to wait, from ``retry-after-ms``, or ``Retry-After`` in seconds or as a date."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(?:\.\d+)?", value):
