@@ -590,9 +590,8 @@ def encoder_folder(tmp_path_factory):
     """A stand-in for the shipped judge: one step of training."""
     from judgekit.data.sample import load_sample
     from judgekit.models.encoder import TextEncoder
-    from judgekit.training.encoder import train_encoder
-    from judgekit.training.material import make_material
-    from judgekit.training.recipe import RelevanceRecipe
+    from judgekit.training.encoder import RelevanceRecipe, train_encoder
+    from judgekit.training.mixture import make_material
 
     folder = tmp_path_factory.mktemp("encoder")
     recipe = RelevanceRecipe(steps=1, questions_per_step=4, eval_every=1, max_response_tokens=64)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 
@@ -17,17 +16,17 @@ from judgekit.judges.encoder import EncoderJudge, weights_folder
 from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
 from judgekit.models.encoder import TextEncoder
 from judgekit.stats import outcome_probabilities
-from judgekit.training.defence import (
+from judgekit.studies.defend_encoder_judge import (
     Setting,
-    choose_setting,
+    attacked_pairs,
     compare_settings,
+    defence_data,
     fit_setting,
     ladder,
     save_defended,
     unseen_success,
 )
-from judgekit.training.defence_tables import attacked_pairs, defence_data, rows_of
-from judgekit.training.material import make_material
+from judgekit.training.mixture import make_material
 
 BASE = PRETRAINED / "minilm"
 TRAIN, VALIDATION = load_sample("sample_train")[:80], {"v": load_sample("sample_validation")[:30]}
@@ -201,19 +200,14 @@ def test_a_higher_prior_suspects_more(data):
 
 
 def test_an_attack_that_is_left_out_is_not_in_the_data(data):
-    left = data.without("markdown")
+    others = np.flatnonzero([name != "markdown" for name in data.attacked.attacks])
+    left = replace(data, attacked=data.attacked.of(others))
     assert "markdown" in data.attacked.attacks and "markdown" not in left.attacked.attacks
     assert len(left.attacked.features.a) == len(left.attacked.attacks) == len(left.attacked.ends_a)
     unseen = unseen_success(BOTH, data)
     assert set(unseen) == set(data.assault.attacks) and all(0 <= value <= 1 for value in unseen.values())
-    some = rows_of(data.natural, np.arange(len(data.natural.attacks)) < 5)
+    some = data.natural.of(np.arange(5))
     assert len(some.pairs.clusters) == len(some.features.target) == 5
-
-
-def test_the_choice_is_the_least_success_that_costs_little():
-    table = pd.DataFrame({"cost": [0.0, 0.004, 0.02, -0.01], "mean_success": [0.3, 0.1, 0.01, 0.1]})
-    assert choose_setting(table, 0.005) == 1 and choose_setting(table, 0.05) == 2 and choose_setting(table, 0.0) == 3
-    assert choose_setting(table.iloc[[0, 2]].reset_index(drop=True), 0.005) == 0
 
 
 def test_the_ladder_begins_with_the_judge_as_it_is():

@@ -20,20 +20,35 @@ from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair, Response, Turn
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.check_selection import hits_of, study_hits
-from judgekit.training import relevance as training_relevance
+from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, run_study, study_table
+from judgekit.training import encoder as training_encoder
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, make_bank, meant_for, share_of
-from judgekit.training.constructed import BESIDE, BROKEN, KINDS, constructed_pairs, demands_between
-from judgekit.training.encoder import fit_gates, reader_of, save_encoder, train_encoder
-from judgekit.training.features import FeatureTable, feature_table, fit_features, save_features
+from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC, constructed_pairs, demands_between
+from judgekit.training.encoder import (
+    CHECKPOINT,
+    RelevanceRecipe,
+    RelevanceTrainer,
+    contrastive_loss,
+    fit_gates,
+    identity_of,
+    load_encoder,
+    reader_of,
+    save_encoder,
+    train_encoder,
+    train_relevance,
+)
+from judgekit.training.features import (
+    FeatureTable,
+    davidson_loss,
+    feature_table,
+    fit_features,
+    save_features,
+    sources_with_ties,
+    target_of,
+)
 from judgekit.training.files import settle_config
-from judgekit.training.gate import ALWAYS_OPEN, choose_share, compare_gates, fit_gate, fit_relevance
-from judgekit.training.losses import contrastive_loss, davidson_loss
-from judgekit.training.material import Material, make_material, parts_of
-from judgekit.training.mixture import BASE, FACTORS, Level, learnt_from, levels_of, questions_of, run_study, study_table
-from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import CHECKPOINT, RelevanceTrainer, identity_of, load_encoder, train_relevance
-from judgekit.training.tables import PairTable
-from judgekit.training.targets import mixture_table, select_split, source_weights, sources_with_ties, target_of
+from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, compare_gates, fit_gate, fit_relevance
+from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
 TINY = RelevanceRecipe(
     r=4,
@@ -136,7 +151,7 @@ def test_a_checkpoint_of_another_run_is_not_continued(made, tmp_path, change):
 
 def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
     folder, report = finished
-    monkeypatch.setattr(training_relevance, "RelevanceTrainer", None)
+    monkeypatch.setattr(training_encoder, "RelevanceTrainer", None)
     assert train(folder, made) == json.loads(json.dumps(report))
     with pytest.raises(TypeError):  # another recipe would be trained
         train(folder, made, replace(TINY, steps=6))
@@ -309,7 +324,7 @@ def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
 
 
 def test_what_is_beside_the_question_answers_another_one(wordy):
-    for kind in (*BESIDE, "eloquent"):
+    for kind in (*OFF_TOPIC, "eloquent"):
         for p in constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40):
             i = wordy.questions.index(p.question)
             own, other = sides(p)
@@ -589,13 +604,6 @@ def test_the_split_is_read_back():
         select_split(split, pairs | {"one": pairs["one"][:7]}, "validation")
 
 
-def test_the_mixture_adds_up():
-    pairs = [pair(n, question=f"{n % 2}", label_kind="human") for n in range(4)] + [pair("t", "tie", benchmark="two")]
-    table = mixture_table(pairs, {"one": 3, "two": 1}).set_index("corpus")
-    assert table.loc["one", ["labelled by", "share", "pairs", "prompts", "ties"]].tolist() == ["human", "75%", 4, 2, 0]
-    assert table.loc["two", "ties"] == 1
-
-
 def test_the_question_shown_holds_earlier_turns():
     assert pair(turns=(Turn("First?", "a", "b"),), question="Then?").asked == "First?\n\nThen?"
 
@@ -739,20 +747,20 @@ def test_levels_choose_their_data(made):
     mixed = [replace(TRAIN[0], benchmark="other", label_kind="human"), replace(TRAIN[1], label="tie"), *TRAIN[2:]]
     material = Material(mixed, made.shares | {"other": 1.0}, VALIDATION, made.bank, made.parts)
     base = Level(TINY)
-    assert learnt_from(base, material) == list(range(len(mixed)))
-    assert learnt_from(base.changed(sources=("other",)), material) == [0]
-    assert learnt_from(base.changed(label_kinds=("human",)), material)[0] == 0
-    assert 1 not in learnt_from(base.changed(ties=False), material)
+    assert base.pairs_of(material) == list(range(len(mixed)))
+    assert base.changed(sources=("other",)).pairs_of(material) == [0]
+    assert base.changed(label_kinds=("human",)).pairs_of(material)[0] == 0
+    assert 1 not in base.changed(ties=False).pairs_of(material)
     broken = [i for i, p in enumerate(made.train) if p.benchmark == "truncated"]
-    assert broken and set(broken) <= set(learnt_from(base.changed(sources=("other",)), made))
-    assert not set(broken) & set(learnt_from(base.changed(broken=False), made))
-    third = {mixed[i].asked for i in learnt_from(base.changed(pairs_share=1 / 3), material)}
+    assert broken and set(broken) <= set(base.changed(sources=("other",)).pairs_of(made))
+    assert not set(broken) & set(base.changed(broken=False).pairs_of(made))
+    third = {mixed[i].asked for i in base.changed(pairs_share=1 / 3).pairs_of(material)}
     assert 0 < len(third) < len({p.asked for p in mixed})
     constructed = replace(made, train=[made.train[i] for i in broken])  # their questions are no pairs' of people
-    assert not len(questions_of(base.changed(answers=False), constructed))
+    assert not len(base.changed(answers=False).questions_of(constructed))
     everything = set(made.parts["train"].tolist())
-    assert set(questions_of(base, material).tolist()) == everything
-    assert set(questions_of(base.changed(questions_share=0.5), material).tolist()) < everything
+    assert set(base.questions_of(material).tolist()) == everything
+    assert set(base.changed(questions_share=0.5).questions_of(material).tolist()) < everything
 
 
 def test_settings_of_one_encoder_share_its_training(study):
@@ -810,7 +818,7 @@ def test_only_judges_with_one_encoder_share_embeddings(study):
 
 def test_a_finished_study_is_read_back(study, monkeypatch):
     levels, material, folder, found = study
-    monkeypatch.setattr("judgekit.training.mixture.run_level", None)
+    monkeypatch.setattr("judgekit.studies.data_mixture.run_level", None)
     again = run_study(levels, material, [0], folder)
     assert {key: row["hits"] for key, row in again.items()} == {key: row["hits"] for key, row in found.items()}
     with pytest.raises(TypeError):  # another seed is another run

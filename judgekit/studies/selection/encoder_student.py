@@ -10,13 +10,13 @@ import numpy as np
 
 from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.stats import Floats
+from judgekit.studies.data_mixture import Level, material_key, run_level
 from judgekit.training.files import write_json
-from judgekit.training.mixture import Level, material_key, run_level
 
 if TYPE_CHECKING:
     from judgekit.studies.selection.study import Question
     from judgekit.studies.selection.views import Views
-    from judgekit.training.material import Material
+    from judgekit.training.mixture import Material
 
 
 def encoder_student(
