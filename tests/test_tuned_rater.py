@@ -16,7 +16,6 @@ from judgekit.training.rater import (
     TunedRecipe,
     ranked_probability_score,
     readings,
-    tune_folds,
     tuned_predictions,
 )
 
@@ -126,15 +125,14 @@ def test_a_long_question_leaves_room_for_the_response(recipe):
 def test_scores_of_test_rows_have_no_say(recipe):
     made = material(60)
     train, test = outer(made)[0]
-    found = tune_folds(*made, outer(made), recipe, progress=False)[0]
+    found = predict(made, recipe)[test]
     scores = np.array(made[2])
     scores[test] = 6 - scores[test]
-    other = tune_folds(*made[:2], scores.tolist(), made[3], outer(made), recipe, progress=False)[0]
-    assert np.array_equal(found.probabilities, other.probabilities)
-    assert found.history == other.history
+    other = predict((*made[:2], scores.tolist(), made[3]), recipe, folds=outer(made))[test]
+    assert np.array_equal(found, other)
     scores[train] = 6 - scores[train]
-    third = tune_folds(*made[:2], scores.tolist(), made[3], outer(made), recipe, progress=False)[0]
-    assert not np.array_equal(found.probabilities, third.probabilities)
+    third = predict((*made[:2], scores.tolist(), made[3]), recipe, folds=outer(made))[test]
+    assert not np.array_equal(found, third)
 
 
 def test_a_question_is_on_one_side_of_the_inner_split(recipe):
@@ -168,7 +166,7 @@ def test_leaks_and_gaps_are_refused(recipe, change, message):
     made = material(30)
     made, folds = change(made, outer(made))
     with pytest.raises(ValueError, match=message):
-        tune_folds(*made, folds, recipe, progress=False)
+        predict(made, recipe, folds=folds)
 
 
 @pytest.mark.parametrize(

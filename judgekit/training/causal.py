@@ -241,17 +241,15 @@ def _make_trainer(
     if not progress:
         disable_progress_bars()
     common = _settings(recipe, checkpoints, len(train), progress)
-    kind: Any = {"dpo": trl.DPOTrainer, "reward": trl.RewardTrainer}.get(recipe.method, trl.SFTTrainer)
-    config: Any
-    if recipe.method == "dpo":
-        config = trl.DPOConfig(beta=recipe.beta, **common)
-    elif recipe.method == "reward":
-        config = trl.RewardConfig(**common)
-    else:
-        config = trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)
+    kinds: dict[str, Any] = {
+        "dpo": (trl.DPOTrainer, trl.DPOConfig, {"beta": recipe.beta}),
+        "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
+    }
+    supervised = trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}
+    kind, config, own = kinds.get(recipe.method, supervised)
     trainer = kind(
         model=model,
-        args=config,
+        args=config(**common, **own),
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(train),
         eval_dataset=Dataset.from_list(validation),

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import numpy as arrays
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import save_file
 
+from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
 from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
@@ -39,7 +38,7 @@ from judgekit.training.files import settle_config, store_half, write_json
 from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gate, fit_relevance, joined
 from judgekit.training.mixture import Material, source_weights
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT = "checkpoint.pt"
 TRAINING = "training.json"
 GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
 _VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
@@ -294,47 +293,34 @@ class RelevanceTrainer:
 
     def _write_checkpoint(self) -> None:
         """Everything needed to go on, in one file that is replaced in one step."""
-        tensors = {f"now.{name}": p.detach().contiguous() for name, p in self.trainable().items()}
-        tensors |= {f"best.{name}": p.contiguous() for name, p in self.best["state"].items()}
-        for name, parameter in self.trainable().items():
-            for key, value in self.optimiser.state.get(parameter, {}).items():
-                tensors[f"optimiser.{key}.{name}"] = torch.as_tensor(value).float().contiguous().clone()
-        meta = {"identity": self.identity, "step": self.step, "seconds": self.seconds, "history": self.history}
-        meta["best"] = {key: self.best[key] for key in ("validation", "step")}
-        temporary = self.folder / (CHECKPOINT + ".part")
-        save_file(tensors, temporary, metadata={"json": json.dumps(meta)})
-        temporary.replace(self.folder / CHECKPOINT)
+        names = ("identity", "step", "seconds", "history", "best")
+        state = {name: getattr(self, name) for name in names} | {"now": self.trainable()}
+        state |= {"optimiser": self.optimiser.state_dict(), "scheduler": self.scheduler.state_dict()}
+        with replaced(self.folder / CHECKPOINT) as temporary:
+            torch.save(state, temporary)
 
     def resume(self) -> None:
         """Continue from the folder's checkpoint if it is of this recipe and data; otherwise start afresh."""
         path = self.folder / CHECKPOINT
-        if not path.is_file():
+        state = torch.load(path, weights_only=True) if path.is_file() else {}
+        if state.get("identity") != self.identity:
             return
-        with safe_open(path, "pt") as file:
-            meta = json.loads(file.metadata()["json"])
-        if meta["identity"] != self.identity:
-            return
-        tensors, parameters = load_file(path), self.trainable()
-        with torch.no_grad():
-            for name, parameter in parameters.items():
-                parameter.copy_(tensors[f"now.{name}"])
-                moments = {key: f"optimiser.{key}.{name}" for key in ("step", "exp_avg", "exp_avg_sq")}
-                if moments["step"] in tensors:
-                    self.optimiser.state[parameter] = {key: tensors[where] for key, where in moments.items()}
-        self.best = {**meta["best"], "state": {name: tensors[f"best.{name}"] for name in parameters}}
-        self.step, self.history, self.seconds = meta["step"], meta["history"], meta["seconds"]
-        self.scheduler.last_epoch = self.step
-        for group, base in zip(self.optimiser.param_groups, self.scheduler.base_lrs, strict=True):
-            group["lr"] = base * self._rate(self.step)
+        self.step, self.seconds, self.history, self.best = (state[n] for n in ("step", "seconds", "history", "best"))
+        self._copy(state["now"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scheduler.load_state_dict(state["scheduler"])
+
+    @torch.no_grad()
+    def _copy(self, state: Mapping[str, torch.Tensor]) -> None:
+        for name, parameter in self.trainable().items():
+            parameter.copy_(state[name])
 
     def finish(self) -> dict[str, Any]:
         """Write the adapter (or the model) of the best state and ``training.json``, which is returned.
 
         An adapter is stored in 16 bits: what is scored is what is shipped.
         """
-        with torch.no_grad():
-            for name, parameter in self.trainable().items():
-                parameter.copy_(self.best["state"][name])
+        self._copy(self.best["state"])
         break_seal(self.folder)
         if self.recipe.r > 0:
             self.encoder.model.save_pretrained(self.folder / "adapter")
@@ -451,6 +437,6 @@ def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, An
     }
     Path(folder).mkdir(parents=True, exist_ok=True)
     break_seal(folder)
-    arrays.save_file({"vectors": reader.others}, Path(folder) / OTHERS)
+    save_file({"vectors": reader.others}, Path(folder) / OTHERS)
     write_json(Path(folder) / "judge.json", json.loads(json.dumps(config)))
     seal(folder, (*WEIGHTS, OTHERS))

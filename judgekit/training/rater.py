@@ -14,8 +14,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -189,43 +188,6 @@ class SplitEncoder:
         return states, self._mask(rows)
 
 
-# ---------------------------------------------------------------- finished folds
-
-
-@plain_dataclass(frozen=True)
-class TunedFold:
-    """One outer fold.
-
-    Rows of ``history``: ridge or rate, epoch, train (loss), train_accuracy (of the epoch, before each step), validation
-    (ranked probability score) and accuracy on the inner validation questions.
-    """
-
-    test: np.ndarray  # rows that were held out
-    probabilities: np.ndarray  # shape (len(test), n_scores)
-    ridge: float  # what the inner split chose, as are ``rate`` and ``epochs``
-    rate: float  # 0 where no epoch helped
-    epochs: int
-    history: list  # one row per epoch of the inner runs
-    final: list  # ``train`` and ``train_accuracy`` of each epoch of the last run, on all training rows
-    seconds: float  # wall clock
-
-
-def _read_fold(path: Path | None) -> TunedFold | None:
-    """A fold that was kept; files are written in one step, so that there is a whole one or none."""
-    if path is None or not path.is_file():
-        return None
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    arrays = {name: np.array(kept[name]) for name in ("test", "probabilities")}
-    return TunedFold(**{field.name: arrays.get(field.name, kept[field.name]) for field in fields(TunedFold)})
-
-
-def _write_fold(path: Path | None, fold: TunedFold) -> None:
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {"test": fold.test.tolist(), "probabilities": fold.probabilities.tolist()}
-        write_json(path, asdict(fold) | arrays)
-
-
 # ---------------------------------------------------------------- the study of a set
 
 
@@ -244,49 +206,36 @@ def tuned_predictions(
     Columns as in ``recipe.classes``. A text may occur under several aspects and is read once; given as (question,
     response), both have a share of the tokens of their own. ``groups``: question of each row. ``folds``: (train rows,
     test rows), each row tested once, no question on both sides; the scores of its test rows are not looked at.
-    ``folder``: where finished folds are kept; an interrupted run loses the fold it was at.
+    ``folder``: where finished folds are kept, with what was chosen in each and the history of the inner runs (ridge or
+    rate, epoch, loss and accuracy in training, ranked probability score and accuracy on the inner validation
+    questions); an interrupted run loses the fold it was at.
 
     ValueError if lengths differ, a score is none of the classes, rows are not tested exactly once, a question stands on
     both sides of a fold, an aspect occurs in no training row of a fold, or the encoder cannot be cut.
     """
-    found = np.zeros((len(texts), len(recipe.classes)))
-    for fold in tune_folds(texts, aspects, scores, groups, folds, recipe, folder, progress):
-        found[fold.test] = fold.probabilities
+    items = Items(texts, aspects, scores, groups, recipe)
+    items.check(folds)
+    found, base = np.zeros((len(texts), len(recipe.classes))), None
+    with progress_bar(len(folds), "tuning", "fold", progress) as bar:
+        for train, test in folds:
+            path = None if folder is None else Path(folder) / f"{items.key(train, test)}.json"
+            if path is not None and path.is_file():
+                fold = json.loads(path.read_text(encoding="utf-8"))
+            else:
+                base = base or SplitEncoder(recipe, items.texts, progress)
+                fold = _tune_fold(base, items, np.asarray(train), np.asarray(test))
+                if path is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_json(path, fold)
+            found[test] = fold["probabilities"]
+            bar.update()
     return found
 
 
-def tune_folds(
-    texts: Sequence[Any],
-    aspects: Any,
-    scores: Any,
-    groups: Any,
-    folds: Sequence[tuple[Any, Any]],
-    recipe: TunedRecipe,
-    folder: str | Path | None = None,
-    progress: bool = True,
-) -> list[TunedFold]:
-    """The folds behind `tuned_predictions`, with what was chosen in each: same parameters, a list of `TunedFold`."""
-    items = Items(texts, aspects, scores, groups, recipe)
-    items.check(folds)
-    paths = [None if folder is None else Path(folder) / f"{items.key(*fold)}.json" for fold in folds]
-    kept: list[Any] = [_read_fold(path) for path in paths]
-    if all(kept):
-        return kept
-    base = SplitEncoder(recipe, items.texts, progress)
-    with progress_bar(len(folds), "tuning", "fold", progress, initial=sum(map(bool, kept))) as bar:
-        for number, (train, test) in enumerate(folds):
-            if not kept[number]:
-                kept[number] = _tune_fold(base, items, np.asarray(train), np.asarray(test))
-                _write_fold(paths[number], kept[number])
-                bar.update()
-    return kept
-
-
-def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> TunedFold:
+def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """Choose on the training rows, train on all of them, predict the test rows."""
-    started, recipe, history = time.perf_counter(), items.recipe, []
+    started, recipe, history, tried = time.perf_counter(), items.recipe, [], []
     fitting, held_out = items.inner_split(train)
-    tried = []
     for ridge in recipe.ridges:
         history.append({"ridge": ridge, "epoch": 0, **Rater(base, items, fitting, ridge).evaluate(held_out)})
         tried.append((history[-1]["validation"], ridge, 0.0, 0))
@@ -299,8 +248,9 @@ def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.n
     _, ridge, rate, epochs = min(tried)
     rater = Rater(base, items, train, ridge)
     final = list(rater.run(rate, epochs))
-    probabilities = rater.predict(test)
-    return TunedFold(test, probabilities, ridge, rate, epochs, history, final, time.perf_counter() - started)
+    chosen = {"ridge": ridge, "rate": rate, "epochs": epochs, "history": history, "final": final}
+    probabilities = {"test": test.tolist(), "probabilities": rater.predict(test).tolist()}
+    return chosen | probabilities | {"seconds": time.perf_counter() - started}
 
 
 class Items:
