@@ -119,12 +119,12 @@ class Level:
 
 def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
     """The settings of a study: (factor, level) to `Level`, the base first; KeyError lists the factors there are."""
-    found = {(BASE, BASE): base}
+    levels = {(BASE, BASE): base}
     for factor in factors:
         if factor not in FACTORS:
             raise KeyError(f"no factor {factor!r}; there are {', '.join(FACTORS)}")
-        found |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
-    return found
+        levels |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
+    return levels
 
 
 def _embedder(recipe: RelevanceRecipe, folder: str | Path) -> Embedder:
@@ -198,7 +198,7 @@ def run_study(
             level, stem = levels[factor, name].changed(seed=seed), f"{factor}-{name}-{seed}"
             runs.append(((factor, name, seed), level, stem, f"{BASE}-{seed}" if level.encoder == shared else stem))
     runs.sort(key=lambda run: run[-1])  # those of one encoder one after another
-    found = {}
+    results = {}
     for key, level, stem, encoder in progress(runs) if progress else runs:
         path = folder / f"{stem}.json"
         identity = json.loads(json.dumps([repr(level), material_key(material)]))
@@ -206,8 +206,8 @@ def run_study(
         if result.get("identity") != identity:
             result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem, embedders)}
             write_json(path, result)
-        found[key] = result
-    return {key: found[key] for key in sorted(found, key=lambda key: (key[2], list(levels).index(key[:2])))}
+        results[key] = result
+    return {key: results[key] for key in sorted(results, key=lambda key: (key[2], list(levels).index(key[:2])))}
 
 
 def material_key(material: Material) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def material_key(material: Material) -> dict[str, Any]:
 
 
 def study_table(
-    found: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
+    results: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
 ) -> "pd.DataFrame":
     """Scores of every setting (of `run_study`), and its difference from the base on the same pairs.
 
@@ -228,12 +228,12 @@ def study_table(
     """
     import pandas as pd
 
-    clusters = next(iter(found.values()))["clusters"]
+    clusters = next(iter(results.values()))["clusters"]
     sets: dict[str, list[str]] = {name: [name] for name in clusters}
     sets["ordinary"] = [name for name in clusters if name not in _CONSTRUCTED]
     rows, base = [], {}
-    for factor, level in dict.fromkeys(key[:2] for key in found):
-        runs = [run for key, run in sorted(found.items(), key=lambda item: item[0][2]) if key[:2] == (factor, level)]
+    for factor, level in dict.fromkeys(key[:2] for key in results):
+        runs = [run for key, run in sorted(results.items(), key=lambda item: item[0][2]) if key[:2] == (factor, level)]
         hits = {name: np.array([run["hits"][name] for run in runs], float) for name in clusters}
         base = base or hits  # the base comes first
         for name, parts in sets.items():

@@ -28,8 +28,7 @@ from judgekit.training.files import write_json
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader, standard_error
 from judgekit.training.mixture import Material, source_weights
 
-# Brings standardised features and unit embeddings to like sizes before one penalty is put on both.
-_SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}
+_SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}  # bring features and embeddings to like sizes for one penalty
 _PENALTY = 0.03  # scikit-learn's C
 
 
@@ -274,11 +273,12 @@ def unseen_success(
     setting: Setting, data: DefenceData, progress: Callable[[Any], Iterable[Any]] | None = None
 ) -> dict[str, float]:
     """Attack to its success (`success_of`) on validation against a defence that never saw attacks of that kind."""
-    kinds, found = sorted(set(data.assault.attacks)), {}
+    kinds, success = sorted(set(data.assault.attacks)), {}
     for kind in progress(kinds) if progress else kinds:
         others = np.flatnonzero([name != kind for name in data.attacked.attacks])
-        found[kind] = success_of(data, *fit_setting(setting, replace(data, attacked=data.attacked.of(others))))[0][kind]
-    return found
+        fitted = fit_setting(setting, replace(data, attacked=data.attacked.of(others)))
+        success[kind] = success_of(data, *fitted)[0][kind]
+    return success
 
 
 def save_defended(

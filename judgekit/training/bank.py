@@ -48,13 +48,13 @@ def meant_for(
     """
     rows = [(p.asked, text, p.benchmark) for p in pairs for text in (p.response_a, p.response_b)]
     rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
-    found: dict[str, tuple[str, dict[str, None]]] = {}
+    texts_of: dict[str, tuple[str, dict[str, None]]] = {}
     for question, text, source in rows:
         if text.strip():
-            found.setdefault(question, (source, {}))[1][text] = None
+            texts_of.setdefault(question, (source, {}))[1][text] = None
     return {
         question: (source, sorted(texts, key=lambda text: share_of(text, question))[:limit])
-        for question, (source, texts) in found.items()
+        for question, (source, texts) in texts_of.items()
     }
 
 
@@ -95,18 +95,18 @@ class Embedder:
 
 
 def make_bank(
-    found: Mapping[str, tuple[str, list[str]]],
+    meant: Mapping[str, tuple[str, list[str]]],
     encoder: "TextEncoder",
     n_near: int = 12,
     low: float = 0.25,
     limit: int = 128,
     bf16: bool = False,
 ) -> AnswerBank:
-    """The bank of what `meant_for` found, its questions (``limit`` tokens of each) embedded by the base model.
+    """The bank of what `meant_for` gives, its questions (``limit`` tokens of each) embedded by the base model.
 
     A question has up to ``n_near`` neighbours; one with a cosine below ``low`` or above `PARAPHRASE` is none.
     """
-    questions = sorted(found)
+    questions = sorted(meant)
     embedded = Embedder(encoder, bf16).embed(questions, limit)
     vectors = np.array([embedded[question] for question in questions])
     near = []
@@ -114,7 +114,7 @@ def make_bank(
         for row in vectors[start : start + 512] @ vectors.T:
             usable = np.flatnonzero((row >= low) & (row <= PARAPHRASE))
             near.append(usable[np.argsort(-row[usable], kind="stable")][:n_near])
-    responses, sources = [found[q][1] for q in questions], [found[q][0] for q in questions]
+    responses, sources = [meant[q][1] for q in questions], [meant[q][0] for q in questions]
     return AnswerBank(questions, responses, sources, vectors, near)
 
 

@@ -174,12 +174,12 @@ def last_checkpoint(checkpoints: Path) -> str | None:
     """
     from transformers.trainer_utils import get_last_checkpoint
 
-    while (found := get_last_checkpoint(str(checkpoints))) is not None:
+    while (newest := get_last_checkpoint(str(checkpoints))) is not None:
         try:
-            json.loads((Path(found) / "trainer_state.json").read_text(encoding="utf-8"))
-            return found
+            json.loads((Path(newest) / "trainer_state.json").read_text(encoding="utf-8"))
+            return newest
         except (FileNotFoundError, ValueError):
-            shutil.rmtree(found)
+            shutil.rmtree(newest)
     return None
 
 

@@ -59,10 +59,10 @@ class TrainedCausalJudge:
         if not requests:
             return []
         shown = [PreferencePair(str(k), "asked", r.asked, r.first, r.second) for k, r in enumerate(requests)]
-        found = probabilities_of(self.model, self.tokenizer, self.recipe, shown)
-        if np.isnan(found).any():
+        probabilities = probabilities_of(self.model, self.tokenizer, self.recipe, shown)
+        if np.isnan(probabilities).any():
             raise PromptTooLong(f"{self.name}: a prompt does not fit {self.recipe.max_length} tokens")
-        return [reply_of(p) for p in found]
+        return [reply_of(p) for p in probabilities]
 
 
 def judged(
@@ -121,16 +121,16 @@ def verdict_probabilities(
             rows[number] = prompt_tokens(tokenizer, strategy, pair, max_length - len(opening) - 1) + opening
         except PromptTooLong:
             continue
-    found = np.full((len(pairs), 3), np.nan)
-    found[list(rows)] = 0
+    probabilities = np.full((len(pairs), 3), np.nan)
+    probabilities[list(rows)] = 0
     model.eval()
     for batch in _batches(rows, batch_tokens):
         ids, mask, lengths = _padded([rows[i] for i in batch], tokenizer.pad_token_id, model)
         logits = model(input_ids=ids, attention_mask=mask).logits.cpu()
         p = logits[torch.arange(len(batch)), lengths - 1][:, tokens].double().softmax(-1).numpy()
         for label, column in zip(labels, p.T, strict=True):
-            found[batch, list(SAID).index(label)] = column
-    return found
+            probabilities[batch, list(SAID).index(label)] = column
+    return probabilities
 
 
 @torch.inference_mode()
@@ -170,7 +170,7 @@ def deciding_tokens(tokenizer: Any, strategy: Strategy) -> tuple[list[str], list
     """
     if not (strategy.closed or strategy.reads == "first line"):
         raise ValueError(f"strategy {strategy.name!r} explains before it judges: its verdict needs generating")
-    labels = [label for label, said in SAID.items() if said in strategy.labels]
+    labels = [label for label, outcome in SAID.items() if outcome in strategy.labels]
     plan = plan_of({label: reply_text(strategy, label) for label in labels}, ChatTokenizer(tokenizer).reply_tokens)
     tokens = [path[0] for path in plan.paths]
     if len(set(tokens)) < len(tokens):

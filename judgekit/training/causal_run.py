@@ -132,9 +132,9 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
     block = (10 * width + 4 * queries + 4 * inner) * half
     if not gpu:
         block += heads * recipe.max_length * 4 * 2
-    kept = layers * width * half + block if recipe.recompute else layers * block
+    states = layers * width * half + block if recipe.recompute else layers * block
     logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
-    activations = tokens * (kept + logits)
+    activations = tokens * (states + logits)
     return Estimate(parameters + adapter, trained, weights, trained * 4, trained * 8, activations)
 
 

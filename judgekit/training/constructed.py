@@ -89,8 +89,8 @@ def _shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
         return []
     moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
     worse: Any = list(words)
-    for place, source in zip(moved, rng.permutation(moved), strict=True):
-        worse[place] = words[source]
+    for position, source in zip(moved, rng.permutation(moved), strict=True):
+        worse[position] = words[source]
     worse = " ".join(worse)
     return [(i, own, worse)] if worse != own else []
 
@@ -104,23 +104,23 @@ def demands_between(first: str, second: str, rng: np.random.Generator) -> list[s
     Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
     response is good or bad in itself.
     """
-    found = []
+    demands = []
     n_first, n_second = len(words_of(first)), len(words_of(second))
     if min(n_first, n_second) > 0 and not 0.8 < n_first / n_second < 1.25:
         limit = round((n_first + n_second) / 2)
-        found.append(f"Use at most {limit} words." if n_first < n_second else f"Use more than {limit} words.")
+        demands.append(f"Use at most {limit} words." if n_first < n_second else f"Use more than {limit} words.")
     lists = [bool(NUMBERED.search(text)) for text in (first, second)]
     if lists[0] != lists[1]:
-        found.append("Answer with a numbered list." if lists[0] else "Do not answer with a list.")
+        demands.append("Answer with a numbered list." if lists[0] else "Do not answer with a list.")
     digits = [any(map(str.isdigit, text)) for text in (first, second)]
     if digits[1] and not digits[0]:
-        found.append("Do not use any digits.")
+        demands.append("Do not use any digits.")
     kinds = [{word for word in words_of(text) if len(word) > 4} - STOP_WORDS for text in (first, second)]
     if only := sorted(kinds[0] - kinds[1]):
-        found.append(f'Use the word "{_chosen(only, rng)}".')
+        demands.append(f'Use the word "{_chosen(only, rng)}".')
     if only := sorted(kinds[1] - kinds[0]):
-        found.append(f'Do not use the word "{_chosen(only, rng)}".')
-    return found
+        demands.append(f'Do not use the word "{_chosen(only, rng)}".')
+    return demands
 
 
 def _demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
@@ -128,10 +128,10 @@ def _demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     if len(bank.responses[i]) < 2:
         return []
     first, second = (bank.responses[i][j] for j in rng.choice(len(bank.responses[i]), size=2, replace=False))
-    found = demands_between(first, second, rng)
-    if not found:
+    demands = demands_between(first, second, rng)
+    if not demands:
         return []
-    return [(i, first, second, f"{bank.questions[i]}\n\n{_chosen(found, rng)}")]
+    return [(i, first, second, f"{bank.questions[i]}\n\n{_chosen(demands, rng)}")]
 
 
 OFF_TOPIC = {"neighbours": _neighbours, "exchanged": _exchanged}  # what the gate is fitted on; what misleads a judge

@@ -389,8 +389,8 @@ def reader_of(
     """
     chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
     others = [material.bank.questions[i] for i in np.sort(chosen)]
-    found = embedder.embed(others, recipe.max_question_tokens)
-    vectors = np.array([found[question] for question in others], np.float16)
+    embedded = embedder.embed(others, recipe.max_question_tokens)
+    vectors = np.array([embedded[question] for question in others], np.float16)
     limits = recipe.max_question_tokens, recipe.max_response_tokens
     return Reader(quality, embedder, vectors, material.tied, *limits)
 
@@ -421,8 +421,8 @@ def fit_gates(
 def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:
     """Write ``judge.json`` and the other questions: with the adapter, the judge. No parts leave the gate open."""
     rounded = {
-        part: {name: np.round(value, 6).tolist() for name, value in found.items()}
-        for part, found in (parts or {}).items()
+        part: {name: np.round(value, 6).tolist() for name, value in fitted.items()}
+        for part, fitted in (parts or {}).items()
     }
     config = {
         "format": FORMAT,

@@ -87,7 +87,7 @@ def select_split(
     of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
     names an item that its set does not hold: the data changed since it was cleaned.
     """
-    found = {}
+    chosen = {}
     for name, rows in split[split["split"] == part].groupby("benchmark"):
         wanted = rows["item_id"].tolist()
         if limit is not None and len(wanted) > limit:
@@ -95,8 +95,8 @@ def select_split(
         by_id = {pair.item_id: pair for pair in pairs[name]}
         if missing := [item for item in wanted if item not in by_id]:
             raise ValueError(f"{name} has no item {missing[0]!r} ({len(missing)} in all): clean the data again")
-        found[name] = [by_id[item] for item in wanted]
-    return found if by_set else [pair for name in found for pair in found[name]]
+        chosen[name] = [by_id[item] for item in wanted]
+    return chosen if by_set else [pair for name in chosen for pair in chosen[name]]
 
 
 # ---------------------------------------------------------------- what a judge is trained on
@@ -152,13 +152,13 @@ def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection
 
     A question of both parts counts as validation.
     """
-    found: dict[str, list[int]] = {"train": [], "calibration": [], "validation": []}
+    indices_of: dict[str, list[int]] = {"train": [], "calibration": [], "validation": []}
     for i, question in enumerate(bank.questions):
         if question in validation:
-            found["validation"].append(i)
+            indices_of["validation"].append(i)
         elif question in training:
-            found["calibration" if share_of(question) < _CALIBRATION else "train"].append(i)
-    return {name: np.array(indices, int) for name, indices in found.items()}
+            indices_of["calibration" if share_of(question) < _CALIBRATION else "train"].append(i)
+    return {name: np.array(indices, int) for name, indices in indices_of.items()}
 
 
 def make_material(

@@ -174,8 +174,8 @@ class SplitEncoder:
     def _check(self, rows: Sequence[int]) -> None:
         """Refuse an encoder whose blocks need more than states and mask (relative positions, say)."""
         with self.computing():
-            found = self.copy()(*self.batch(rows))
-        if (found - self.pooled[rows]).norm() > _CLOSE * self.pooled[rows].norm():
+            upper = self.copy()(*self.batch(rows))
+        if (upper - self.pooled[rows]).norm() > _CLOSE * self.pooled[rows].norm():
             raise ValueError(f"base {self.recipe.base!r} gives other states when its blocks are run one by one")
 
     def _mask(self, rows: Sequence[int]) -> torch.Tensor:
@@ -215,7 +215,7 @@ def tuned_predictions(
     """
     items = Items(texts, aspects, scores, groups, recipe)
     items.check(folds)
-    found, base = np.zeros((len(texts), len(recipe.classes))), None
+    probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
     with progress_bar(len(folds), "tuning", "fold", progress) as bar:
         for train, test in folds:
             path = None if folder is None else Path(folder) / f"{items.key(train, test)}.json"
@@ -227,9 +227,9 @@ def tuned_predictions(
                 if path is not None:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_json(path, fold)
-            found[test] = fold["probabilities"]
+            probabilities[test] = fold["probabilities"]
             bar.update()
-    return found
+    return probabilities
 
 
 def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
@@ -271,8 +271,8 @@ class Items:
             if score not in recipe.classes:
                 raise ValueError(f"row {row}: score {score!r} is none of {', '.join(map(str, recipe.classes))}")
         self.recipe, self.texts, self.names = recipe, list(dict.fromkeys(texts)), sorted(set(aspects))
-        place = {text: number for number, text in enumerate(self.texts)}
-        self.text = np.array([place[text] for text in texts])
+        number_of = {text: number for number, text in enumerate(self.texts)}
+        self.text = np.array([number_of[text] for text in texts])
         self.aspect = np.array([self.names.index(aspect) for aspect in aspects])
         self.code = np.array([recipe.classes.index(score) for score in scores])
         self.group = np.array([str(group) for group in groups])
@@ -368,8 +368,8 @@ class Rater(torch.nn.Module):
         """Logits of rows whose texts are among ``texts``, shape (n_rows, n_classes)."""
         with self.base.computing():
             pooled = self.upper(*self.base.batch(texts))
-        place = {text: number for number, text in enumerate(texts)}
-        states = ((pooled - self.centre) / self.spread)[[place[text] for text in self.items.text[rows].tolist()]]
+        number_of = {text: number for number, text in enumerate(texts)}
+        states = ((pooled - self.centre) / self.spread)[[number_of[text] for text in self.items.text[rows].tolist()]]
         aspects = torch.from_numpy(self.items.aspect[rows])
         return (self.head[aspects] * states[:, None]).sum(-1) + self.bias[aspects]
 
@@ -416,11 +416,11 @@ class Rater(torch.nn.Module):
     @torch.no_grad()
     def predict(self, rows: np.ndarray) -> Floats:
         """Class probabilities of rows, shape (n_rows, n_classes)."""
-        found = np.zeros((len(rows), len(self.recipe.classes)))
+        probabilities = np.zeros((len(rows), len(self.recipe.classes)))
         for texts in self.base.batches(np.unique(self.items.text[rows]).tolist()):
             own = np.flatnonzero(np.isin(self.items.text[rows], texts))
-            found[own] = torch.softmax(self.logits(texts, rows[own]).double(), 1).numpy()
-        return found
+            probabilities[own] = torch.softmax(self.logits(texts, rows[own]).double(), 1).numpy()
+        return probabilities
 
     def evaluate(self, rows: np.ndarray) -> dict[str, float]:
         """``validation`` and ``accuracy`` of rows that were held out."""
