@@ -21,6 +21,7 @@ from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.check_selection import hits_of, study_hits
 from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, run_study
+from judgekit.studies.train_encoder_judge import read_cleaned
 from judgekit.training import encoder as training_encoder
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
@@ -48,7 +49,7 @@ from judgekit.training.features import (
 )
 from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_relevance
-from judgekit.training.mixture import Material, make_material, parts_of, read_cleaned, select_split, source_weights
+from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
 TINY = RelevanceRecipe(
     r=4,

@@ -33,7 +33,7 @@ def study_hits(
 ) -> dict[str, Floats]:
     """Set to the credits, shape (n_settings, n_pairs), that the judges of a study earn, averaged over the seeds.
 
-    ``folder``: as `judgekit.training.mixture.run_study` left it; ``settings``: factors and levels; ``progress`` wraps
+    ``folder``: as `judgekit.studies.data_mixture.run_study` left it; ``settings``: factors and levels; ``progress`` wraps
     the list of settings. UnknownJudge where a judge is missing: the study was run before judges were kept, or not at
     all.
     """

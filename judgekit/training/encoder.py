@@ -89,6 +89,16 @@ def load_encoder(recipe: RelevanceRecipe, folder: str | Path) -> TextEncoder:
     return TextEncoder(str(folder / "model")) if recipe.r < 0 else base_encoder(recipe)
 
 
+def linear_rate(step: int, n_steps: int, warmup: float) -> float:
+    """Factor on the learning rate in [0, 1]: linear warm-up over a share of the steps, then linear decay to zero.
+
+    >>> [linear_rate(step, 10, 0.2) for step in (0, 1, 2, 9)]
+    [0.5, 1.0, 1.0, 0.125]
+    """
+    rising = max(1, round(warmup * n_steps))
+    return min((step + 1) / rising, max(0.0, (n_steps - step) / max(1, n_steps - rising)))
+
+
 def contrastive_loss(
     questions: torch.Tensor,
     responses: torch.Tensor,
@@ -206,9 +216,7 @@ class RelevanceTrainer:
         return {n: p for n, p in self.encoder.model.named_parameters() if p.requires_grad} | {"scale": self.log_scale}
 
     def _rate(self, step: int) -> float:
-        """Learning-rate factor in [0, 1]: linear warm-up, linear decay."""
-        warmup = max(1, round(self.recipe.warmup * self.recipe.steps))
-        return min((step + 1) / warmup, max(0.0, (self.recipe.steps - step) / max(1, self.recipe.steps - warmup)))
+        return linear_rate(step, self.recipe.steps, self.recipe.warmup)
 
     def _token_ids(self, text: str, limit: int) -> list[int]:
         if (text, limit) not in self._ids:

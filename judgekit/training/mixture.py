@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set, load_set, set_hashes
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import Floats
 from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
@@ -31,47 +30,6 @@ def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float])
         raise ValueError(f"no share of the mixture is given for {', '.join(unknown)}")
     total = sum(shares[name] for name in counts)
     return np.array([shares[p.benchmark] / total * len(pairs) / counts[p.benchmark] for p in pairs])
-
-
-# ---------------------------------------------------------------- what cleaning kept
-
-
-@dataclass(frozen=True)
-class Cleaned:
-    """What `10_clean_preferences` kept, as a training reads it; training and validation share no prompt."""
-
-    train: list[PreferencePair]
-    validation: dict[str, list[PreferencePair]]  # by set
-    answers: list[Response] = field(default_factory=list)  # single responses: every question teaches relevance
-    held_out_answers: list[Response] = field(default_factory=list)
-    hashes: dict[str, str] = field(default_factory=dict)  # file to SHA-256
-
-
-def read_cleaned(
-    split: "pd.DataFrame",
-    answer_split: "pd.DataFrame",
-    shares: Mapping[str, float],
-    validation_sets: Sequence[str],
-    max_validation: int,
-    max_answers: int,
-) -> Cleaned:
-    """The texts of the tables ``training_split`` and ``training_answers``: the corpora of ``shares`` and some sets.
-
-    At most ``max_validation`` pairs of each validation set, and ``max_answers`` responses of each source and part.
-    ValueError where a corpus of the mixture or a validation set has no pair.
-    """
-    corpora = [name for name in shares if name not in KINDS]
-    pairs = {name: load_set(name) for name in dict.fromkeys([*corpora, *validation_sets])}
-    train = select_split(split[split["benchmark"].isin(corpora)], pairs, "train")
-    chosen = split[split["benchmark"].isin(validation_sets)]
-    validation = select_split(chosen, pairs, "validation", by_set=True, limit=max_validation)
-    if missing := (set(corpora) - {pair.benchmark for pair in train}) | (set(validation_sets) - set(validation)):
-        raise ValueError(f"{min(missing)}: cleaning kept no pair of it for this part")
-    answer_split = answer_split.rename(columns={"source": "benchmark"})
-    answers = {name: load_answer_set(name) for name in answer_split["benchmark"].unique()}
-    parts = [select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation")]
-    hashes = set_hashes(pairs) | answer_set_hashes(answers)
-    return Cleaned(train, {name: validation[name] for name in validation_sets}, *parts, hashes)
 
 
 def select_split(

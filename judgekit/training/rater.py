@@ -24,6 +24,7 @@ from pydantic import ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveI
 from pydantic.dataclasses import dataclass
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils.class_weight import compute_sample_weight
 
 from judgekit.data.progress import progress_bar
 from judgekit.models.batching import token_batches
@@ -32,6 +33,7 @@ from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 from judgekit.stats import Floats
 from judgekit.training.causal_data import Share, Texts
+from judgekit.training.encoder import linear_rate
 from judgekit.training.files import write_json
 
 _VERSION = 2  # of what a fold's predictions depend on besides its key: raise it, and they are computed again
@@ -312,8 +314,7 @@ class Items:
         weight = np.ones(len(rows))
         for aspect in np.unique(self.aspect[rows]):
             own = self.aspect[rows] == aspect
-            counts = np.bincount(self.code[rows][own], minlength=len(self.recipe.classes))
-            weight[own] = own.sum() / (np.count_nonzero(counts) * counts[self.code[rows][own]])
+            weight[own] = compute_sample_weight("balanced", self.code[rows][own])
         return weight
 
 
@@ -387,7 +388,7 @@ class Rater(torch.nn.Module):
             losses, hits = [], []
             for number in range(n_steps):
                 step = epoch * n_steps + number
-                optimiser.param_groups[0]["lr"] = rate * _share_of_rate(step, n_steps * recipe.epochs, recipe.warmup)
+                optimiser.param_groups[0]["lr"] = rate * linear_rate(step, n_steps * recipe.epochs, recipe.warmup)
                 drawn = order[number * recipe.batch_size : (number + 1) * recipe.batch_size]
                 loss, hit = self._gradients(drawn, by_text, weight)
                 torch.nn.utils.clip_grad_norm_(trained, 1.0)
@@ -426,12 +427,6 @@ class Rater(torch.nn.Module):
         """``validation`` and ``accuracy`` of rows that were held out."""
         p, code = self.predict(rows), self.items.code[rows]
         return {"validation": ranked_probability_score(p, code), "accuracy": float((p.argmax(1) == code).mean())}
-
-
-def _share_of_rate(step: int, n_steps: int, warmup: float) -> float:
-    """Factor on the learning rate: linear warm-up over a share of the steps, then linear decay to zero."""
-    rising = max(1, round(warmup * n_steps))
-    return min((step + 1) / rising, (n_steps - step) / max(1, n_steps - rising))
 
 
 # ---------------------------------------------------------------- what probabilities say

@@ -25,7 +25,7 @@ def encoder_student(
     """A student that is trained in full: preference part, encoder and gate, from the pairs kept and their questions.
 
     As `judgekit.studies.selection.study.student_of` gives it. The set ``misleading`` must be the pairs that
-    `judgekit.training.mixture.run_level` constructs.
+    `judgekit.studies.data_mixture.run_level` constructs.
 
     ``material``: of the whole pool, with the validation sets that students are compared on; ``level``: its recipe's
     seed is replaced; ``folder``: holds a folder for each training; a finished one is read back, so an interrupted study
