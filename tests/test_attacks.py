@@ -8,25 +8,33 @@ import pytest
 from tiny_causal import save_tiny
 
 from judgekit.bias.attacks import (
-    Abstaining,
-    Escaped,
-    LengthMatched,
-    Screened,
+    ARMS,
+    OUTCOMES,
+    Bandit,
     SearchBudget,
     Suite,
     attack,
     attackable,
+    clean_accuracy,
     clean_cost,
-    margin_for,
+    mean_success,
+    success_of,
     success_reduction,
-    suspicious,
+    value_of,
     worse_side,
 )
-from judgekit.bias.attacks.defences import INVISIBLE, MARKERS
-from judgekit.bias.attacks.search import ARMS, Bandit, value_of
-from judgekit.bias.attacks.study import choose_defence, defended, robustness_rows, search_table, success_table
-from judgekit.bias.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
-from judgekit.bias.tampering import EDITS, tampered
+from judgekit.bias.defences import (
+    INVISIBLE,
+    MARKERS,
+    Abstaining,
+    Escaped,
+    LengthMatched,
+    Screened,
+    defended,
+    margin_for,
+    suspicious,
+)
+from judgekit.bias.edits import EDITS, tampered
 from judgekit.figures.attacks import plot_attacks, plot_ladder
 from judgekit.judges import Request, load_judge
 from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
@@ -99,8 +107,6 @@ def test_a_judge_that_never_looks_is_told_by_its_clean_accuracy():
     report = attack(load_judge("baseline/first"), PAIRS, only("emoji"), n_boot=50)
     assert report.clean_accuracy.value == 0.5 and "success" not in report.success["emoji"]
     assert report.mean_success is None and report.mean_success_one_order.value == 0
-    keys = report.numbers("first")
-    assert "attack.first.mean_success" not in keys and "attack.first.clean_accuracy" in keys
 
 
 def test_only_the_worse_response_is_changed():
@@ -229,7 +235,7 @@ def test_the_bandit_learns():
     for _ in range(200):
         arm = bandit.choose(())
         drawn.append(arm)
-        bandit.learn(arm, 0.5 if arm == "good" else 0.0)
+        bandit.gains[arm].append(0.5 if arm == "good" else 0.0)
     assert drawn[100:].count("good") > 90 and bandit.choose(("bad", "good")) is None
     assert bandit.table()["good"][1] == pytest.approx(0.5)
 
@@ -248,7 +254,7 @@ def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15, accura
         won = rng.random(len(cluster)) < own
         for k, c in enumerate(cluster):
             rows.append((str(k), str(c), name, lost[k], lost[k], won[k], won[k], False, False))
-    return as_outcomes(rows)
+    return pd.DataFrame(rows, columns=list(OUTCOMES))
 
 
 def test_planted_success_is_covered():
@@ -277,7 +283,7 @@ def test_intervals_that_ignore_prompts_would_not_be_covered():
         rng = np.random.default_rng(seed)
         won = np.repeat(rng.random(100) < 0.3, 6)
         rows = [(str(k), str(k // 6), "one", True, True, w, w, False, False) for k, w in enumerate(won)]
-        table = as_outcomes(rows)
+        table = pd.DataFrame(rows, columns=list(OUTCOMES))
         for how, asked in (("by prompt", table), ("by item", table.assign(cluster=table["item_id"]))):
             found = success_of(asked, 200, seed)["success"]
             hits[how] += found.low <= 0.3 <= found.high
@@ -291,7 +297,6 @@ def test_tables_of_different_attacks_are_not_compared():
     with pytest.raises(ValueError, match="nothing to reduce"):
         success_reduction(planted_outcomes({"one": -1.0}, 0, 10), table, n_boot=10)
     assert success_reduction(table, table, n_boot=50).value == 0
-    assert MEASURES == ("success", "success_one_order", "tied")
 
 
 # ---------------------------------------------------------------- defences
@@ -357,49 +362,27 @@ def test_abstaining_ties_what_is_close():
 # ---------------------------------------------------------------- choosing and drawing
 
 
-def test_the_defence_chosen_is_the_one_that_helps_at_little_cost():
-    weak = Zoologist("[[")
-    suite = only("verdict_injection", "emoji")
-    tried = {"none": weak, **defended(weak, margin=0.2)}
-    reports = {name: attack(judge, PAIRS, suite, n_boot=50) for name, judge in tried.items()}
-    assert set(tried) == {"none", "escaped", "screened", "length matched", "abstaining"}
-    assert choose_defence(reports) in ("escaped", "screened")
-    sound = {"none": attack(Zoologist(), PAIRS, suite, n_boot=50), "escaped": reports["escaped"]}
-    assert choose_defence(sound) == "none"  # nothing to gain
-    blind = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
-    with pytest.raises(ValueError, match="never prefers the better"):
-        choose_defence({"none": blind})
-
-
-def test_a_defence_that_costs_too_much_is_not_chosen():
+def test_what_a_defence_costs_is_clean_accuracy_on_the_same_pairs():
     weak = Zoologist("[[")
     suite = only("verdict_injection")
     reports = {"none": attack(weak, PAIRS, suite, n_boot=50)}
     reports["abstaining"] = attack(Abstaining(weak, 1.0), PAIRS, suite, n_boot=50)
-    assert reports["abstaining"].clean_accuracy.value == 0 and choose_defence(reports) == "none"
+    assert reports["abstaining"].clean_accuracy.value == 0
     cost = clean_cost(reports["none"].outcomes, reports["abstaining"].outcomes, 50)
     assert cost.value == 1 and cost.n == len(PAIRS)
     with pytest.raises(ValueError, match="not of the same pairs"):
         clean_cost(reports["none"].outcomes, attack(weak, PAIRS[:5], suite, n_boot=10).outcomes)
 
 
-def test_the_robustness_table_and_the_picture_hold_every_judge_and_attack():
-    suite = Suite(("verdict_injection", "emoji"), search=SearchBudget(4))
-    before = {"minilm": attack(Zoologist("[["), PAIRS, suite, n_boot=50)}
-    before["first"] = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
-    after = {"minilm": attack(Escaped(Zoologist("[[")), PAIRS, suite, n_boot=50), "first": before["first"]}
-    rows = robustness_rows(before, after)
-    assert [row["", "attack"] for row in rows] == ["verdict injection", "emoji", "search", "mean", "clean accuracy"]
-    assert rows[0]["minilm", "before"].value == 1 and rows[0]["minilm", "after"].value == 0
-    assert rows[0]["first", "before"] is None and rows[-1]["first", "before"].value == 0.5
-    table = success_table(before)
-    assert len(table) == 6 and table["value"].isna().sum() == 3
-    curves = search_table(before)
-    assert set(curves["judge"]) == {"minilm"} and curves["queries"].tolist() == [2, 4]
+def test_the_pictures_hold_every_judge_and_attack():
+    rows = [
+        (judge, name, value) for judge, value in (("minilm", 1.0), ("first", np.nan)) for name in ("emoji", "search")
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "attack", "value"])
+    curves = pd.DataFrame({"judge": "minilm", "queries": [2, 4], "share": [0.0, 0.5]})
     rows = [("minilm", "none", 0.0, 0.5), ("minilm", "screened", 0.01, 0.1)]
     figure = plot_attacks(table, curves, pd.DataFrame(rows, columns=["judge", "defence", "cost", "success"]))
-    shown = {text.get_text() for text in figure.axes[0].texts}
-    assert {"100", "0", "–"} <= shown and len(figure.axes) == 3
+    assert {"100", "–"} <= {text.get_text() for text in figure.axes[0].texts} and len(figure.axes) == 3
     ladder = pd.DataFrame({"rung": ["as it is", "both"], "cost": [0.0, 0.01], "mean_success": [0.3, 0.1]})
     ax = plot_ladder(ladder, 0, 0.005)
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"as it is", "both", "chosen"}

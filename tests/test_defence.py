@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from judgekit.bias.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgekit.bias.tampering import TRAINABLE, tampered
+from judgekit.bias.edits import TRAINABLE, tampered
 from judgekit.judges.features import scores_of, standardise
 from judgekit.judges.gate import END, against_tampering, tamper_odds
 from judgekit.records import PreferencePair
