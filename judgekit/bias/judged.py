@@ -75,9 +75,9 @@ def data_read(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
     return hashes
 
 
-def show_pair(table: pd.DataFrame, name: str, item: str) -> pd.DataFrame:
-    """Prints a pair of a set; returns the verdicts on it, of a table of `judgekit.scoring.verdicts`."""
-    pair = next(one for one in load_set(name) if one.item_id == item)
+def show_pair(table: pd.DataFrame, name: str, item: str, whole: str | None = None) -> pd.DataFrame:
+    """Prints a pair of a set (or of the ``whole`` that it is a part of); returns its rows of a table of verdicts."""
+    pair = next(one for one in load_set(whole or name) if one.item_id == item)
     for title, text in (("Question", pair.asked), ("Response A", pair.response_a), ("Response B", pair.response_b)):
         print(f"{title}: {text[:600]}\n")
     return table[(table["set"] == name) & (table["item"] == item)].drop(columns=["set", "item", "prompt"])

@@ -74,7 +74,7 @@ def read_by_marks(model: str, name: str) -> pd.DataFrame:
 
 
 def joined_only(model: str, name: str) -> pd.DataFrame:
-    """`judged_table` of a judge of which the joined verdict is stored, with ``flip``: whether its two orders differed."""
+    """`judged_table` of a judge whose joined verdict is stored, with ``flip``: whether its two orders differed."""
     stored = {verdict.item_id: verdict for verdict in published_verdicts(model)}
     pairs = [pair for pair in load_set(name) if pair.item_id in stored]
     flipped = [float(stored[pair.item_id].raw == "tie (inconsistent)") for pair in pairs]
