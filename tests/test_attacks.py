@@ -10,7 +10,6 @@ from tiny_causal import save_tiny
 from judgekit.bias.attacks import (
     ARMS,
     OUTCOMES,
-    Bandit,
     SearchBudget,
     Suite,
     attack,
@@ -35,7 +34,6 @@ from judgekit.bias.defences import (
     suspicious,
 )
 from judgekit.bias.edits import EDITS, tampered
-from judgekit.figures.attacks import plot_attacks, plot_ladder
 from judgekit.judges import Request, load_judge
 from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
 from judgekit.scoring.store import VerdictStore
@@ -89,6 +87,14 @@ def test_a_weak_spot_is_found_and_nothing_else():
     assert values == {name: float(name == "verdict_injection") for name in EDITS}
     assert report.success["emoji"]["success"].n == 30 and report.success["emoji"]["success_one_order"].n == 60
     assert report.mean_success.value == pytest.approx(1 / len(EDITS))
+    tied = attack(Zoologist("[[", strength=3.0), PAIRS, only("verdict_injection"), n_boot=50).success[
+        "verdict_injection"
+    ]
+    assert tied["success"].value == 0 and tied["tied"].value == 1
+    changed = only("emoji").attacked(PAIRS[0], "emoji")  # the worse response alone
+    worse = worse_side(PAIRS[0])
+    assert getattr(changed, worse) == tampered("emoji", PAIRS[0].asked, getattr(PAIRS[0], worse))
+    assert replace(changed, **{worse: getattr(PAIRS[0], worse)}) == PAIRS[0]
 
 
 def test_a_weak_spot_in_one_place_turns_one_order_and_never_both():
@@ -98,23 +104,10 @@ def test_a_weak_spot_in_one_place_turns_one_order_and_never_both():
     assert report.mean_success_one_order.value == 0.25
 
 
-def test_a_tie_is_told_from_a_win():
-    found = attack(Zoologist("[[", strength=3.0), PAIRS, only("verdict_injection"), n_boot=50).success
-    assert found["verdict_injection"]["success"].value == 0 and found["verdict_injection"]["tied"].value == 1
-
-
 def test_a_judge_that_never_looks_is_told_by_its_clean_accuracy():
     report = attack(load_judge("baseline/first"), PAIRS, only("emoji"), n_boot=50)
     assert report.clean_accuracy.value == 0.5 and "success" not in report.success["emoji"]
     assert report.mean_success is None and report.mean_success_one_order.value == 0
-
-
-def test_only_the_worse_response_is_changed():
-    suite = only("emoji")
-    for pair in PAIRS:
-        changed, worse = suite.attacked(pair, "emoji"), worse_side(pair)
-        assert getattr(changed, worse) == tampered("emoji", pair.asked, getattr(pair, worse))
-        assert replace(changed, **{worse: getattr(pair, worse)}) == pair
 
 
 def test_pairs_without_a_worse_response_are_not_attacked():
@@ -229,17 +222,6 @@ def test_a_verdict_without_probabilities_is_read_by_itself():
     assert value_of(pair, said) == pytest.approx((0.3 + 0.5) / 2)
 
 
-def test_the_bandit_learns():
-    bandit = Bandit(("bad", "good"), seed=1)
-    drawn = []
-    for _ in range(200):
-        arm = bandit.choose(())
-        drawn.append(arm)
-        bandit.gains[arm].append(0.5 if arm == "good" else 0.0)
-    assert drawn[100:].count("good") > 90 and bandit.choose(("bad", "good")) is None
-    assert bandit.table()["good"][1] == pytest.approx(0.5)
-
-
 # ---------------------------------------------------------------- estimators on planted attacks
 
 
@@ -257,6 +239,7 @@ def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15, accura
     return pd.DataFrame(rows, columns=list(OUTCOMES))
 
 
+@pytest.mark.slow
 def test_planted_success_is_covered():
     rates, hits, n = {"one": 0.3, "two": 0.5, "three": 0.2}, {"success": 0, "mean": 0, "clean": 0, "reduction": 0}, 1000
     for seed in range(n):
@@ -276,6 +259,7 @@ def test_planted_success_is_covered():
     assert hits["mean"] >= 930 and hits["reduction"] >= 930
 
 
+@pytest.mark.slow
 def test_intervals_that_ignore_prompts_would_not_be_covered():
     """Where an attack works on a whole prompt or not at all, items are no draws: the count above can fail."""
     hits = {"by prompt": 0, "by item": 0}
@@ -372,17 +356,3 @@ def test_what_a_defence_costs_is_clean_accuracy_on_the_same_pairs():
     assert cost.value == 1 and cost.n == len(PAIRS)
     with pytest.raises(ValueError, match="not of the same pairs"):
         clean_cost(reports["none"].outcomes, attack(weak, PAIRS[:5], suite, n_boot=10).outcomes)
-
-
-def test_the_pictures_hold_every_judge_and_attack():
-    rows = [
-        (judge, name, value) for judge, value in (("minilm", 1.0), ("first", np.nan)) for name in ("emoji", "search")
-    ]
-    table = pd.DataFrame(rows, columns=["judge", "attack", "value"])
-    curves = pd.DataFrame({"judge": "minilm", "queries": [2, 4], "share": [0.0, 0.5]})
-    rows = [("minilm", "none", 0.0, 0.5), ("minilm", "screened", 0.01, 0.1)]
-    figure = plot_attacks(table, curves, pd.DataFrame(rows, columns=["judge", "defence", "cost", "success"]))
-    assert {"100", "–"} <= {text.get_text() for text in figure.axes[0].texts} and len(figure.axes) == 3
-    ladder = pd.DataFrame({"rung": ["as it is", "both"], "cost": [0.0, 0.01], "mean_success": [0.3, 0.1]})
-    ax = plot_ladder(ladder, 0, 0.005)
-    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"as it is", "both", "chosen"}

@@ -1,10 +1,8 @@
 r"""Self-preference for notebook 42: what a judge adds to the win rate of what its own family wrote.
 
 A target (one author, or the authors of a family) meets the other authors. On these items a judge gives the target a
-credit :math:`y` (1, 0.5 for a tie, 0; the mean of its orders), and a reference gives :math:`r`: people, or judges of
-other families. Each of the four estimators stands for another way to say what the judge's verdict would have been
-without a taste for its own. None can tell a taste for one's own from a taste for something that only one's own family
-does, and none says why a judge has it.
+credit :math:`y` (1, 0.5 for a tie, 0; the mean of its orders), and a reference gives :math:`r`. No estimator can tell a
+taste for one's own from a taste for something that only one's own family does.
 """
 
 import warnings
@@ -69,10 +67,9 @@ def credit_of(table: pd.DataFrame) -> "pd.Series[float]":
 def compared(table: pd.DataFrame, reference: "pd.Series[float] | None" = None) -> pd.DataFrame:
     """A judge beside a reference, on the items that both have judged.
 
-    Columns item, prompt, author_a, author_b, judged, reference (credits for A), doublings (of words, A over B). Where a
-    judge was asked in both orders it counts with both or not at all; items of one author alone, or without authors, are
-    left out. ``table`` is of `judgekit.bias.judged`; ``reference`` has by item credit for A in [0, 1], such as
-    `others_opinion`, and is people by default. ValueError if nothing is left.
+    Columns item, prompt, author_a, author_b, judged, reference (credits for A; people's by default), doublings (of
+    words, A over B). Where a judge was asked in both orders it counts with both or not at all; items of one author
+    alone, or without authors, are left out. ValueError if nothing is left.
     """
     rows = table[["item", "prompt"]].assign(
         author_a=table["model_a"],
@@ -91,9 +88,8 @@ def compared(table: pd.DataFrame, reference: "pd.Series[float] | None" = None) -
 def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, str], judge: str) -> "pd.Series[float]":
     """The verdict of judges of other families: the mean over families of the mean over their judges.
 
-    Credit for A by item, where every other family has a verdict. Tables and families are by judge, the tables all of
-    the same pairs. Neither the judge nor those of its family count; a judge without family is one of its own.
-    ValueError if there is no judge of another family.
+    Credit for A by item, where every other family has a verdict. Neither the judge nor those of its family count; a
+    judge without family is one of its own. ValueError if there is no judge of another family.
     """
     credits: dict[str, list[Any]] = {}
     for name in tables:
@@ -109,8 +105,8 @@ def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, st
 def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataFrame:
     """One annotator's preferences in a corpus, in the columns of `judgekit.bias.judged`, to be set beside another's.
 
-    It has the same item, and the same author as A, for the same prompt and authors whoever annotated. The pairs'
-    ``subset`` names the annotator. ValueError if it annotated nothing, or one prompt and two authors twice.
+    The same item and author as A for the same prompt and authors, whoever annotated (``subset`` names the annotator).
+    ValueError if it annotated nothing, or one prompt and two authors twice.
     """
     rows = []
     for pair in pairs:
@@ -189,9 +185,8 @@ def _resampled(rows: pd.DataFrame, statistic: Callable[[Floats, _Matchups], Any]
 def own_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""Win rate of the target by the judge less that by the reference, on the same items.
 
-    :math:`\frac1n\sum_i (y_i - r_i)` over items that hold the target on one side. Zheng et al. (2023),
-    arXiv:2306.05685, Section 3.3. It is the self-preference only if the judge, apart from it, is as sharp as the
-    reference: a sharper one lifts all who are better than those they meet, and its own family may be.
+    Zheng et al. (2023), arXiv:2306.05685, Section 3.3. It is the self-preference only if the judge, apart from it, is
+    as sharp as the reference: a sharper one lifts all who are better than those they meet, and its own family may be.
     """
     return _resampled(rows, _lift, n_boot, seed)
 
@@ -206,9 +201,8 @@ def own_contrast(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Eff
     r"""Difference in differences: what the judge adds to the target, less what it adds to the other authors.
 
     Least squares of :math:`y_i - r_i` on :math:`\beta_a - \beta_b` for authors a and b of item i; the effect is the
-    mean :math:`\beta` of the target less that of the others. The item itself (its question and how good both
-    responses are) cancels in the difference: this is the linear model with an effect for every item. It is the
-    self-preference if judge and reference are equally sharp. Items among the others say what else the judge adds.
+    mean :math:`\beta` of the target less that of the others. The item itself cancels in the difference. It is the
+    self-preference if judge and reference are equally sharp.
     """
     return _resampled(rows, _contrast, n_boot, seed)
 
@@ -285,14 +279,11 @@ def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Flo
 def regressed_lift(rows: pd.DataFrame, adjust: Sequence[str] = ("reference", "doublings")) -> Effect | None:
     r"""What a logistic regression says the target's authorship adds to its win rate.
 
-    Averaged over the items that hold the target: the fitted probability less that with the side set to 0. The interval
-    is the delta method's, errors clustered by prompt, Student's t with a degree less than prompts. None where the judge
-    follows a covariate without exception, so that nothing can be fitted. ``adjust``: covariates, the reference's share
-    of the item and length; with none it is the win rate less one half.
-
     :math:`\operatorname{logit} P(y_i) = o\,t_i + \gamma(r_i - \tfrac12) + \lambda\log_2(n_a/n_b)`, without intercept:
-    exchanging A and B changes nothing. The usual adjustment, and a half one where few people vote: three votes are a
-    noisy measure of quality, so part of the quality of one's own stays in :math:`o`.
+    exchanging A and B changes nothing. Averaged over the items that hold the target: the fitted probability less that
+    with the side set to 0, its interval by the delta method, errors clustered by prompt. None where the judge follows a
+    covariate without exception. ``adjust``: covariates; with none it is the win rate less one half. Where few people
+    vote the adjustment is a half one: part of the quality of one's own stays in :math:`o`.
     """
     import statsmodels.api as sm
     from scipy.stats import t as student

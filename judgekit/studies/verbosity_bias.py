@@ -1,8 +1,7 @@
 """What notebook 41 needs beside `judgekit.bias.length`: form, responses against themselves edited, leaderboards.
 
-Two kinds of evidence on form. Effects are regressions on pairs as they are: form goes with content there, so they are
-read beside people's. Twins are a response against itself with its form changed: the content is the same, so a
-preference is the form's doing.
+Effects of form are regressions on pairs as they are, where form goes with content, so they are read beside people's.
+Twins are a response against itself with its form changed: a preference is the form's doing.
 """
 
 import re
@@ -99,9 +98,8 @@ def pairs_of(sets: Sequence[str]) -> list[PreferencePair]:
 def length_baselines(table: pd.DataFrame, n_folds: int = 5, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
     """How far length alone goes: agreement with people, of the pairs on which they have a preference.
 
-    ``longer``: the rule that prefers the longer response (equal is half right). ``threshold``: the rule that prefers it
-    unless it is longer by more than some doublings, and then the shorter; the threshold is learnt on other prompts
-    (cross-fitted). ``gain``: the second less the first.
+    ``longer``: of the rule that prefers the longer response (equal is half right). ``threshold``: of one that prefers
+    it unless it is longer by more than some doublings, learnt on other prompts. ``gain``: the second less the first.
     """
     table = table[table["people"].notna() & (table["people"] != 0.5)]
     towards = np.where(table["people"] > 0.5, 1, -1) * doublings_of(table).to_numpy()  # how much longer people's is
@@ -135,9 +133,8 @@ def form_effects(table: pd.DataFrame, differences: pd.DataFrame) -> pd.DataFrame
     """Log odds per doubling of each form, with length and the other forms held fixed: a row per form.
 
     Columns form, judge (people's preference is a covariate as well), people, and difference: the judge's less people's,
-    both without that covariate. ``judge`` keeps a part of what form and quality share, as ``given_people`` of
-    `length_effects` does for length. A form in which fewer than 30 pairs differ is left out. `Separated` where a form,
-    or all forms together, decide every verdict. ``differences``: `form_differences`.
+    both without that covariate. A form in which fewer than 30 pairs differ is left out. `Separated` where forms decide
+    every verdict.
     """
     table = readable(table)
     forms = differences.loc[table["item"]]
@@ -270,8 +267,7 @@ def padded_losers(
 ) -> tuple[list[PreferencePair], list[PreferencePair]]:
     """Pairs of which people like a response with a list less: the pairs, and the same with that list padded.
 
-    At most ``most``, drawn by a hash of the items' names. Names and prompts carry that of the set, so that sets may be
-    pooled.
+    At most ``most``, drawn by a hash of the items' names, which carry that of the set.
     """
     clean, attacked = [], []
     for pair in sorted(map(named_by_set, pairs), key=lambda pair: text_key(pair.item_id)):
@@ -293,8 +289,7 @@ def overturned(
     """What an attack on the less preferred responses does to a judge: ``failure`` and ``lost``.
 
     ``failure``: of the pairs that the judge had right in every order, the share in which the attacked response wins in
-    every order. ``lost``: accuracy lost, a tie being half right, over all pairs with verdicts on both. The verdicts, on
-    the pairs as they are and attacked, are in the same orders.
+    every order. ``lost``: accuracy lost, a tie being half right, over all pairs with verdicts on both.
     """
     tables = [judged_table(clean, given) for given in (before, after)]
     labels = {pair.item_id: pair.label for pair in clean}
