@@ -86,14 +86,14 @@ LIGHT = """
     data.benchmarks
     data.corpora
     inside.rating
-    people.calibration.bradley_terry
+    people.active
+    people.alt_test
     people.calibration.maps
-    people.calibration.ppi
     people.consensus
-    people.consensus.active
-    people.consensus.alt_test
     people.labelling
     people.labelling.votefile
+    people.ppi
+    people.ranking
     report
     report.workflow
     scoring

@@ -1,110 +1,24 @@
-"""What people should label next, by several rules, and a replay of labelling that shows what each rule is worth.
+"""Labelling replayed by several strategies, and items chosen so that a judge's accuracy is known best.
 
-The replay hides votes that people gave, buys them back in some order, and looks how the consensus improves. What a
+A replay hides votes that people gave, buys them back in some order, and measures how the consensus improves. What a
 consensus is graded by is never for sale: the truth of the sample, or one vote per item that is put aside first.
 """
 
-import contextlib
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtr
 
 from judgekit.data.progress import progress_bar
 from judgekit.data.votes import ClassProbabilities, Votes, aligned
-from judgekit.people.consensus.clustered import clustered_mean
-from judgekit.people.consensus.held_out import hidden_votes
-from judgekit.people.consensus.methods import seeded
-from judgekit.stats import Array, Floats, Number, holm, t_quantile
+from judgekit.people.active import best_first, need
+from judgekit.people.clustered import clustered_mean, student_interval
+from judgekit.people.consensus import hidden_votes
+from judgekit.stats import Array, Floats, Number, cluster_sums, holm, t_quantile
 
-STRATEGIES = ("activelab", "crowdlab", "entropy", "margin", "disagreement", "fewest", "random")
-
-
-def label_next(
-    votes: Votes,
-    probabilities: ClassProbabilities,
-    n: int | None = None,
-    strategy: str = "activelab",
-    seed: int = 0,
-) -> list[str]:
-    """Keys of the items (all by default) whose next vote tells most by `need`, best first; equals by the seed.
-
-    Items nobody voted on are candidates too. ValueError where the votes and a judge's probabilities are not of the same
-    items in the same order, or there is no such strategy.
-
-    >>> from judgekit.data.votes import ClassProbabilities, Votes
-    >>> votes = Votes(("i", "j"), ("ann", "bob"), [[0, 0], [0, 1]], ("A", "B"))
-    >>> label_next(votes, ClassProbabilities(("i", "j"), [[0.9, 0.1], [0.5, 0.5]], ("A", "B")))
-    ['j', 'i']
-    """
-    return [votes.items[i] for i in _best_first(need(votes, probabilities, strategy, seed), seed)[:n]]
-
-
-def _best_first(wanted: Floats, seed: int | list[int]) -> Array:
-    """Positions by falling need; equals in an order of chance."""
-    return np.lexsort((np.random.default_rng(seed).random(len(wanted)), -wanted))
-
-
-def need(votes: Votes, probabilities: ClassProbabilities, strategy: str = "activelab", seed: Any = 0) -> Floats:
-    """How much each item wants another vote, shape (n_items,); only the order has a meaning.
-
-    ``activelab``: Goh and Mueller (2023), arXiv:2301.11856, by cleanlab: low trust in the consensus, and few votes
-    behind it. ``crowdlab``: low trust alone. ``entropy``, ``margin``: the judge's doubt, blind to votes.
-    ``disagreement``: entropy of the votes so far, one added to each class. ``fewest``: the fewest votes.
-    """
-    values = aligned(votes, probabilities)
-    if strategy not in STRATEGIES:
-        raise ValueError(f"no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    if strategy in ("activelab", "crowdlab"):
-        with seeded(seed):
-            return -_trust(votes, values, strategy)
-    if strategy == "entropy":
-        return _entropy(values)
-    if strategy == "margin":
-        top = np.sort(values, axis=1)
-        return top[:, -2] - top[:, -1]
-    if strategy == "disagreement":
-        counts = votes.counts + 1.0
-        return _entropy(counts / counts.sum(1, keepdims=True))
-    if strategy == "fewest":
-        return -votes.given.sum(1).astype(float)
-    return np.random.default_rng(seed).random(len(values))
-
-
-def _entropy(values: Floats) -> Floats:
-    """Shannon's entropy of rows, in nats."""
-    return -(values * np.log(np.clip(values, 1e-300, None))).sum(1)
-
-
-def _trust(votes: Votes, values: Floats, strategy: str) -> Floats:
-    """cleanlab's scores of items with and without votes, which it wants apart; low is little trust."""
-    from cleanlab import multiannotator
-
-    voted = votes.given.any(1)
-    scores = values.max(1)  # of items without votes, unless ActiveLab knows better
-    if not voted.any():
-        return scores
-    labels = votes.at(voted).voted().wide()
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints a warning a call about annotators who meet nobody
-        if strategy == "activelab":
-            rest = None if voted.all() else values[~voted]
-            scores[voted], scores[~voted] = multiannotator.get_active_learning_scores(labels, values[voted], rest)
-        elif (votes.given[voted].sum(1) == 1).all():
-            # Nothing to weigh people by: the judge's probability of what they say.
-            scores[voted] = values[voted][np.arange(voted.sum()), votes.codes[voted].max(1)]
-        else:
-            quality = multiannotator.get_label_quality_multiannotator(
-                labels, values[voted], return_detailed_quality=False, return_annotator_stats=False
-            )
-            scores[voted] = quality["label_quality"]["consensus_quality_score"]
-    # Where no two people agree there is nothing to weigh them by, and cleanlab says so by NaN: the judge alone is left.
-    return np.where(np.isfinite(scores), scores, values.max(1))
-
-
-# ---------------------------------------------------------------- a replay of labelling
+DESIGNS = ("random", "random, with confidence", "by doubt, with confidence", "naive")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,11 +43,6 @@ def hold_out(votes: Votes, seed: int) -> tuple[Votes, Array]:
     return votes.masked(hidden), votes.codes[hidden]
 
 
-def consensus(votes: Votes, values: Floats) -> Array:
-    """The class with most votes on each item, where the judge's probabilities count as one vote."""
-    return (votes.counts + values).argmax(1)
-
-
 def _replay(
     pool: Votes, truth: Array, probabilities: ClassProbabilities, strategy: str, batches: Sequence[int], seed: int
 ) -> Array:
@@ -151,14 +60,15 @@ def _replay(
     for number, batch in enumerate(batches):
         seen = pool.masked(rank >= taken[:, None])
         wanted = need(seen, probabilities, strategy if number else "random", [seed, number])
-        order = _best_first(wanted, [seed, number, 1])
+        order = best_first(wanted, [seed, number, 1])
         while batch:  # a second vote on an item in one round only where too few items have one left
             chosen = order[taken[order] < available[order]][:batch]
             if not len(chosen):
                 raise ValueError(f"round {number + 1}: {batch} more votes wanted than there are")
             taken[chosen] += 1
             batch -= len(chosen)
-        right.append(consensus(pool.masked(rank >= taken[:, None]), values) == truth)
+        bought = pool.masked(rank >= taken[:, None])
+        right.append((bought.counts + values).argmax(1) == truth)  # the judge counts as one vote
     return np.array(right)
 
 
@@ -212,8 +122,6 @@ def lead_table(curves: Mapping[str, Curves], rival: str = "random") -> pd.DataFr
     Columns set, strategy, lead (`area_gain`), saved (`votes_saved`), p_value (two-sided, Student's t over prompts),
     p_holm (Holm's correction over all rows).
     """
-    from scipy.special import stdtr
-
     rows = []
     for name, one in curves.items():
         for strategy in one.right:
@@ -242,3 +150,99 @@ def votes_saved(curves: Curves, strategy: str, rival: str = "random") -> Number 
     # The linearised ratio: what each item adds to the lead beyond its part of the rise.
     gap = clustered_mean((lead - value * rise) / total, curves.clusters)
     return Number(value, value + gap[1], value + gap[2], n=len(lead), spec=".2f")
+
+
+# ---------------------------------------------------------------- a judge's accuracy from few items
+
+
+def asking_chances(confidence: Array, share: float) -> Floats:
+    """The chance with which each item is asked, in (0, 1] with mean ``share``, higher where the judge is in doubt.
+
+    ``confidence``: the judge's probability that its verdict is right, shape (n_items,). Three tenths of the budget are
+    spread evenly: a judge may be sure and wrong, and an item that was hardly ever asked would then count for very much.
+    ValueError where the share or a confidence is out of range.
+
+    >>> [round(float(x), 2) for x in asking_chances([0.5, 0.9, 1.0], 0.4)]
+    [0.65, 0.43, 0.12]
+    """
+    confidence = np.asarray(confidence, float)
+    if not 0 < share <= 1:
+        raise ValueError(f"a share of {share}, which is not above 0 and up to 1")
+    if not ((confidence >= 0) & (confidence <= 1)).all():
+        raise ValueError("a confidence is not in [0, 1]")
+    doubt = np.sqrt(confidence * (1 - confidence))
+    doubt = doubt / doubt.mean() if doubt.any() else np.ones_like(doubt)
+    mixed = 0.3
+    chances = np.minimum(1.0, share * (mixed + (1 - mixed) * doubt))
+    for _ in range(100):  # what is cut at 1 goes to the others
+        free = chances < 1
+        if not free.any() or abs(chances.mean() - share) < 1e-12:
+            break
+        chances[free] *= (share * len(chances) - (~free).sum()) / chances[free].sum()
+        chances = np.minimum(1.0, chances)
+    return chances
+
+
+def estimated_accuracy(
+    right: Array, asked: Array, chances: Array, confidence: Array | None = None, clusters: Sequence | None = None
+) -> Number:
+    r"""A judge's accuracy from the items that people were asked about, with the interval for prompts like these.
+
+    ``right``: whether the judge was right, shape (n_items,); what stands where nobody was asked is not read.
+    ``chances``: with which each item was asked, independently of the others. ``confidence``: the judge's, for all
+    items. n is the number of items asked. ValueError where fewer than two clusters were asked.
+
+    The mean of :math:`y_i\xi_i/\pi_i`, less multiples of the mean of :math:`1-\xi_i/\pi_i` and, where the confidence
+    :math:`\mu_i` is given, of :math:`\mu_i(1-\xi_i/\pi_i)`: both are zero on average whatever the judge is worth, and
+    the multiples are those of least variance (the generalised regression estimator; a multiple of one for the second
+    is the estimator of Zrnic and Candès). They are fitted on the answers, which costs a degree of freedom each.
+    """
+    asked, chances = np.asarray(asked, bool), np.asarray(chances, float)
+    names = np.arange(len(asked)) if clusters is None else np.asarray(clusters, dtype=str)
+    asked_clusters = len(set(names[asked].tolist()))
+    if asked_clusters < 2:
+        raise ValueError("fewer than two prompts were asked about")
+    weight, answers = asked / chances, np.where(asked, right, 0.0)
+    known = np.ones((len(asked), 1)) if confidence is None else np.column_stack([np.ones(len(asked)), confidence])
+    controls = known * (1 - weight)[:, None]
+    # Multiples by weighted least squares of the answers on what is known: those of least variance for such designs.
+    spread = weight * np.maximum(1 - chances, 1e-9) / chances
+    gram = (known * spread[:, None]).T @ known
+    slopes = np.linalg.lstsq(gram, (known * spread[:, None]).T @ answers, rcond=None)[0]
+    terms = answers * weight + controls @ slopes
+    value = float(terms.mean())
+    sums = cluster_sums(np.column_stack([terms, np.ones(len(terms))]), names)
+    parts = (sums[:, 0] - value * sums[:, 1]) / len(terms)
+    loss = asked_clusters / max(asked_clusters - known.shape[1], 1)
+    low, high = student_interval(value, parts * np.sqrt(loss), 0.0, 1.0)
+    return Number(min(max(value, 0.0), 1.0), low, high, n=int(asked.sum()), spec=".1%")
+
+
+def sampling_table(
+    right: Array, confidence: Array, clusters: Sequence, share: float = 0.2, draws: int = 500, seed: int = 0
+) -> pd.DataFrame:
+    """Designs beside each other: how wide is the interval, and how far off the estimate, over many draws of items.
+
+    ``right``, of all items: what every draw reads a ``share`` of. One row for each of `DESIGNS`; ``naive`` takes the
+    share among items asked by doubt as it stands. Columns design, estimate (mean over draws), width (mean), error (root
+    mean square from the accuracy on all items), held (share of draws whose interval holds that accuracy), saved (share
+    of labels that random choice would need more for this width: one less the squared ratio of widths).
+    """
+    right, rng = np.asarray(right, float), np.random.default_rng(seed)
+    even, doubt = np.full(len(right), share), asking_chances(confidence, share)
+    estimates = []
+    for _ in range(draws):
+        chance = rng.random(len(right))
+        designs = ((even, None), (even, confidence), (doubt, confidence), (doubt, None))
+        drawn = [
+            # The naive estimate counts items that were chosen by doubt as if each had had the same chance.
+            estimated_accuracy(right, chance < asked, even if name == "naive" else asked, known, clusters)
+            for name, (asked, known) in zip(DESIGNS, designs, strict=True)
+        ]
+        estimates.append([(number.value, number.low, number.high) for number in drawn])
+    value, low, high = np.array(estimates).transpose(2, 1, 0).copy()  # each of shape (n_designs, draws)
+    truth = right.mean()
+    table = pd.DataFrame({"design": DESIGNS, "estimate": value.mean(1), "width": (high - low).mean(1)})
+    table["error"] = np.sqrt(((value - truth) ** 2).mean(1))
+    table["held"] = ((low <= truth) & (truth <= high)).mean(1)
+    return table.assign(saved=1 - (table["width"] / table["width"][0]) ** 2)

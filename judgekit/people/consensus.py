@@ -1,11 +1,11 @@
 """Consensus of votes: counting, the annotator models of crowd-kit, and CROWDLAB, which also reads a judge."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,10 @@ TIE_RULES = ("frequent", "tie", "none")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consensus:
-    """A label and a distribution for every item, and a skill for every annotator.
+    """A label and a distribution for every item, and a skill for every annotator; ValueError where they do not fit.
 
     ``posterior``: shape (n_items, n_classes), rows sum to one. ``labels``: index into the classes, -1 where the tie
-    rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none. ValueError where a
-    key stands twice, a shape does not fit, or a row is no distribution.
+    rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
     """
 
     method: str
@@ -86,6 +85,13 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
     return Consensus("majority", votes.items, votes.classes, posterior, labels, skill)
 
 
+def hidden_votes(votes: Votes, seed: int) -> Array:
+    """One vote, drawn at random, of every item that has two or more: a mask for `Votes.masked`."""
+    rng = np.random.default_rng(seed)
+    drawn = np.where(votes.given, rng.random(votes.codes.shape), -1.0).argmax(1)
+    return (np.arange(votes.codes.shape[1]) == drawn[:, None]) & (votes.given.sum(1) >= 2)[:, None]
+
+
 def class_shares(votes: Votes) -> Floats:
     """Share of each class in all votes, each counted once more than it was given; shape (n_classes,)."""
     totals = votes.counts.sum(0) + 1.0
@@ -104,14 +110,11 @@ def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
     """
     from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
-    table = numbered(votes)
-    with _without_warnings():
-        model: Any = (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100).fit(table.frame)
-    share = model.priors_ / model.priors_.sum()
-    right = dict.fromkeys(range(len(table.workers)), 0.0)
+    model, posterior, names = _fitted(votes, (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100))
+    share, right = model.priors_ / model.priors_.sum(), np.zeros(len(names))
     for (worker, label), column in model.errors_.fillna(0.0).iterrows():
         right[worker] += float(share[label] * column[label])
-    return _consensus_of("dawid_skene_one_coin" if one_coin else "dawid_skene", votes, table, model.probas_, right)
+    return _consensus_of("dawid_skene_one_coin" if one_coin else "dawid_skene", votes, posterior, names, right)
 
 
 def glad(votes: Votes) -> Consensus:
@@ -122,74 +125,50 @@ def glad(votes: Votes) -> Consensus:
     """
     from crowdkit.aggregation import GLAD
 
-    table = numbered(votes)
-    with _without_warnings():
-        model: Any = GLAD(n_iter=30, silent=True).fit(table.frame)
-    return _consensus_of("glad", votes, table, model.probas_, model.alphas_.to_dict())
+    model, posterior, names = _fitted(votes, GLAD(n_iter=30, silent=True))
+    return _consensus_of("glad", votes, posterior, names, model.alphas_.loc[range(len(names))])
 
 
 def mace(votes: Votes, seed: int = 0) -> Consensus:
     """Hovy et al. (2013), NAACL-HLT, by variational Bayes: annotators know the label, at a rate that is their skill
-    (geometric posterior mean, not normalised), or spam.
-
-    crowd-kit 1.4.2 draws every restart from the same seed, so that one is asked for; and it keeps counts in the order
-    of names but reads them in the order of first votes: annotators and classes would change places but for `numbered`.
+    (geometric posterior mean, not normalised), or spam. crowd-kit draws every restart from one seed: one is asked for.
     """
     from crowdkit.aggregation import MACE
 
-    table = numbered(votes)
-    with _without_warnings():
-        model: Any = MACE(n_restarts=1, n_iter=50, random_state=seed).fit(table.frame)
-    return _consensus_of("mace", votes, table, model.probas_, dict(enumerate(model.spamming_[:, 1])))
+    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=seed))
+    return _consensus_of("mace", votes, posterior, names, model.spamming_[:, 1])
 
 
-class numbered:
-    """Votes in crowd-kit's form (columns task, worker, label), everything named by the number of its first appearance.
+def _fitted(votes: Votes, model: Any) -> tuple[Any, Floats, Array]:
+    """A model of crowd-kit fitted to votes; the posterior of its items and classes; and the annotator of each number.
 
-    ``tasks``, ``workers``, ``labels``: row, column and class of the votes that each number stands for. ValueError
-    where there are no votes.
+    Everything is named by the number of its first appearance, which is the order that crowd-kit reads things in:
+    otherwise results depend on names. Items without votes get the shares of the classes. ValueError without any vote.
     """
-
-    def __init__(self, votes: Votes) -> None:
-        rows, columns = np.nonzero(votes.given)
-        if not len(rows):
-            raise ValueError("no votes: there is nothing to agree on")
-        parts = {"task": rows, "worker": columns, "label": votes.codes[rows, columns]}
-        coded = {name: pd.factorize(values) for name, values in parts.items()}
-        self.frame = pd.DataFrame({name: codes for name, (codes, _) in coded.items()})
-        self.tasks, self.workers, self.labels = (np.asarray(coded[name][1]) for name in parts)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Without pandas' announcements to crowd-kit of what the next version will drop."""
-    with warnings.catch_warnings():
+    rows, columns = np.nonzero(votes.given)
+    if not len(rows):
+        raise ValueError("no votes: there is nothing to agree on")
+    (task, tasks), (worker, workers), (label, labels) = map(pd.factorize, (rows, columns, votes.codes[rows, columns]))
+    with warnings.catch_warnings():  # pandas tells crowd-kit what its next version will drop
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        yield
+        model = model.fit(pd.DataFrame({"task": task, "worker": worker, "label": label}))
+    likely, values = model.probas_, np.tile(class_shares(votes), (len(votes.items), 1))
+    named = tasks[likely.index.to_numpy(int)]
+    values[named] = 0.0
+    values[np.ix_(named, labels[likely.columns.to_numpy(int)])] = likely.to_numpy(float)
+    return model, values / values.sum(1, keepdims=True), np.array(votes.annotators, object)[workers]
 
 
-def _consensus_of(
-    method: str, votes: Votes, table: numbered, posterior: pd.DataFrame, skill: Mapping[int, float]
-) -> Consensus:
-    """crowd-kit's answer (by number of task, label and worker) under our keys; no votes: the shares of the classes."""
-    values = np.tile(class_shares(votes), (len(votes.items), 1))
-    rows = table.tasks[posterior.index.to_numpy(int)]
-    values[rows] = 0.0
-    values[np.ix_(rows, table.labels[posterior.columns.to_numpy(int)])] = posterior.to_numpy(float)
-    values /= values.sum(1, keepdims=True)
-    named = {votes.annotators[table.workers[int(worker)]]: float(value) for worker, value in skill.items()}
-    return Consensus(method, votes.items, votes.classes, values, values.argmax(1), named)
+def _consensus_of(method: str, votes: Votes, posterior: Floats, annotators: Array, skill: Iterable[float]) -> Consensus:
+    skills = dict(zip(annotators, map(float, skill), strict=True))
+    return Consensus(method, votes.items, votes.classes, posterior, posterior.argmax(1), skills)
 
 
 # ---------------------------------------------------------------- CROWDLAB, by cleanlab
 
 
-@dataclass(frozen=True, eq=False)
-class CrowdLab:
-    """CROWDLAB's consensus, and the weights of the judge and of one vote of each annotator.
-
-    The skill of an annotator is cleanlab's ``annotator_quality``, left out where it is NaN (who shares no item).
-    """
+class CrowdLab(NamedTuple):
+    """CROWDLAB's consensus (skills are cleanlab's, without who shares no item), and the weights of judge and votes."""
 
     consensus: Consensus
     model_weight: float
@@ -203,10 +182,9 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
     :math:`P` the mean agreement with the consensus on items of several votes, and weights from the annotators'
-    agreement with each other and the judge's with the consensus. cleanlab does not return this posterior; it is rebuilt
-    from the weights, and must give cleanlab's own quality of every label. ``seed``: of the last ties of the first
-    majority vote. ValueError where the probabilities are not of the items of the votes in their order, or an item has
-    no vote.
+    agreement with each other and the judge's with the consensus. cleanlab gives the weights, and the posterior is
+    rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the probabilities are not
+    of the items of the votes in their order, or an item has no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
@@ -275,19 +253,13 @@ METHOD_TITLES = {
 def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
     """Methods by name: those that read votes only, CROWDLAB with each judge's probabilities, and with a judge that
     knows nothing (``crowdlab_uniform``). The probabilities are of all items that the votes will be on, found by key."""
-    methods: dict[str, Method] = {
-        "majority": majority,
-        "dawid_skene": dawid_skene,
-        "dawid_skene_one_coin": partial(dawid_skene, one_coin=True),
-        "glad": glad,
-        "mace": mace,
-    }
-    for name, probabilities in judges.items():
-        methods[name] = partial(_crowdlab_consensus, probabilities=probabilities, method=name)
-    methods["crowdlab_uniform"] = lambda votes: crowdlab(votes, knows_nothing(votes), 0, "crowdlab_uniform").consensus
+
+    def with_judge(votes: Votes, probabilities: ClassProbabilities, method: str) -> Consensus:
+        stated = probabilities if probabilities.classes == votes.classes else probabilities.only(votes.classes)
+        return crowdlab(votes, stated.at(votes.items), method=method).consensus
+
+    methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
+    methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
+    methods |= {name: partial(with_judge, probabilities=stated, method=name) for name, stated in judges.items()}
+    methods["crowdlab_uniform"] = lambda votes: with_judge(votes, knows_nothing(votes), "crowdlab_uniform")
     return methods
-
-
-def _crowdlab_consensus(votes: Votes, probabilities: ClassProbabilities, method: str) -> Consensus:
-    stated = probabilities if probabilities.classes == votes.classes else probabilities.only(votes.classes)
-    return crowdlab(votes, stated.at(votes.items), method=method).consensus

@@ -1,7 +1,7 @@
-"""How good each annotator is, held against the others only; and the votes of one's own."""
+"""How good each annotator is, measured by the votes of the others only."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, betaln
 
-from judgekit.data.votes import NO_VOTE, Votes
-from judgekit.judges.names import unique_slugs
-from judgekit.people.consensus.agreement import people_with_people
-from judgekit.people.consensus.methods import majority
-from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import LEVEL, Floats, Number, Statistic, cluster_bootstrap, cluster_sums, share_of
+from judgekit.data.votes import Votes
+from judgekit.stats import LEVEL, Floats, Number, cluster_sums
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
 WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
@@ -64,14 +60,12 @@ class Skills:
 def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
     r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
-    Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes then counts as
-    one of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
+    Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
+    of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
     :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24): conservative. The shrunken rate is the posterior mean
     under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
-    that of a Beta distribution with the posterior's mean and variance plus `_shared_variance`: prompts on which
-    everybody agrees move all annotators together. It holds the truth in 95 % of annotators, not for each of them:
-    whoever is far off the others is drawn towards them. Without ``clustered`` votes on one prompt count as independent:
-    wrong where they are not, and kept to show it.
+    that of a Beta distribution with the posterior's moments, `_shared_variance` added. It holds the truth in 95 % of
+    annotators, not for each of them. Without ``clustered``, votes on one prompt count as independent, which is wrong.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)
@@ -154,30 +148,6 @@ def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Flo
     return value, low, high
 
 
-def group_quality(
-    votes: Votes, groups: Mapping[str, Sequence[str]], n_boot: int = N_BOOT, seed: int = 0
-) -> dict[str, Number]:
-    """Agreement of each group of annotators with the majority of everybody else; of two also the ``difference``,
-    the first less the second. ``n`` counts votes; prompts are resampled. ValueError where no vote of a group meets
-    another."""
-    credits = credits_of(votes)
-    parts = []
-    for name, members in groups.items():
-        own = credits[:, [votes.annotators.index(member) for member in members]]
-        if np.isnan(own).all():
-            raise ValueError(f"{name}: no vote meets another")
-        parts.append(np.stack([np.nansum(own, 1), (~np.isnan(own)).sum(1)], 1))
-    sums = cluster_sums(np.stack(parts, 1), votes.clusters)
-
-    def number(part: Floats, statistic: Statistic = share_of) -> Number:
-        return Number(*cluster_bootstrap(part, statistic, n_boot, seed), n=int(part[..., 1].sum()), spec=".1%")
-
-    numbers = {name: number(sums[:, place]) for place, name in enumerate(groups)}
-    if len(groups) == 2:
-        numbers["difference"] = number(sums, lambda s: share_of(s[..., 0, :]) - share_of(s[..., 1, :]))
-    return numbers
-
-
 def quality_table(skills: Skills) -> pd.DataFrame:
     """Annotators, best first: columns annotator, group, n, rate, low, high, shrunk, shrunk_low, shrunk_high.
 
@@ -187,27 +157,3 @@ def quality_table(skills: Skills) -> pd.DataFrame:
     table = pd.DataFrame({"annotator": skills.names} | {part: getattr(skills, part) for part in parts})
     table.insert(1, "group", [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in skills.names])
     return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable").reset_index(drop=True)
-
-
-def own_numbers(votes: Votes) -> tuple[dict[str, Number], pd.DataFrame | None]:
-    """What can be said of votes from the labelling page (ValueError where there are none), and `quality_table`.
-
-    ``votes.items`` (``n`` votes), ``votes.undecided`` (evenly split), ``majority.quality`` (mean); where people met
-    also ``human_human_agreement_with_ties`` and ``annotators.<name>``, without whom the table is None.
-    """
-    votes = votes.voted()
-    if not votes.items:
-        raise ValueError("the file of votes holds none that stands")
-    counted = majority(votes, "none")
-    numbers = {
-        "votes.items": Number(len(votes.items), n=int(votes.given.sum())),
-        "votes.undecided": Number(int((counted.labels == NO_VOTE).sum()), n=len(votes.items)),
-        "majority.quality": Number(float(counted.quality.mean()), n=len(votes.items), spec=".1%"),
-    }
-    if not (credits_of(votes) >= 0).any():
-        return numbers, None
-    skills = annotator_quality(votes)
-    names = unique_slugs(skills.names)
-    numbers["human_human_agreement_with_ties"] = people_with_people(votes, votes.classes)
-    numbers |= {f"annotators.{names[name]}": number for name, number in skills.numbers().items()}
-    return numbers, quality_table(skills)

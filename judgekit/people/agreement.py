@@ -1,15 +1,19 @@
-"""How often two voters of one item agree: people, a judge with people, and single preferences with each other."""
+"""How often two voters of one item agree, and a judge's verdicts as votes on the items that people voted on."""
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_of, matchup_votes, votes_of_pairs
+from judgekit.people.clustered import share_number
 from judgekit.records import SWAPPED, PreferencePair, Verdict
 from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import Array, Number, cluster_bootstrap, cluster_sums, share_of
+from judgekit.stats import Array, Number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def people_with_people(votes: Votes, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT, seed: int = 0) -> Number:
@@ -37,17 +41,21 @@ def judge_with_people(
     return share_number(agree, counts.sum(1) * chosen, votes.clusters, n_boot, seed)
 
 
-def share_number(hits: Array, total: Array, clusters: Sequence, n_boot: int = N_BOOT, seed: int = 0) -> Number:
-    """Sum of hits over sum of totals, each of shape (n_items,), prompts resampled; ValueError where the total is 0."""
-    rows, kept = np.column_stack([hits, total]).astype(float), np.asarray(total) > 0
-    if not kept.any():
-        raise ValueError("nothing to compare: no item has two votes that meet")
-    sums = cluster_sums(rows[kept], np.asarray(clusters)[kept])
-    value, low, high = cluster_bootstrap(sums, share_of, n_boot, seed)
-    return Number(value, low, high, n=round(float(rows[:, 1].sum())), spec=".1%")
-
-
 # ---------------------------------------------------------------- a judge's verdicts by item
+
+
+def verdicts_by_judge(table: "pd.DataFrame", partial: Collection[str] = ()) -> dict[tuple[str, str], list[Verdict]]:
+    """Rows of `scoring.verdicts` as records, by set and judge (slug).
+
+    ``partial``: published judges that have verdicts on part of a set: what they never judged is left out.
+    """
+    columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
+    judged = table[(table["status"] != "error") | ~table["judge"].isin(list(partial))]
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for name, *row, status in judged[["set", *columns]].itertuples(index=False):
+        row = [None if part != part else part for part in row]  # NaN: no probabilities
+        found.setdefault((name, row[1]), []).append(Verdict(*row, status=status))
+    return found
 
 
 def verdicts_on(
@@ -115,38 +123,3 @@ def beside_people(
     if not any(common) or not people:
         raise ValueError(f"{sum(common)} items that all judges labelled, {len(people)} annotators called {voters!r}...")
     return votes.of(people).at(common).voted(), labels
-
-
-def most_frequent(votes: Votes) -> dict[str, str]:
-    """Labels of a judge that never reads: the class with most votes, which it is told, for every item."""
-    label = votes.classes[int(votes.counts.sum(0).argmax())]
-    return dict.fromkeys(votes.items, label)
-
-
-# ---------------------------------------------------------------- sets in which nobody voted twice on a pair
-
-
-def consistent_triples(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> Number:
-    """Share of three responses to one question whose three preferences come from one order, ties allowed.
-
-    Responses are told apart by their text; questions are resampled. Preferences at random would fit in 13 of 27 cases.
-    ValueError where no three responses were all compared.
-    """
-    signs: dict[tuple[str, str, str], int] = {}
-    responses: dict[str, dict[str, None]] = {}
-    for pair in pairs:
-        if pair.label is not None and pair.response_a != pair.response_b:
-            sign = {"A": 1, "B": -1, "tie": 0}[pair.label]
-            signs[pair.cluster, pair.response_a, pair.response_b] = sign
-            signs[pair.cluster, pair.response_b, pair.response_a] = -sign
-            responses.setdefault(pair.cluster, {}).update(dict.fromkeys(pair.responses))
-    fits, clusters = [], []
-    for cluster, texts in responses.items():
-        for x, y, z in combinations(texts, 3):
-            edges = [signs.get((cluster, *edge)) for edge in ((x, y), (y, z), (z, x))]
-            known = [edge for edge in edges if edge is not None]
-            if len(known) == 3:
-                # Round a circle the differences of any order sum to nothing: all are ties, or some go up and some down.
-                fits.append(not any(known) or (max(known) > 0 and min(known) < 0))
-                clusters.append(cluster)
-    return share_number(fits, [1] * len(fits), clusters, n_boot, seed)

@@ -7,19 +7,18 @@ from one prompt.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtr
+from scipy.stats import false_discovery_control
 
 from judgekit.data.votes import Votes, positions
-from judgekit.people.consensus.clustered import cluster_means, share_interval
 from judgekit.records import LABELS
-from judgekit.stats import POWER, Array, Floats, Number, cluster_sums, holm, t_quantile
+from judgekit.stats import POWER, Array, Floats, Number, cluster_sums, odds_interval, proportion_interval, t_quantile
 
 MIN_ANNOTATORS, MIN_ITEMS = 3, 30  # as the paper wants
 MIN_CLUSTERS = 15  # prompts, below which clustered errors are too small in simulations
-COLUMNS = "set judge epsilon advantage low high winning_rate passes p_value p_holm detectable annotators n".split()
 LEVEL = 0.05  # false discovery rate over annotators
 
 
@@ -50,8 +49,8 @@ class AltTest:
     ``advantage``: mean over annotators, who are taken as they are, of the probability that the judge is at least as
     near to the others as the annotator. ``p_value``: of the hypothesis that fewer than half are beaten, valid whatever
     their dependence. ``detectable``: how far the judge must truly be above the bar to beat the median annotator with
-    80 % power, alone. ``annotators``: of each annotator, n, judge and human (probabilities), margin (judge - human +
-    epsilon), p_value, adjusted, beaten.
+    80 % power, alone. ``annotators``: a row each, of annotator, n, judge and human (probabilities), margin (judge -
+    human + epsilon), p_value, adjusted, beaten.
     """
 
     epsilon: float
@@ -60,7 +59,7 @@ class AltTest:
     passes: bool
     p_value: float
     detectable: float
-    annotators: tuple[dict[str, Any], ...]
+    annotators: pd.DataFrame
 
 
 def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Floats:
@@ -114,11 +113,31 @@ def _judge_codes(votes: Votes, labels: Mapping[str, str]) -> Array:
     return np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
 
 
+def _cluster_means(values: Array, held: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
+    """Column means of values (zero elsewhere) over held cells, each of shape (n_items, n_annotators).
+
+    Beside them the linearised error of each mean by prompt, shape (n_prompts, n_annotators), whose sum of squares is
+    the variance; and the prompts that each column has.
+    """
+    counts, sums = cluster_sums(held, clusters), cluster_sums(values, clusters)
+    total, sizes = counts.sum(0), (counts > 0).sum(0)
+    means = sums.sum(0) / total
+    return means, (sums - counts * means) / total * np.sqrt(sizes / np.maximum(sizes - 1, 1)), sizes
+
+
 def advantage_of(duels: Duels) -> Number:
-    """The mean over annotators of the judge's advantage probability, its interval by prompts (`share_interval`)."""
-    means, parts, _ = cluster_means(duels.judge, duels.held, duels.clusters)
-    low, high = share_interval(float(means.mean()), parts.mean(1))
-    return Number(float(means.mean()), low, high, n=len(duels.held), spec=".2f")
+    """The mean over annotators of the judge's advantage probability.
+
+    Its interval, by prompts, is on the scale of log odds: with fewer than some thirty prompts a share far from a half
+    is skewed. Wilson's where nothing varies.
+    """
+    means, parts, _ = _cluster_means(duels.judge, duels.held, duels.clusters)
+    value, error = float(means.mean()), float(np.sqrt((parts.mean(1) ** 2).sum()))
+    if error and 0 < value < 1:
+        low, high = odds_interval(value, error, len(parts) - 1)
+    else:
+        low, high = proportion_interval(value, len(parts))
+    return Number(value, float(low), float(high), n=len(duels.held), spec=".2f")
 
 
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
@@ -134,10 +153,7 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")
-    from scipy.special import stdtr
-    from scipy.stats import false_discovery_control
-
-    margins, parts, sizes = cluster_means(duels.judge - duels.human, duels.held, duels.clusters)
+    margins, parts, sizes = _cluster_means(duels.judge - duels.human, duels.held, duels.clusters)
     margins, errors = margins + epsilon, np.sqrt((parts**2).sum(0))
     # Where nothing varies, a margin is as sure as it looks: none at all is a failure.
     t = np.where(margins > 0, np.inf, -np.inf)
@@ -147,10 +163,9 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     beaten = adjusted <= LEVEL
     m = len(p_values)
     u = -(-m // 2)
-    needed = [(t_quantile(1 - LEVEL, s - 1) + t_quantile(POWER, s - 1)) * e for s, e in zip(sizes, errors, strict=True)]
-    rates = [cluster_means(part, duels.held, duels.clusters)[0] for part in (duels.judge, duels.human)]
-    columns = (duels.annotators, duels.held.sum(0), *rates, margins, p_values, adjusted, beaten)
-    names = ("annotator", "n", "judge", "human", "margin", "p_value", "adjusted", "beaten")
+    needed = (t_quantile(1 - LEVEL, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
+    judge, human = (_cluster_means(part, duels.held, duels.clusters)[0] for part in (duels.judge, duels.human))
+    rows = {"annotator": duels.annotators, "n": duels.held.sum(0), "judge": judge, "human": human, "margin": margins}
     return AltTest(
         epsilon=epsilon,
         advantage=advantage_of(duels),
@@ -158,28 +173,10 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
         passes=bool(beaten.mean() >= 0.5),
         p_value=float(min(1.0, (m - u + 1) * np.sort(p_values)[u - 1])),
         detectable=float(np.median(needed)),
-        annotators=tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)),
+        annotators=pd.DataFrame(rows | {"p_value": p_values, "adjusted": adjusted, "beaten": beaten}),
     )
 
 
 def as_if_independent(duels: Duels) -> Duels:
     """The duels with prompts forgotten: the paper's own standard errors, to show what they would have said."""
     return replace(duels, clusters=tuple(str(i) for i in range(len(duels.clusters))))
-
-
-def alt_test_table(
-    contests: Mapping[tuple[str, str], Duels], epsilons: Sequence[float] = (0.0, 0.1, 0.2)
-) -> pd.DataFrame:
-    """The test of many judges on many sets (the keys are set and judge), at several prices of an annotator.
-
-    `COLUMNS`; Holm's correction is over all judges and sets at one epsilon.
-    """
-    rows = []
-    for epsilon in epsilons:
-        outcomes = {key: alt_test(duels, epsilon) for key, duels in contests.items()}
-        adjusted = holm([outcome.p_value for outcome in outcomes.values()])
-        for ((name, judge), outcome), p_holm in zip(outcomes.items(), adjusted, strict=True):
-            mean, own = outcome.advantage, (outcome.winning_rate, outcome.passes, outcome.p_value, p_holm)
-            row = (name, judge, epsilon, mean.value, mean.low, mean.high, *own)
-            rows.append((*row, outcome.detectable, len(outcome.annotators), mean.n))
-    return pd.DataFrame(rows, columns=COLUMNS)
