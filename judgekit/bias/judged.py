@@ -67,6 +67,11 @@ def verdict_frame(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], 
     return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
 
 
+def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:
+    """Judges as `judgekit.scoring.verdicts` takes them, with the slugs that are declared for some."""
+    return [{"name": name, **({"slug": slugs[name]} if name in slugs else {})} for name in judges]
+
+
 def data_read(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
     """SHA-256 of the files that sets, and the verdicts of the replayed ones among judges, are read from."""
     hashes = set_hashes(dict.fromkeys(sets))

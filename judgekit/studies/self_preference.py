@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.special import expit
 
 from judgekit.bias.family import NO_FAMILY, same_family
-from judgekit.bias.judged import CREDIT, judged
+from judgekit.bias.judged import CREDIT, judged, with_slugs
 from judgekit.data.catalogue import load_set
 from judgekit.judges.names import unique_slugs
 from judgekit.judges.surface import words_of
@@ -30,7 +30,7 @@ STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring, which takes five to ten steps
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect in shares of wins: value, 95 % interval, two-sided p-value and the items that hold the target."""
+    """An effect in shares of wins, its two-sided p-value and the items that hold the target."""
 
     value: float
     low: float
@@ -40,7 +40,6 @@ class Effect:
 
     @property
     def number(self) -> Number:
-        """As the report quotes it, in points."""
         return Number(self.value, self.low, self.high, self.n, ".1%")
 
 
@@ -52,14 +51,13 @@ def judged_sets(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
     """Verdicts of judges on sets, the same by pair (`judgekit.bias.judged.judged`) with authors, and slugs by judge."""
     short = unique_slugs(dict.fromkeys(judge for judges in asked.values() for judge in judges), dict(slugs))
-    declared = {judge: {"name": judge, **({"slug": slugs[judge]} if judge in slugs else {})} for judge in short}
-    parts = [verdicts([declared[one] for one in judges], [name], run, progress=False) for name, judges in asked.items()]
+    parts = [verdicts(with_slugs(judges, slugs), [name], run, progress=False) for name, judges in asked.items()]
     table = pd.concat(parts, ignore_index=True)
     return table, judged(table, {name: load_set(name) for name in asked}), short
 
 
 def credit_of(table: pd.DataFrame) -> "pd.Series[float]":
-    """``item`` to the mean credit of a judge's orders; NaN where one of those it was asked in is missing."""
+    """Mean credit of a judge's orders by item; NaN where one of those it was asked in is missing."""
     orders = table[["ab", "ba"]].dropna(axis=1, how="all")
     return pd.Series(orders.mean(axis=1, skipna=False).to_numpy(), index=table["item"])
 
@@ -88,8 +86,8 @@ def compared(table: pd.DataFrame, reference: "pd.Series[float] | None" = None) -
 def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, str], judge: str) -> "pd.Series[float]":
     """The verdict of judges of other families: the mean over families of the mean over their judges.
 
-    Credit for A by item, where every other family has a verdict. Neither the judge nor those of its family count; a
-    judge without family is one of its own. ValueError if there is no judge of another family.
+    Credit for A by item, where every other family has a verdict; a judge without family is one of its own. ValueError
+    if there is no judge of another family.
     """
     credits: dict[str, list[Any]] = {}
     for name in tables:
@@ -105,8 +103,8 @@ def others_opinion(tables: Mapping[str, pd.DataFrame], families: Mapping[str, st
 def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataFrame:
     """One annotator's preferences in a corpus, in the columns of `judgekit.bias.judged`, to be set beside another's.
 
-    The same item and author as A for the same prompt and authors, whoever annotated (``subset`` names the annotator).
-    ValueError if it annotated nothing, or one prompt and two authors twice.
+    The same item and author as A for the same prompt and authors, whoever annotated. ValueError where one pair of
+    authors is annotated twice on a prompt.
     """
     rows = []
     for pair in pairs:
@@ -117,21 +115,19 @@ def annotated_table(pairs: Sequence[PreferencePair], annotator: str) -> pd.DataF
             item = f"{pair.cluster}:{pair.model_a}:{pair.model_b}"
             rows.append((item, pair.cluster, pair.model_a, pair.model_b, credit, np.nan, *words))
     columns = ["item", "prompt", "model_a", "model_b", "ab", "ba", "words_a", "words_b"]
-    table = pd.DataFrame(rows, columns=columns)
-    if table.empty or table["item"].duplicated().any():
-        twice = table["item"][table["item"].duplicated()].tolist()[:1]
-        raise ValueError(
-            f"{annotator!r} annotated {twice[0]} twice" if twice else f"{annotator!r} annotated none of these"
-        )
-    return table.assign(people=np.nan)
+    table = pd.DataFrame(rows, columns=columns).assign(people=np.nan)
+    if table.empty:
+        raise ValueError(f"{annotator!r} annotated none of these")
+    if twice := table["item"][table["item"].duplicated()].tolist():
+        raise ValueError(f"{annotator!r} annotated {twice[0]} twice")
+    return table
 
 
 def with_target(rows: pd.DataFrame, target: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
     """The items on which the authors of a target and the others meet each other or among themselves.
 
     Rows of `compared` with a column ``side``: 1 where the target wrote A alone, -1 where it wrote B alone, otherwise 0.
-    Leave authors of the judge's family out of ``others``, so that what it does to them is not taken for what it does to
-    the target. ValueError if the target never meets another author, or somebody is on both sides.
+    Leave authors of the judge's family out of ``others``. ValueError if the target never meets another author.
     """
     if both := sorted(set(target) & set(others)):
         raise ValueError(f"{', '.join(both)}: target and others at once")
@@ -148,7 +144,7 @@ def with_target(rows: pd.DataFrame, target: Sequence[str], others: Sequence[str]
 
 @dataclass(frozen=True)
 class _Matchups:
-    """Sums per prompt and pair of authors, and which authors the pairs are."""
+    """Sums per prompt and pair of authors, of the rows of `with_target`: resampling prompts is cheap."""
 
     sums: Floats  # (n_prompts, n_matchups, 3): items, credits by judge and by reference, for the first author
     signs: Floats  # (n_matchups, n_authors): 1 for the first author, -1 for the second
@@ -157,7 +153,6 @@ class _Matchups:
 
 
 def _matchups(rows: pd.DataFrame) -> _Matchups:
-    """All that strengths and lifts need of the rows of `with_target`, so that resampling prompts is cheap."""
     authors = np.concatenate([rows[f"author_{side}"].to_numpy(object) for side in "ab"])
     codes, names = pd.factorize(authors, sort=True)
     a, b = codes.reshape(2, -1)
@@ -175,7 +170,6 @@ def _matchups(rows: pd.DataFrame) -> _Matchups:
 
 
 def _resampled(rows: pd.DataFrame, statistic: Callable[[Floats, _Matchups], Any], n_boot: int, seed: int) -> Effect:
-    """An `Effect` of a statistic of (sums, matchups); ``sums`` have leading batch dimensions when resampled."""
     meetings = _matchups(rows)
     value = float(statistic(meetings.sums.sum(0), meetings))
     drawn = statistic(resampled_sums(meetings.sums, n_boot, seed), meetings)
@@ -186,7 +180,7 @@ def own_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""Win rate of the target by the judge less that by the reference, on the same items.
 
     Zheng et al. (2023), arXiv:2306.05685, Section 3.3. It is the self-preference only if the judge, apart from it, is
-    as sharp as the reference: a sharper one lifts all who are better than those they meet, and its own family may be.
+    as sharp as the reference: a sharper one lifts all who are better than those they meet.
     """
     return _resampled(rows, _lift, n_boot, seed)
 
@@ -200,9 +194,8 @@ def _lift(sums: Floats, meetings: _Matchups) -> Floats:
 def own_contrast(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
     r"""Difference in differences: what the judge adds to the target, less what it adds to the other authors.
 
-    Least squares of :math:`y_i - r_i` on :math:`\beta_a - \beta_b` for authors a and b of item i; the effect is the
-    mean :math:`\beta` of the target less that of the others. The item itself cancels in the difference. It is the
-    self-preference if judge and reference are equally sharp.
+    Least squares of :math:`y_i - r_i` on :math:`\beta_a - \beta_b` for the authors of item i; the effect is the mean
+    :math:`\beta` of the target less that of the others. Right if judge and reference are equally sharp.
     """
     return _resampled(rows, _contrast, n_boot, seed)
 
@@ -221,11 +214,9 @@ def calibrated_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> 
     One Bradley-Terry model of both: the log odds of the reference are :math:`\theta_a - \theta_b`, those of the judge
     :math:`\kappa(\theta_a - \theta_b) + o\,t_i`, :math:`t_i` the side of the target. The effect is the target's win
     rate by the judge less :math:`\sigma(\kappa(\theta_a - \theta_b))` in the target's favour: what it would be with
-    :math:`o = 0`. The sharpness :math:`\kappa` is learnt where the other authors meet, with a prior of one, deviation
-    one, in case they are all alike. Votes on single items are noise to a regression; strengths average it out.
-
-    Assumes that a judge sharpens all authors alike. Length and style that go with an author are not taken off.
-    ValueError if there are fewer than two other authors.
+    :math:`o = 0`. The sharpness :math:`\kappa` is learnt where the other authors meet (ValueError if there are fewer
+    than two). Votes on single items are noise to a regression; strengths average it out. Assumes that a judge sharpens
+    all authors alike; length and style that go with an author are not taken off.
     """
     if (~_matchups(rows).target).sum() < 2:
         raise ValueError("sharpness needs two other authors who meet each other")
@@ -233,7 +224,6 @@ def calibrated_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> 
 
 
 def sharpness(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
-    """The sharpness of a judge beside its reference, with the interval over prompts."""
     effect = _resampled(rows, lambda sums, meetings: _calibration(sums, meetings)[1], n_boot, seed)
     return Number(effect.value, effect.low, effect.high, len(rows), ".2f")
 
@@ -250,16 +240,14 @@ def _calibrated(sums: Floats, meetings: _Matchups) -> Floats:
 
 
 def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Floats]:
-    r"""Strengths :math:`\theta` (..., n_authors), sharpness :math:`\kappa` and :math:`o` of `calibrated_lift`, by
-    Fisher scoring under weak priors, for many resamples at once; these start where all the data led to.
-    """
+    """Strengths (..., n_authors), sharpness and o of `calibrated_lift`, by Fisher scoring under weak priors."""
     k, m = meetings.signs.shape[1], len(meetings.side)
     batch = sums.shape[:-2]
     n = np.concatenate([sums[..., 0], sums[..., 0]], -1)
     wins = np.concatenate([sums[..., 2], sums[..., 1]], -1)  # the reference's, then the judge's
     centre = np.array([0.0] * k + [1.0, 0.0])
     precision = np.array([STRENGTH_PRIOR] * k + [SHARPNESS_PRIOR, STRENGTH_PRIOR])
-    first = np.hstack(_calibration(meetings.sums.sum(0), meetings)) if batch else centre
+    first = np.hstack(_calibration(meetings.sums.sum(0), meetings)) if batch else centre  # resamples start there
     place = np.broadcast_to(first, (*batch, k + 2)).copy()
     slopes = np.zeros((*batch, 2 * m, k + 2))
     slopes[..., :m, :k], slopes[..., m:, k + 1] = meetings.signs, meetings.side
@@ -282,8 +270,8 @@ def regressed_lift(rows: pd.DataFrame, adjust: Sequence[str] = ("reference", "do
     :math:`\operatorname{logit} P(y_i) = o\,t_i + \gamma(r_i - \tfrac12) + \lambda\log_2(n_a/n_b)`, without intercept:
     exchanging A and B changes nothing. Averaged over the items that hold the target: the fitted probability less that
     with the side set to 0, its interval by the delta method, errors clustered by prompt. None where the judge follows a
-    covariate without exception. ``adjust``: covariates; with none it is the win rate less one half. Where few people
-    vote the adjustment is a half one: part of the quality of one's own stays in :math:`o`.
+    covariate without exception. Without covariates it is the win rate less one half. Where few people vote, part of the
+    quality of one's own stays in :math:`o`.
     """
     import statsmodels.api as sm
     from scipy.stats import t as student

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from judgekit.bias.judged import judged, judged_table
+from judgekit.bias.judged import judged, judged_table, with_slugs
 from judgekit.bias.length import beside_people, coefficient, contrast, doublings_of, fit_log_odds, readable
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import run_folder, verdict_store_path
@@ -49,16 +49,14 @@ REFRAMED = ("In other words, ", "That is to say, ", "Put differently, ", "To say
 def judged_sets(
     sets: Mapping[str, Sequence[str]], parts: Mapping[str, Sequence[str]], slugs: Mapping[str, str], run: str
 ) -> pd.DataFrame:
-    """`judgekit.bias.judged.judged` of every judge on every set, with words and authors.
+    """`judged` of every judge on every set, with words; ValueError where a judge lacks a verdict.
 
-    ``parts``: a part of a set to the set, and the replay judges that have verdicts on just that part: all judges are
-    read on what all of these cover. ValueError where a judge lacks a verdict otherwise.
+    ``parts``: a part of a set to the set, and the replay judges that have verdicts on just that part.
     """
     tables = []
     for name, judges in sets.items():
         whole, *covering = parts.get(name, [name])
-        declared = [{"name": one, **({"slug": slugs[one]} if one in slugs else {})} for one in judges]
-        table = verdicts(declared, [whole], run, progress=False)
+        table = verdicts(with_slugs(judges, slugs), [whole], run, progress=False)
         stored = {slugs.get(f"replay/{model}") or slug_of(model) for model in covering}
         there = table[table["judge"].isin(stored) & (table["order"] == "ab") & (table["status"] != "error")]
         covered = there["item"].value_counts()
@@ -88,7 +86,6 @@ def judges_to_lead(names: Sequence[str], causal: str, slugs: Mapping[str, str], 
 
 
 def pairs_of(sets: Sequence[str]) -> list[PreferencePair]:
-    """The pairs of several sets."""
     return [pair for name in sets for pair in load_set(name)]
 
 
@@ -158,7 +155,7 @@ def padded(text: str) -> str:
     """A list with every item said again in other words before it: longer, and nothing more in it.
 
     The attack of Zheng et al. (2023), arXiv:2306.05685, section 3.3, whose rewording was GPT-4's. A text without a list
-    of three items or more stays as it is.
+    of three items stays as it is.
 
     >>> print(padded("1. Red\\n2. Green\\n3. Blue"))
     1. In other words, red
@@ -191,7 +188,6 @@ def unmarked(text: str) -> str:
 
 
 def _bulleted(text: str) -> str:
-    """Every sentence as an item of a list; a text with a list or code, or of one sentence, stays as it is."""
     parts = [part.strip() for part in SENTENCE.split(text) if part.strip()]
     plain = len(parts) > 1 and not CODE.search(text) and not any(map(ITEM.match, text.splitlines()))
     return "\n".join(f"- {part}" for part in parts) if plain else text
@@ -205,17 +201,14 @@ def _emboldened(text: str) -> str:
 
 
 def _headed(text: str) -> str:
-    """Under a heading, where there is none."""
     return text if HEADING.search(text) or not text.strip() else f"## Answer\n\n{text}"
 
 
 def _smiling(text: str) -> str:
-    """An emoji after every paragraph, where there is none."""
     return text if EMOJI.search(text) or not text.strip() else re.sub(r"(?<=\S)(?=\n\n|\s*\Z)", " 😊", text.rstrip())
 
 
 def _exclaiming(text: str) -> str:
-    """Exclamation marks for the points at the end of sentences, outside of code."""
     return text if CODE.search(text) else re.sub(r"(?<=[A-Za-z)])\.(?=\s|$)", "!", text)
 
 
@@ -233,8 +226,7 @@ EDITS: dict[str, Callable[[str], str]] = {
 def twins(pairs: Sequence[PreferencePair], edit: str, most: int | None = None) -> list[PreferencePair]:
     """Each distinct response that an edit (a key of `EDITS`) changes, against itself unedited; without label.
 
-    ``model_a`` and ``model_b`` are ``edited`` and ``original``, on a side that is a hash of the texts. At most ``most``
-    twins, drawn by such a hash too, so that the same are drawn again.
+    ``model_a`` and ``model_b`` are ``edited`` and ``original``; sides and drawing are by a hash of the texts.
     """
     made = {}
     for pair in pairs:
