@@ -25,7 +25,7 @@ from judgekit.stats import Array, Floats, Number, percentile_interval, resampled
 
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
-STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring, which takes five to ten steps
+STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
 
 
 @dataclass(frozen=True)
