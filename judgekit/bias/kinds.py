@@ -15,30 +15,19 @@ which in a cell of five may well come out as 0.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betainc, chdtri
 
-from judgekit.stats import Array, Floats, cluster_bootstrap, cluster_sums, proportion_interval
+from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval
 
 BINS = 200  # of a rate: half a point each
 RELATIVE_SPREADS = np.concatenate([np.arange(0, 0.24, 0.02), np.arange(0.24, 0.5, 0.04), np.arange(0.52, 0.95, 0.08)])
 ROUNDS, MOST_HIDDEN = 20, 0.8  # of the fixed point; share of a coin's variance that a tiny category may hide
 SMALLEST_DESIGN = 0.1  # a judge that earns the same credit everywhere would have no doubt at all
 CROSSED = 0.2  # share of prompts in several categories from which categories are no independent samples
-LEVEL = 0.95
-COLUMNS = ("category", "cluster", "hits", "size")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
+COLUMNS = ("category", "prompt", "hits", "size")
 
 
 @dataclass(frozen=True)
@@ -51,13 +40,12 @@ class Shrunken:
     """
 
     table: pd.DataFrame
-    mean: Estimate  # of the population of categories
-    spread: Estimate  # standard deviation between categories
-    design: float  # items that are worth one independent item, on average
+    mean: Number  # of the population of categories
+    spread: Number  # standard deviation between categories
 
 
 @lru_cache(maxsize=1)
-def population_grid() -> tuple[Floats, Floats, Floats]:
+def _population_grid() -> tuple[Floats, Floats, Floats]:
     """Populations, and the probability of each bin of rates under each: means, prior weights, densities."""
     edges = np.linspace(0, 1, BINS + 1)
     centres = (edges[:-1] + edges[1:]) / 2
@@ -74,14 +62,14 @@ def population_grid() -> tuple[Floats, Floats, Floats]:
 class Cells:
     """Every prompt within every category; ``place``, ``hits``, ``size`` and ``size_squared`` have shape (n_cells,)."""
 
-    names: list  # categories, sorted
-    place: np.ndarray  # category of each cell
-    hits: np.ndarray
-    size: np.ndarray
-    size_squared: np.ndarray  # squared sizes, summed over the items
-    own: np.ndarray  # (n_categories,): squared deviations of single items from their category's rate, summed
+    names: list[str]  # categories, sorted
+    place: Array  # category of each cell
+    hits: Floats
+    size: Floats
+    size_squared: Floats  # squared sizes, summed over the items
+    own: Floats  # (n_categories,): squared deviations of single items from their category's rate, summed
 
-    def totals(self, values: Array) -> Array:
+    def totals(self, values: Array) -> Floats:
         """Sums over categories."""
         return np.bincount(self.place, values, len(self.names))
 
@@ -98,15 +86,15 @@ def cells_of(table: pd.DataFrame) -> Cells:
     if not len(table) or not ((size > 0) & (hits >= 0) & (hits <= size)).all():
         raise ValueError("hits must lie between 0 and a positive size, and there must be items")
     category, names = pd.factorize(table["category"], sort=True)
-    prompt, prompts = pd.factorize(table["cluster"])
+    prompt, prompts = pd.factorize(table["prompt"])
     key, cell = np.unique(category * len(prompts) + prompt, return_inverse=True)
     several = (np.bincount(key % len(prompts)) > 1).mean()
     if several > CROSSED:
-        raise ValueError(f"{several:.0%} of the prompts stand in several categories: compare them with `difference`")
+        raise ValueError(f"{several:.0%} of the prompts stand in several categories: compare them within prompts")
     rate = np.bincount(category, hits) / np.bincount(category, size)
     own = np.bincount(category, (hits - size * rate[category]) ** 2)
-    sums = [np.bincount(cell, values) for values in (hits, size, size**2)]
-    return Cells(list(names), key // len(prompts), *sums, own)  # type: ignore[call-arg]  # the star is three sums
+    by_cell = [np.bincount(cell, values) for values in (hits, size, size**2)]
+    return Cells(list(names), key // len(prompts), by_cell[0], by_cell[1], by_cell[2], own)
 
 
 def design_effects(cells: Cells) -> Floats:
@@ -143,7 +131,7 @@ def design_effects(cells: Cells) -> Floats:
 def shrunken_rates(table: pd.DataFrame, n_draws: int = 4000, seed: int = 0) -> Shrunken:
     """Rates by category, drawn towards the population of categories by as much as each is unsure.
 
-    ``table`` has one row per item: category, cluster (the prompt), hits and size (the item adds hits / size to a rate,
+    ``table`` has one row per item: category, prompt, hits and size (the item adds hits / size to a rate,
     weighted by size). ``n_draws`` are for the ranks. ValueError as of `cells_of`, or for fewer than three categories.
 
     Assumes that categories are exchangeable: nothing but its items is known of any. One that is unlike all others is
@@ -162,17 +150,17 @@ def shrunken_rates(table: pd.DataFrame, n_draws: int = 4000, seed: int = 0) -> S
     if len(n) < 3:
         raise ValueError(f"{len(n)} categories are no population: three at least")
     raw, worth = cells.totals(cells.hits) / n, n / design
-    likelihood = likelihoods(raw, worth)
-    mean, prior, density = population_grid()
+    likelihood = _likelihoods(raw, worth)
+    mean, prior, density = _population_grid()
     marginal = likelihood @ density.T
     log_posterior = np.log(prior) + np.log(np.maximum(marginal, 1e-300)).sum(0)
     posterior = np.exp(log_posterior - log_posterior.max())
     posterior /= posterior.sum()
     rates = likelihood * ((posterior / np.maximum(marginal, 1e-300)) @ density)
     centres = (np.arange(BINS) + 0.5) / BINS
-    low, high = (binned_quantiles(rates, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    low, high = (_binned_quantiles(rates, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     wilson = np.array([proportion_interval(*pair) for pair in zip(raw, worth, strict=True)])
-    drawn, means = posterior_draws(likelihood, posterior, density, mean, n_draws, np.random.default_rng(seed))
+    drawn, means = _posterior_draws(likelihood, posterior, density, mean, n_draws, np.random.default_rng(seed))
     ranks = 1 + (-drawn).argsort(1).argsort(1)
     rank_low, rank, rank_high = np.quantile(ranks, [0.025, 0.5, 0.975], axis=0, method="nearest")
     columns = {"category": cells.names, "n": n, "prompts": prompts}
@@ -180,11 +168,13 @@ def shrunken_rates(table: pd.DataFrame, n_draws: int = 4000, seed: int = 0) -> S
     columns |= {"value": rates @ centres / rates.sum(1), "low": low, "high": high}
     columns |= {"rank": rank, "rank_low": rank_low, "rank_high": rank_high, "p_below": (drawn < means[:, None]).mean(0)}
     of_mean = np.repeat(posterior.reshape(BINS // 2, -1).sum(1) / 2, 2)[None]
-    centre = Estimate(float(posterior @ mean), *(float(binned_quantiles(of_mean, q)[0]) for q in (0.025, 0.975)))
-    return Shrunken(pd.DataFrame(columns), centre, spread_between(raw, worth), float((n * design).sum() / n.sum()))
+    ends = (float(_binned_quantiles(of_mean, q)[0]) for q in (0.025, 0.975))
+    centre = Number(float(posterior @ mean), *ends, n=len(table), spec=".1%")
+    spread = Number(*_spread_between(raw, worth), n=len(table), spec=".1%")
+    return Shrunken(pd.DataFrame(columns), centre, spread)
 
 
-def likelihoods(raw: Floats, worth: Floats) -> Floats:
+def _likelihoods(raw: Floats, worth: Floats) -> Floats:
     """Likelihood of each bin of rates for each category, the largest 1; shape (n_categories, BINS)."""
     centres = (np.arange(BINS) + 0.5) / BINS
     hits = (worth * raw)[:, None]
@@ -192,7 +182,7 @@ def likelihoods(raw: Floats, worth: Floats) -> Floats:
     return np.exp(log - log.max(1, keepdims=True))
 
 
-def binned_quantiles(weights: Floats, level: float) -> Floats:
+def _binned_quantiles(weights: Floats, level: float) -> Floats:
     """Quantiles of distributions over bins of [0, 1], straight within a bin; one for each row."""
     below = np.cumsum(weights, axis=1) / weights.sum(1, keepdims=True)
     index = (below < level).sum(1)
@@ -201,7 +191,7 @@ def binned_quantiles(weights: Floats, level: float) -> Floats:
     return (index + (level - before) / (below[rows, index] - before)) / BINS
 
 
-def spread_between(raw: Floats, worth: Floats) -> Estimate:
+def _spread_between(raw: Floats, worth: Floats) -> tuple[float, float, float]:
     """Standard deviation of the true rates between categories, in [0, 0.5]; 0 where they differ by chance only.
 
     ``raw``: rates, shape (n_categories,); ``worth``: how many independent items each is worth.
@@ -220,10 +210,10 @@ def spread_between(raw: Floats, worth: Floats) -> Estimate:
     freedom = len(raw) - 1
     above = [(q > bound).sum() for bound in (chdtri(freedom, 0.025), freedom, chdtri(freedom, 0.975))]
     low, value, high = (float(spreads[min(count, len(spreads) - 1), 0]) for count in above)
-    return Estimate(value, low, high)
+    return value, low, high
 
 
-def posterior_draws(
+def _posterior_draws(
     likelihood: Floats, posterior: Floats, density: Floats, mean: Floats, n_draws: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Joint draws of all categories' rates, and of the population's mean; equal rates come in any order."""
@@ -262,26 +252,10 @@ def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0
         return (size * (np.divide(hits, size, out=np.full_like(hits, mean), where=size > 0) - mean) ** 2).sum(1)
 
     given = float(between(codes[None])[0])
-    drawn: Any = []
+    blocks = []
     for start in range(0, n_permutations, 500):  # in blocks: the scenarios of a large set are many cells
         rows = np.tile(codes, (min(500, n_permutations - start), 1))
-        drawn.append(between(rng.permuted(rows, axis=1)))
-    drawn = np.concatenate(drawn)
+        blocks.append(between(rng.permuted(rows, axis=1)))
+    drawn = np.concatenate(blocks)
     share = given / drawn.mean() if drawn.mean() > 0 else 1.0
     return float((1 + (drawn >= given - 1e-12).sum()) / (1 + len(drawn))), float(share)
-
-
-def difference(table: pd.DataFrame, first: str, second: str, n_boot: int = 5000, seed: int = 0) -> Estimate:
-    """Rate of one category less that of another, prompts resampled: also where the same prompts stand in both.
-
-    ``table`` as for `shrunken_rates`. ValueError if a category has no item.
-    """
-    sides = [(table["category"] == name).to_numpy(float)[:, None] for name in (first, second)]
-    for name, side in zip((first, second), sides, strict=True):
-        if not side.any():
-            raise ValueError(f"no item of the category {name!r}")
-    values = table[["hits", "size"]].to_numpy(float)
-    sums = cluster_sums(np.concatenate([side * values for side in sides], axis=1), table["cluster"].tolist())
-    return Estimate(
-        *cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], n_boot=n_boot, seed=seed)
-    )

@@ -1,4 +1,4 @@
-"""Defences around any judge: what it is shown is changed, or what it says is.
+"""Defences around any judge: what it is shown is changed, or its reply is.
 
 A defended judge is a judge: it is run, stored, scored and attacked like any other, under a fingerprint of its own. What
 a defence costs is its accuracy on pairs that nobody attacked.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from judgekit.bias.tampering.edits import sentences_of
+from judgekit.bias.edits import sentences_of
 from judgekit.judges.base import Judge, Request
 from judgekit.records import Reply, Verdict, fingerprint_of
 
@@ -43,8 +43,8 @@ def suspicious(text: str) -> str | None:
         return "marker"
     if ORDERED.search(text):
         return "instruction"
-    said = [part.lower() for part in sentences_of(text)]
-    if len(said) >= 6 and 1 - len(set(said)) / len(said) > LOOP:
+    sentences = [part.lower() for part in sentences_of(text)]
+    if len(sentences) >= 6 and 1 - len(set(sentences)) / len(sentences) > LOOP:
         return "repetition"
     return None
 
@@ -52,6 +52,7 @@ def suspicious(text: str) -> str | None:
 class Defence:
     """A judge around another one."""
 
+    title: str
     version = 1
     sees_item = False
 
@@ -69,14 +70,13 @@ class Defence:
         """The request as the judge sees it."""
         return request
 
-    def said(self, request: Request, reply: Reply) -> Reply:
+    def changed(self, request: Request, reply: Reply) -> Reply:
         """The reply as it is passed on."""
         return reply
 
     def judge(self, requests: list[Request]) -> list[Reply]:
-        """Ask the judge inside."""
         replies = self.inner.judge([self.shown(request) for request in requests])
-        return [self.said(request, reply) for request, reply in zip(requests, replies, strict=True)]
+        return [self.changed(request, reply) for request, reply in zip(requests, replies, strict=True)]
 
 
 class Escaped(Defence):
@@ -93,7 +93,6 @@ class Escaped(Defence):
         super().__init__(judge)
 
     def settings(self) -> dict[str, Any]:
-        """Whether lines are quoted."""
         return {"quoted": self.quoted}
 
     def escape(self, text: str) -> str:
@@ -104,7 +103,6 @@ class Escaped(Defence):
         return "\n".join(f"> {line}" for line in text.split("\n")) if self.quoted else text
 
     def shown(self, request: Request) -> Request:
-        """Both responses escaped."""
         return replace(request, first=self.escape(request.first), second=self.escape(request.second))
 
 
@@ -113,22 +111,14 @@ class Screened(Defence):
 
     title = "screened"
 
-    def said(self, request: Request, reply: Reply) -> Reply:
-        """The verdict of the screen where it has one."""
+    def changed(self, request: Request, reply: Reply) -> Reply:
         flags = [suspicious(text) is not None for text in (request.first, request.second)]
         if flags[0] == flags[1]:
             return reply
         first = 0.0 if flags[0] else 1.0
-        return replace(
-            reply,
-            verdict="first" if first else "second",
-            p_first=first,
-            p_second=1 - first,
-            p_tie=0.0,
-            score_first=None,
-            score_second=None,
-            status="ok",
-        )
+        screened: Any = {"verdict": "first" if first else "second", "status": "ok"}
+        screened |= {"p_first": first, "p_second": 1 - first, "p_tie": 0.0, "score_first": None, "score_second": None}
+        return replace(reply, **screened)
 
 
 class LengthMatched(Defence):
@@ -143,11 +133,10 @@ class LengthMatched(Defence):
         super().__init__(judge)
 
     def settings(self) -> dict[str, Any]:
-        """How much more is read."""
         return {"slack": self.slack}
 
     def shown(self, request: Request) -> Request:
-        """The longer response, cut after so many words; an empty one leaves the other as it is."""
+        """The longer response cut after so many words; an empty one leaves the other as it is."""
         shorter = min(len(request.first.split()), len(request.second.split()))
         if not shorter:
             return request
@@ -182,13 +171,18 @@ class Abstaining(Defence):
         super().__init__(judge)
 
     def settings(self) -> dict[str, Any]:
-        """The margin."""
         return {"margin": self.margin}
 
-    def said(self, request: Request, reply: Reply) -> Reply:
-        """The verdict, or a tie."""
-        unsure = reply.p_first is not None and abs(reply.p_first - reply.p_second) < self.margin
-        return replace(reply, verdict="tie") if unsure and reply.status == "ok" else reply
+    def changed(self, request: Request, reply: Reply) -> Reply:
+        if reply.p_first is None or reply.p_second is None or reply.status != "ok":
+            return reply
+        return replace(reply, verdict="tie") if abs(reply.p_first - reply.p_second) < self.margin else reply
+
+
+def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
+    """A judge with each of the defences that any judge can have; without a ``margin`` it does not abstain."""
+    plain = {"escaped": Escaped(judge), "screened": Screened(judge), "length matched": LengthMatched(judge)}
+    return plain | ({} if margin is None else {"abstaining": Abstaining(judge, margin)})
 
 
 def margin_for(verdicts: Sequence[Verdict], share: float = ABSTAINED) -> float:
@@ -196,7 +190,7 @@ def margin_for(verdicts: Sequence[Verdict], share: float = ABSTAINED) -> float:
 
     The verdicts are on pairs that are no test pairs. ValueError if none has probabilities.
     """
-    gaps = sorted(abs(verdict.p_a - verdict.p_b) for verdict in verdicts if verdict.p_a is not None)
+    gaps = sorted(abs(one.p_a - one.p_b) for one in verdicts if one.p_a is not None and one.p_b is not None)
     if not gaps:
         raise ValueError("no verdict has probabilities: there is nothing to abstain by")
     return gaps[min(len(gaps) - 1, int(share * len(gaps)))]
