@@ -44,6 +44,6 @@ def read_cleaned(
         raise ValueError(f"{min(missing)}: cleaning kept no pair of it for this part")
     answer_split = answer_split.rename(columns={"source": "benchmark"})
     answers = {name: load_answer_set(name) for name in answer_split["benchmark"].unique()}
-    parts = [select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation")]
+    own, held_out = (select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation"))
     hashes = set_hashes(pairs) | answer_set_hashes(answers)
-    return Cleaned(train, {name: validation[name] for name in validation_sets}, *parts, hashes)
+    return Cleaned(train, {name: validation[name] for name in validation_sets}, own, held_out, hashes)
