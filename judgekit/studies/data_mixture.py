@@ -231,7 +231,8 @@ def study_table(
     clusters = next(iter(results.values()))["clusters"]
     sets: dict[str, list[str]] = {name: [name] for name in clusters}
     sets["ordinary"] = [name for name in clusters if name not in _CONSTRUCTED]
-    rows, base = [], {}
+    rows = []
+    base: dict[str, np.ndarray] = {}
     for factor, level in dict.fromkeys(key[:2] for key in results):
         runs = [run for key, run in sorted(results.items(), key=lambda item: item[0][2]) if key[:2] == (factor, level)]
         hits = {name: np.array([run["hits"][name] for run in runs], float) for name in clusters}

@@ -252,7 +252,8 @@ def compare_settings(
     Columns rung, share, prior, accuracy (mean over the validation sets), cost (what the first setting's is above it),
     error (standard error of the cost), mean_success, and the success of every attack. ``progress`` wraps the list.
     """
-    fitted, rows, base = [], [], {}
+    fitted, rows = [], []
+    base: dict[str, Floats] = {}
     for setting in progress(settings) if progress else settings:
         fitted.append(fit_setting(setting, data))
         success, hits = success_of(data, *fitted[-1])

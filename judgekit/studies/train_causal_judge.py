@@ -75,8 +75,9 @@ def accuracy_table(right: Mapping[str, np.ndarray], pairs: _Pairs, by: str = "su
     both = pd.concat([wide.assign(family="all"), wide])
     long = both.melt("family", var_name="judge", value_name="right")
     order = ["all", *sorted(set(wide["family"]))]
-    table = long.groupby(["judge", "family"])["right"].agg(n="size", value="mean")
-    table = table.reindex(pd.MultiIndex.from_product([right, order], names=["judge", "family"])).reset_index()
+    groups: Any = long.groupby(["judge", "family"])["right"]
+    index = pd.MultiIndex.from_product([right, order], names=["judge", "family"])
+    table: pd.DataFrame = groups.agg(n="size", value="mean").reindex(index).reset_index()
     table["low"], table["high"] = proportion_interval(table["value"], table["n"])
     return table
 

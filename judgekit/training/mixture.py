@@ -45,9 +45,9 @@ def select_split(
     of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
     names an item that its set does not hold: the data changed since it was cleaned.
     """
-    chosen = {}
-    for name, rows in split[split["split"] == part].groupby("benchmark"):
-        wanted = rows["item_id"].tolist()
+    chosen, rows = {}, split[split["split"] == part]
+    for name in sorted(rows["benchmark"].unique()):
+        wanted = rows.loc[rows["benchmark"] == name, "item_id"].tolist()
         if limit is not None and len(wanted) > limit:
             wanted = [wanted[i * len(wanted) // limit] for i in range(limit)]
         by_id = {pair.item_id: pair for pair in pairs[name]}
