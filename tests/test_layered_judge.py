@@ -9,11 +9,16 @@ import pytest
 from tiny_causal import save_tiny, teach
 
 from judgekit.cli import main
-from judgekit.inside.layers.aggregation import distribution, uniform_weights
-from judgekit.inside.layers.asking import conversation, read_scores
-from judgekit.inside.layers.reading import LayerReader
-from judgekit.inside.layers.saved import SavedWeights, WeightsError, load_weights, save_weights
-from judgekit.inside.layers.weights import fit_weights
+from judgekit.inside.layer_logits import LayerReader, conversation, read_scores
+from judgekit.inside.layers import (
+    SavedWeights,
+    WeightsError,
+    distribution,
+    fit_weights,
+    load_weights,
+    save_weights,
+    uniform_weights,
+)
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.base import verdict_of
 from judgekit.judges.generative import compared_marks
@@ -170,7 +175,7 @@ def test_faulty_files_of_weights_are_refused(fitted, tmp_path, field, value):
     content = json.loads(path.read_text())
     (content if field in content else content["weights"])[field] = value
     path.write_text(json.dumps(content))
-    with pytest.raises(WeightsError, match=rf"weights.json: field '{field}'"):
+    with pytest.raises(WeightsError, match=rf"weights.json: field '(weights.)?{field}[.0-9]*'"):
         load_weights(path)
 
 

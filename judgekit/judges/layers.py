@@ -9,10 +9,8 @@ from typing import Any, Literal
 from pydantic import PositiveInt, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.inside.layers.aggregation import distribution, last_only, uniform_weights
-from judgekit.inside.layers.asking import room_for
-from judgekit.inside.layers.reading import LayerReader
-from judgekit.inside.layers.saved import load_weights
+from judgekit.inside.layer_logits import LayerReader
+from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
 from judgekit.judges.base import Request
 from judgekit.judges.generative import SIDES, Completion, Interview, Messages, Steps
 from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, known_device
@@ -83,7 +81,7 @@ class LayeredJudge(HFJudge):
         self.weights = self._layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
         self.most = settings.max_new_tokens if settings.mode == "reasoning" else None  # tokens that are written
-        self.limit = room_for(self.reader, self.plan, self.most)
+        self.limit = self.reader.room_for(self.plan, self.most)
         if self.limit is not None and self.limit <= 0:
             raise Unavailable(f"{model} has {self.reader.room} positions: max_new_tokens leaves no room in them")
         self.fingerprint = fingerprint_of(

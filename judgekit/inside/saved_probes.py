@@ -1,39 +1,26 @@
-"""A fitted probe as two files that can be read by eye and by numpy, and that execute nothing.
+"""A fitted probe as two files that can be read by eye and by NumPy, and that execute nothing.
 
 ``probe.safetensors``: one affine map (scaling, projection and classifier multiplied together) and, for an ordinal
-probe, its thresholds. ``probe.json``: which hidden states of which model the map expects.
+probe, its thresholds. ``probe.json``: which hidden states of which model the map expects. Needs no scikit-learn.
 """
 
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from judgekit.data.files import replaced
-from judgekit.stats import Array, Floats
+from judgekit.stats import Array, Floats, outcome_probabilities
 
-FORMAT = 1
-CONFIG, TENSORS = "probe.json", "probe.safetensors"
+CONFIG, _TENSORS = "probe.json", "probe.safetensors"
 KINDS = ("logistic", "ordinal", "pair_logistic")
-WANTED = {  # fields of probe.json and their types
-    "kind": str,
-    "classes": list,
-    "model": str,
-    "model_fingerprint": str,
-    "pooling": str,
-    "layers": list,
-    "width": int,
-    "limit": int,
-    "bf16": bool,
-    "about": dict,
-    "sha256": str,
-}
 
 
 class ProbeError(ValueError):
@@ -52,7 +39,7 @@ class Inputs:
     model: str
     model_fingerprint: str
     pooling: str
-    layers: tuple
+    layers: tuple[int, ...]
     width: int
     limit: int
     bf16: bool = False
@@ -69,7 +56,7 @@ class SavedProbe:
     """
 
     kind: str
-    classes: tuple
+    classes: tuple[int, ...]
     inputs: Inputs
     weight: np.ndarray
     bias: np.ndarray
@@ -93,8 +80,7 @@ class SavedProbe:
             raise ValueError(f"states of shape {states.shape}: the probe reads (n_texts, {expected[0]}, {expected[1]})")
         outputs = states.reshape(len(states), -1) @ self.weight + self.bias
         if self.kind == "ordinal":
-            below = expit(self.thresholds - outputs)
-            return np.diff(below, axis=1, prepend=0, append=1)
+            return np.diff(expit(self.thresholds - outputs), axis=1, prepend=0, append=1)
         if outputs.shape[1] == 1:
             return np.concatenate([expit(-outputs), expit(outputs)], axis=1)
         return softmax(outputs, axis=1)
@@ -114,19 +100,70 @@ class SavedProbe:
                 raise ProbeError(f"the probe was fitted on {self.inputs.model} with {name} {own}, not with {given}")
 
 
+def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] | None = None) -> SavedProbe:
+    """The steps of a fitted linear probe multiplied into one affine map, whose probabilities equal the pipeline's.
+
+    ``fitted``: a pipeline of `judgekit.inside.probes.make_probe`, fitted on the inputs' layers side by side. ValueError
+    where the family is not linear, or the pipeline was fitted on features of another width.
+    """
+    if family not in KINDS:
+        raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(KINDS)} can")
+    scale, classifier, ordinal = fitted.named_steps["scale"], fitted.named_steps["classify"], family == "ordinal"
+    n_features = len(scale.scale_)
+    if n_features != len(inputs.layers) * inputs.width:
+        raise ValueError(f"fitted on {n_features} features; the inputs say {len(inputs.layers)} x {inputs.width}")
+    # From the last step back to the first: each turns weights on what it gives into weights on what it takes.
+    weight = classifier.coef_[:, None] if ordinal else classifier.coef_.T
+    bias = np.zeros(1) if ordinal else np.broadcast_to(classifier.intercept_, weight.shape[1:])
+    if "project" in fitted.named_steps:
+        projection = fitted.named_steps["project"].fitted_
+        weight = projection.components_.T @ weight
+        bias = bias - getattr(projection, "mean_", np.zeros(n_features)) @ weight
+    weight = weight / scale.scale_[:, None]
+    bias = bias - getattr(scale, "mean_", np.zeros(n_features)) @ weight
+    thresholds = classifier.thresholds_ if ordinal else np.zeros(0)
+    classes = tuple(int(value) for value in classifier.classes_)
+    return SavedProbe(family, classes, inputs, weight, bias, thresholds, about or {})
+
+
 def save_probe(probe: SavedProbe, folder: str | Path) -> None:
     """Write a probe, in place of one that is there: the tensors first, then the JSON that holds their hash."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: np.ascontiguousarray(getattr(probe, name), float) for name in ("weight", "bias", "thresholds")}
-    content = save(tensors)
-    config = {"format": FORMAT, "kind": probe.kind, "classes": list(probe.classes)} | asdict(probe.inputs)
+    content = save(
+        {name: np.ascontiguousarray(getattr(probe, name), float) for name in ("weight", "bias", "thresholds")}
+    )
+    config = {"format": 1, "kind": probe.kind, "classes": list(probe.classes)} | asdict(probe.inputs)
     config |= {"about": probe.about, "sha256": hashlib.sha256(content).hexdigest()}
-    told = json.dumps(config, indent=1) + "\n"  # before anything is written: ``about`` may not be JSON
-    with replaced(folder / TENSORS) as temporary:
+    text = json.dumps(config, indent=1) + "\n"  # before anything is written: ``about`` may not be JSON
+    with replaced(folder / _TENSORS) as temporary:
         temporary.write_bytes(content)
     with replaced(folder / CONFIG) as temporary:
-        temporary.write_text(told, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _ascending(values: tuple[int, ...]) -> tuple[int, ...]:
+    if list(values) != sorted(set(values)):
+        raise ValueError("ascending whole numbers are needed")
+    return values
+
+
+class _Config(BaseModel):
+    """The fields of ``probe.json``."""
+
+    model_config = ConfigDict(strict=True)
+    format: Literal[1]
+    kind: Literal["logistic", "ordinal", "pair_logistic"]
+    classes: Annotated[tuple[int, ...], Field(min_length=2), AfterValidator(_ascending)]
+    model: str
+    model_fingerprint: str
+    pooling: str
+    layers: Annotated[tuple[int, ...], Field(min_length=1), AfterValidator(_ascending)]
+    width: int
+    limit: int
+    bf16: bool
+    about: dict[str, Any]
+    sha256: str
 
 
 def load_probe(folder: str | Path) -> SavedProbe:
@@ -134,41 +171,29 @@ def load_probe(folder: str | Path) -> SavedProbe:
 
     ProbeError where a file is missing, damaged, or of another format, or a field does not fit; the message names both.
     """
-    folder = Path(folder)
-    config = read_config(folder / CONFIG)
-    tensors = read_tensors(folder / TENSORS, config["sha256"])
-    inputs = Inputs(**{item.name: config[item.name] for item in fields(Inputs)} | {"layers": tuple(config["layers"])})
-    probe = SavedProbe(config["kind"], tuple(config["classes"]), inputs, **tensors, about=config["about"])
-    check_shapes(probe, folder / TENSORS)
+    config = read_json(Path(folder) / CONFIG, _Config, ProbeError)
+    tensors = _read_tensors(Path(folder) / _TENSORS, config.sha256)
+    inputs = Inputs(**{item.name: getattr(config, item.name) for item in fields(Inputs)})
+    probe = SavedProbe(config.kind, config.classes, inputs, **tensors, about=config.about)
+    _check_shapes(probe, Path(folder) / _TENSORS)
     return probe
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """The fields of ``probe.json``, each of the right type."""
+def read_json(path: Path, kind: Any, refusal: type[ValueError]) -> Any:
+    """A JSON file as a pydantic model or dataclass; ``refusal`` names the file and the first field that is wrong."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        return TypeAdapter(kind).validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise ProbeError(f"{path}: no such file") from None
-    except (OSError, ValueError) as broken:
-        raise ProbeError(f"{path}: not JSON ({broken})") from None
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        said = config.get("format") if isinstance(config, dict) else None
-        raise ProbeError(f"{path}: field 'format' is {said!r}; this version reads {FORMAT}")
-    for name, kind in WANTED.items():
-        if name not in config:
-            raise ProbeError(f"{path}: field {name!r} is missing")
-        if type(config[name]) is not kind:  # isinstance would take true for a number
-            raise ProbeError(f"{path}: field {name!r} is {config[name]!r}, not {kind.__name__}")
-    for name, least in (("classes", 2), ("layers", 1)):
-        values = config[name]
-        if len(values) < least or any(type(v) is not int for v in values) or values != sorted(set(values)):
-            raise ProbeError(f"{path}: field {name!r} is {values!r}, not at least {least} ascending whole numbers")
-    if config["kind"] not in KINDS:
-        raise ProbeError(f"{path}: field 'kind' is {config['kind']!r}, none of {', '.join(KINDS)}")
-    return config
+        raise refusal(f"{path}: no such file") from None
+    except OSError as broken:
+        raise refusal(f"{path}: {broken.strerror}") from None
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        field = f"field {'.'.join(map(str, first['loc']))!r} is {first['input']!r:.60}: " if first["loc"] else ""
+        raise refusal(f"{path}: {field}{first['msg']}") from None
 
 
-def read_tensors(path: Path, sha256: str) -> dict[str, np.ndarray]:
+def _read_tensors(path: Path, sha256: str) -> dict[str, np.ndarray]:
     """The tensors of ``probe.safetensors``, if it is the file that ``probe.json`` was written for."""
     if not path.is_file():
         raise ProbeError(f"{path}: no such file")
@@ -183,13 +208,12 @@ def read_tensors(path: Path, sha256: str) -> dict[str, np.ndarray]:
     return tensors
 
 
-def check_shapes(probe: SavedProbe, path: Path) -> None:
+def _check_shapes(probe: SavedProbe, path: Path) -> None:
     """Refuse tensors that do not fit the fields beside them."""
     n_classes = len(probe.classes)
     if probe.kind == "pair_logistic" and n_classes != 2:
         raise ProbeError(f"{path.with_name(CONFIG)}: field 'classes' has {n_classes} entries; a pairwise probe has 2")
-    single = probe.kind == "ordinal" or n_classes == 2
-    n_outputs = 1 if single else n_classes
+    n_outputs = 1 if probe.kind == "ordinal" or n_classes == 2 else n_classes
     expected = {
         "weight": (len(probe.inputs.layers) * probe.inputs.width, n_outputs),
         "bias": (n_outputs,),
@@ -203,3 +227,29 @@ def check_shapes(probe: SavedProbe, path: Path) -> None:
             raise ProbeError(f"{path}: tensor {name!r} holds values that are not finite")
     if (np.diff(probe.thresholds) <= 0).any():
         raise ProbeError(f"{path}: tensor 'thresholds' is not ascending")
+
+
+# ---------------------------------------------------------------- ties between two responses
+
+
+@dataclass(frozen=True)
+class TieModel:
+    """Davidson's model on top of a pairwise probe's margin.
+
+    ``scale``: above 0, how much of the margin holds on questions that the probe has not seen. ``log_nu``: log of the
+    tie parameter. ``n_pairs``, ``n_ties``: what it was fitted on.
+    """
+
+    scale: float
+    log_nu: float
+    n_pairs: int
+    n_ties: int
+
+    def probabilities(self, margins: Array) -> Floats:
+        """Probabilities of A, B and tie from log-odds that A is preferred, shape (n_pairs, 3)."""
+        return outcome_probabilities(self.scale * np.asarray(margins, float), self.log_nu)
+
+
+def margins_of(probability: Array) -> Floats:
+    """Log-odds of probabilities that A is preferred; certainty is taken for six nines."""
+    return logit(np.clip(np.asarray(probability, float), 1e-6, 1 - 1e-6))

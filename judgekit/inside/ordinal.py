@@ -17,24 +17,16 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
     ``P(y <= class k) = sigmoid(threshold_k - x @ coef)``, thresholds ascending. With two classes this is logistic
     regression.
 
-    ``C``: inverse strength of the penalty; the sum of losses is multiplied by it, as in scikit-learn. ``class_weight``:
-    ``"balanced"``, a dictionary or None, as in scikit-learn. Fitted: ``classes_``, ``coef_`` (n_features,) and
-    ``thresholds_`` (n_classes - 1,).
-
-    McCullagh (1980), Journal of the Royal Statistical Society B 42. The loss is convex in coefficients and thresholds;
-    the search runs over the logarithms of the gaps between thresholds, which keeps these in order. One direction for
-    all classes costs far fewer parameters than a classifier per class, and it cannot fit classes that do not lie along
-    a line.
+    ``C`` and ``class_weight`` as in scikit-learn. Fitted: ``classes_``, ``coef_`` (n_features,) and ``thresholds_``
+    (n_classes - 1,). McCullagh (1980), Journal of the Royal Statistical Society B 42. The search runs over the
+    logarithms of the gaps between thresholds, which keeps these in order.
     """
 
     def __init__(self, C: float = 1.0, class_weight: Any = None, max_iter: int = 2000) -> None:
         self.C, self.class_weight, self.max_iter = C, class_weight, max_iter
 
     def fit(self, X: Array, y: Array) -> Self:
-        """The model fitted by penalised maximum likelihood, from features of shape (n_items, n_features).
-
-        ``y``: labels whose sorted order is the order of the classes. ValueError where there are fewer than two classes.
-        """
+        """The model fitted by penalised maximum likelihood; ValueError where there are fewer than two classes."""
         X = np.asarray(X, float)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -44,8 +36,8 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
         first = np.log(share) - np.log1p(-share)  # the thresholds where no feature tells anything
         start = np.concatenate([np.zeros(X.shape[1]), first[:1], np.log(np.maximum(np.diff(first), 1e-3))])
         options = {"maxiter": self.max_iter, "ftol": 1e-12, "gtol": 1e-7}
-        found = minimize(penalised_loss, start, (X, codes, weight), jac=True, method="L-BFGS-B", options=options).x
-        self.coef_, self.thresholds_ = found[: X.shape[1]], thresholds_of(found[X.shape[1] :])
+        fitted = minimize(penalised_loss, start, (X, codes, weight), jac=True, method="L-BFGS-B", options=options).x
+        self.coef_, self.thresholds_ = fitted[: X.shape[1]], _thresholds(fitted[X.shape[1] :])
         return self
 
     def predict_proba(self, X: Array) -> Floats:
@@ -57,7 +49,7 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(1)]
 
 
-def thresholds_of(parameters: Floats) -> Floats:
+def _thresholds(parameters: Floats) -> Floats:
     """Ascending thresholds from the lowest one and the logarithms of the gaps above it."""
     return parameters[0] + np.concatenate([[0.0], np.cumsum(np.exp(parameters[1:]))])
 
@@ -80,7 +72,7 @@ def penalised_loss(parameters: Floats, X: Floats, codes: np.ndarray, weight: Flo
     """
     n_features = X.shape[1]
     coef, cuts = parameters[:n_features], parameters[n_features:]
-    thresholds = np.concatenate([[-np.inf], thresholds_of(cuts), [np.inf]])
+    thresholds = np.concatenate([[-np.inf], _thresholds(cuts), [np.inf]])
     position = X @ coef
     upper, lower = thresholds[codes + 1] - position, thresholds[codes] - position
     gap = np.exp(lower - upper)  # 0 where a side is open
