@@ -33,7 +33,8 @@ def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> N
         temporary.write_text(json.dumps(asdict(ties), indent=1) + "\n", encoding="utf-8")
 
 
-def _load_ties(path: Path) -> TieModel:
+def load_ties(path: Path) -> TieModel:
+    """A tie model from a file; ProbeError where there is none, or it is damaged."""
     try:
         ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
         sound = ties.scale > 0 and abs(ties.log_nu) < float("inf")
@@ -58,7 +59,7 @@ class ProbeJudge:
 
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = load_probe(folder), _load_ties(folder / _TIES)
+        self.probe, self.ties = load_probe(folder), load_ties(folder / _TIES)
         if self.probe.kind != "pair_logistic":
             wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
             raise ProbeError(f"{folder / CONFIG}: {wrong}")

@@ -139,14 +139,22 @@ def _read(path: Path) -> dict[str, Any]:
 def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:
     """Keep estimates in ``outputs/<run>/data/<name>.csv``; returns them by result key, for ``save_results``.
 
-    ``frame``: an estimate a row, ``value`` and optionally ``low``, ``high``, ``n`` and ``spec`` (``spec`` for all rows
-    without one). The fields of ``key``, as in ``"position.{set}.{judge}.{quantity}"``, name columns or levels of the
-    index; a judge stands in keys by its slug. ValueError where a column is missing or two rows have one key.
+    ``frame``: an estimate a row, ``value``, which is a `Number`, or a plain one beside ``low``, ``high``, ``n`` and
+    ``spec`` where there are any (``spec`` for all rows without one). The fields of ``key``, as in
+    ``"position.{set}.{judge}.{quantity}"``, name columns or levels of the index; a judge stands in keys by its slug.
+    ValueError where a column is missing or two rows have one key.
     """
     frame = frame.reset_index() if any(frame.index.names) else frame
     fields = [field for _, field, _, _ in Formatter().parse(key) if field]
     if missing := [column for column in (*fields, "value") if column not in frame.columns]:
         raise ValueError(f"frame {name} has no column {missing[0]!r}; it has {list(frame.columns)}")
+    if any(isinstance(one, Number) for one in frame["value"]):
+        import pandas as pd
+
+        quoted = list(frame["value"])
+        for part in ("value", "low", "high", "n", "spec"):  # as objects: whole numbers stay whole beside others
+            column = pd.Series([getattr(one, part) for one in quoted], frame.index, dtype=object)
+            frame = frame.assign(**{part: column})
     numbers: dict[str, Number] = {}
     for row in frame.to_dict("records"):
         one = key.format(**{field: _key_part(row[field]) for field in fields})
