@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_pairfile import BAD_FILES, GOOD, pair_line, write
 
 from judgekit.cli import main
-from judgekit.cli.combining import combined
+from judgekit.cli.running import combined
 from judgekit.records import Reply, Verdict
 
 EXECUTABLE = Path(sys.executable).with_name("judgekit")
