@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from judgekit.bias.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of

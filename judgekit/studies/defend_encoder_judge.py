@@ -1,6 +1,6 @@
 """Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
 
-Two parts learn from attacked pairs (`judgekit.bias.tampering`, wordings for training): the preference part is fitted
+Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted
 again with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.gate`) learns to tell
 tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
 test.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.bias.tampering import TRAINABLE, tampered
+from judgekit.bias.edits import TRAINABLE, tampered
 from judgekit.judges.encoder import DEFENDED, FORMAT, EncoderJudge
 from judgekit.judges.features import scores_of, standardise
 from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
