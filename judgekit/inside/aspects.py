@@ -68,7 +68,7 @@ class Aspect:
         return self
 
 
-class _OnceSafeLoader(PlainSafeLoader):
+class _SafeOnceLoader(PlainSafeLoader):
     """The safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -102,7 +102,7 @@ def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
     where = f"{name_or_path}.yaml" if shipped else str(name_or_path)
     source = resources.files("judgekit.inside") / "scales" / where if shipped else Path(name_or_path)
     try:
-        values = yaml.load(source.read_text(encoding="utf-8-sig"), Loader=_OnceSafeLoader)
+        values = yaml.load(source.read_text(encoding="utf-8-sig"), Loader=_SafeOnceLoader)
     except AspectError as wrong:
         raise AspectError(f"{where}: {wrong}") from None
     except FileNotFoundError:
