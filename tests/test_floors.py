@@ -19,7 +19,6 @@ UPWARD = {
     ("inside", "judges"),
     ("inside", "training"),
     ("studies", "report"),
-    ("training", "bias"),
 }
 HEAVY = ("torch", "transformers", "peft", "datasets", "trl", "vllm")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
