@@ -15,7 +15,7 @@ from judgekit.inside.layers.reading import LayerReader
 from judgekit.inside.layers.saved import load_weights
 from judgekit.judges.base import Request
 from judgekit.judges.generative import SIDES, Completion, Interview, Messages, Steps
-from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, known_device
+from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, dtype_of, known_device
 from judgekit.models import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import Strategy, load_strategy
@@ -75,7 +75,7 @@ class LayeredJudge(HFJudge):
         self.settings = settings = settings or Settings()
         self.strategy, self.scores = _prompt_of(settings)
         device = device_of(settings.device)
-        dtype = ("float32" if device == "cpu" else "bfloat16") if settings.dtype == "auto" else settings.dtype
+        dtype = dtype_of(settings.dtype, device)
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
         self.tokens = self.reader.tokens
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
