@@ -165,11 +165,6 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 
-def test_there_are_notebooks_and_parameters_to_check():
-    assert len(TRAINING_NOTEBOOKS) >= 2 and len(PARAMETER_FILES) >= 4
-    assert names_in({"shares": {"pandalm": 1}, "x": ["autoj", 3]}) & TEST_SETS == {"pandalm", "autoj"}
-
-
 # ---------------------------------------------------------------- at work
 
 
@@ -196,14 +191,6 @@ class GuardedTurn:
 
     def __getattr__(self, name):
         raise AssertionError(f"{name} of a test item's turn was read")
-
-
-def test_the_guard_guards():
-    guarded = Guarded(catalogue.load_set("sample_natural")[0])
-    assert guarded.question
-    for name in ("label", "votes", "response_a", "response_b", "reference", "swapped"):
-        with pytest.raises(AssertionError, match=name):
-            getattr(guarded, name)
 
 
 def test_collecting_test_questions_reads_questions_only(monkeypatch):
@@ -285,14 +272,6 @@ def nearly_equal(questions, others, share=0.8, shortest=6):
         for other in set().union(*(holders[word] for word in rarest(question))) if len(question) >= shortest else ():
             if len(own & set(other)) >= share * len(own | set(other)):
                 yield question, other
-
-
-def test_nearly_equal_questions_are_seen():
-    question = words_of("What is the name of the river that runs through Vienna?")
-    near, far = words_of("What is the name of the river that runs through Prague?"), words_of("Why is the sky so blue?")
-    assert list(nearly_equal([question], [near, far], 0.8)) == [(question, near)]
-    assert list(nearly_equal([question], [near, far], 0.9)) == []
-    assert list(nearly_equal([("why",)], [("why",)])) == []
 
 
 @pytest.mark.realdata
