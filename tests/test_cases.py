@@ -21,8 +21,8 @@ from judgekit.scoring import Contest, hold_contest
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
 from judgekit.studies import cases as studies
-from judgekit.studies.audit import suspect_labels
 from judgekit.studies.cases.dissection import Dissection
+from judgekit.studies.label_errors import suspect_labels
 
 ITEMS = [f"i{number}" for number in range(8)]
 SECRET = "nightingale"  # stands in every text of a data set here, and in nothing that is tracked
@@ -172,8 +172,8 @@ def test_a_label_that_all_judges_contradict_is_found():
     verdicts = {
         judge: [v for i in items for v in said(judge, i, truth[i], sure=0.9)] for judge in ("one", "two", "minilm")
     }
-    suspects, _ = suspect_labels(Contest("planted", "sample_natural", pairs, verdicts), "minilm", n_boot=10)
-    found = studies.label_errors(suspects.assign(cluster=suspects["item_id"]), "minilm")
+    suspects = suspect_labels(Contest("planted", "sample_natural", pairs, verdicts), "minilm")
+    found = studies.label_errors(suspects, "minilm")
     assert found_by(found) == ["j07"]
     assert found_by(studies.label_errors(suspects.assign(cluster="c", flagged=False))) == []
 

@@ -3,13 +3,14 @@
 Every figure carries the words of its protocol.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
 
+from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.benchmarks.published import (
     counterpart_of,
     fitting_counts,
@@ -17,16 +18,52 @@ from judgekit.data.benchmarks.published import (
     published_scores,
     published_table,
 )
-from judgekit.judges.names import slug
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import verdict_store_path
+from judgekit.judges import load_judge
+from judgekit.judges.names import slug, unique_slugs
+from judgekit.judges.replay import replay_hashes
 from judgekit.records import ORDERS, Verdict
 from judgekit.scoring import metrics
-from judgekit.scoring.comparison import Comparison, Contest, compare, compare_all
+from judgekit.scoring.comparison import Comparison, Contest, compare, compare_all, hold_contest, restricted
 from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
 from judgekit.scoring.scores import N_BOOT, score
+from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import metric_title
 from judgekit.stats import Number, holm
 
 COMPARED = ("judge_a", "judge_b", "difference", "p_value", "p_holm", "mcnemar_p", "detectable")
+
+
+def contests_of(
+    judged: Mapping[str, Sequence[str]],
+    run: str,
+    parts: Mapping[str, Sequence[str]] | None = None,
+    slugs: Mapping[str, str] | None = None,
+) -> dict[str, Contest]:
+    """A contest for each set, or part of one, of the judges named for it; what the store holds is not asked again.
+
+    ``parts``: part of a set to the set, and the replay judges that have verdicts on just that part; ``slugs``: declared
+    ones, others are derived. ValueError where a judge has no verdict on an item: it would look like one that is wrong.
+    """
+    parts = parts or {}
+    covering = [f"replay/{model}" for _, *models in parts.values() for model in models]
+    names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
+    judges = {name: load_judge(name, run=run) for name in names if name not in covering}
+    contests = {}
+    with VerdictStore(verdict_store_path()) as store:
+        for name, chosen in judged.items():
+            whole, *models = parts.get(name, [name])
+            contest = hold_contest(whole, load_set(whole), [judges[judge] for judge in chosen], names, store)
+            part = {names[f"replay/{model}"]: published_verdicts(model) for model in models}
+            contests[name] = restricted(contest, name, part) if part else contest
+    return contests
+
+
+def sources_of(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
+    """File to SHA-256 for all that some sets and the stored verdicts of some judges are read from."""
+    hashes = [replay_hashes(judge) for judge in judges if judge.startswith("replay/")]
+    return {file: sha256 for one in [set_hashes(sets), *hashes] for file, sha256 in one.items()}
 
 
 def with_constant(contest: Contest) -> Contest:
