@@ -94,7 +94,7 @@ LIGHT = """
     report
     report.workflow
     scoring
-    studies.audit
+    studies.audit_benchmarks
     studies.selection
     studies.teacher
 """.split()

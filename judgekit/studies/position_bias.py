@@ -28,7 +28,7 @@ from judgekit.stats import (
     resampled_sums,
     share_of,
 )
-from judgekit.studies.prompting import stored_evaluators as stored_evaluators
+from judgekit.studies.prompt_strategies import stored_evaluators as stored_evaluators
 from judgekit.training.causal_judge import TrainedCausalJudge
 from judgekit.training.causal_tasks import APART, tiny_tasks
 
