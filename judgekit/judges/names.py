@@ -65,9 +65,7 @@ VARIANTS = {
 
 
 def slug(judge: str) -> str:
-    """The name of a judge in result keys: the last part, lower case, other characters as ``_``.
-
-    Revision and adapter are left out: where two judges then share a slug, ``unique_slugs`` wants one declared.
+    """The name of a judge in result keys: the last part without revision and adapter, other characters as ``_``.
 
     >>> slug("hf/Qwen/Qwen3-4B@main"), slug("replay/pandalm-7b"), slug("openai/gpt-3.5")
     ('qwen3_4b', 'pandalm_7b', 'gpt_3_5')
@@ -80,10 +78,9 @@ def slug(judge: str) -> str:
 
 
 def unique_slugs(names: Iterable[str], declared: Mapping[str, str] | None = None) -> dict[str, str]:
-    """One slug for each judge (``provider/model``), in the order of ``names``; ``declared`` gives some of them.
+    """One slug for each judge, in the order of ``names``; ``declared`` gives some of them.
 
-    ValueError if two judges share a slug, a declared slug is not one, a declared judge is not among ``names``, or a
-    declared slug hides that the judge's is ``..._repro``.
+    ValueError if two judges share a slug, or a declared one is none, of no judge, or hides a ``..._repro``.
     """
     names, declared = list(dict.fromkeys(names)), dict(declared or {})
     if unknown := sorted(set(declared) - set(names)):

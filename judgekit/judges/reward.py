@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
 from judgekit.judges.generative import read_settings
-from judgekit.judges.local import device_of, known_device
+from judgekit.judges.hf import device_of, known_device
 from judgekit.judges.probe import load_ties
 from judgekit.models import Unavailable
 from judgekit.models.batching import token_batches
