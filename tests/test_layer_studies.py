@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from judgekit.prompts import load_strategy
-from judgekit.training.blind import response_only
-from judgekit.training.causal_families import WORDS
-from judgekit.training.causal_grades import (
+from judgekit.studies.graded_tasks import (
     FAMILIES,
     GRADES,
     N_WORDS,
@@ -17,6 +15,8 @@ from judgekit.training.causal_grades import (
     graded_responses,
     single_prompts,
 )
+from judgekit.studies.train_causal_judge import response_only
+from judgekit.training.causal_families import WORDS
 from judgekit.training.causal_tiny import MARKS, tiny_tokenizer
 
 

@@ -7,7 +7,7 @@ import pytest
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.data.sample import load_sample_ratings
 from judgekit.inside.aspects import Aspect, load_aspects
 from judgekit.inside.probes import HEADS, NestedResult, Space, nested_probe
 from judgekit.inside.representations import rated_text

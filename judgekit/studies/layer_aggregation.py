@@ -34,10 +34,9 @@ from judgekit.stats import (
     spearman,
     weighted_bootstrap,
 )
+from judgekit.studies.graded_tasks import grade_rows, graded_questions, graded_responses, single_prompts
 from judgekit.training.causal import train_rows
-from judgekit.training.causal_data import prompt_tokens, strategy_of
-from judgekit.training.causal_grades import grade_rows, graded_questions, graded_responses, single_prompts
-from judgekit.training.causal_recipe import CausalRecipe
+from judgekit.training.causal_data import CausalRecipe, prompt_tokens, strategy_of
 from judgekit.training.causal_tasks import tiny_tasks
 
 _LENGTH = 128  # tokens of a prompt with its reply

@@ -137,14 +137,12 @@ def tuned_results(
     method: str = "encoder",
     n_outer: int = 5,
 ) -> Results:
-    """Out-of-fold predictions of an encoder tuned on all aspects of a set together (`judgekit.training.tuned_rater`).
+    """Out-of-fold predictions of an encoder tuned on all aspects of a set together (`judgekit.training.rater`).
 
     Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
-    ``recipe``: fields of `judgekit.training.tuned_recipe.TunedRecipe` beside its defaults.
+    ``recipe``: fields of `judgekit.training.rater.TunedRecipe` beside its defaults.
     """
-    from judgekit.training.tuned_rater import tuned_predictions
-    from judgekit.training.tuned_readings import readings
-    from judgekit.training.tuned_recipe import TunedRecipe
+    from judgekit.training.rater import TunedRecipe, readings, tuned_predictions
 
     results, given = {}, TunedRecipe(**{"seed": seed} | dict(recipe))
     for name in dict.fromkeys(cell.set for cell in cells):
