@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,7 +161,8 @@ def repair_table(table: pd.DataFrame, benchmark: str) -> pd.DataFrame:
     pairs: list[PreferencePair] = [pair for pair in load_set(benchmark) if pair.item_id in set(table["item"])]
     columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
     given = table[columns].astype(object).where(table[columns].notna(), None)
-    verdicts = [Verdict(**row) for row in given.rename(columns={"item": "item_id"}).to_dict("records")]
+    records: Any = given.rename(columns={"item": "item_id"}).to_dict("records")
+    verdicts = [Verdict(**row) for row in records]
     protocol = protocol_of(benchmark)
     one, other = (replace(protocol, rule=rule, one_order="refused") for rule in ("forward", "swapped"))
     items = item_table(verdicts, pairs, one)
