@@ -306,7 +306,7 @@ class ChatClient:
             await asyncio.sleep(wait)
         await self._rate.take()
         await self._reserve(reserved)
-        used = reserved
+        used: tuple[int, int | None] = reserved
         try:
             completion = await self._send(messages, max_tokens, options, reserved)
             used = (completion.tokens_in, completion.tokens_out)
