@@ -99,7 +99,6 @@ LIGHT = """
     scoring
     studies.audit
     studies.selection
-    studies.teacher
 """.split()
 
 
