@@ -98,7 +98,6 @@ LIGHT = """
     report.workflow
     scoring
     studies.audit
-    studies.selection
 """.split()
 
 

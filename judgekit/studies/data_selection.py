@@ -4,7 +4,7 @@ What is kept by which score, and what that is worth, stands in the notebook ``52
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from judgekit.data.paths import run_folder
 from judgekit.inside.probes.families import FAMILIES, make_probe
 from judgekit.judges.features import scores_of
 from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 from judgekit.training.bank import share_of
+from judgekit.training.constructed import BESIDE
 from judgekit.training.features import FeatureTable, feature_table, fit_features
 from judgekit.training.files import write_json
-from judgekit.training.material import Material
+from judgekit.training.material import Material, make_material
 from judgekit.training.mixture import Level, material_key, run_level
+from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.relevance import base_encoder
 from judgekit.training.targets import source_weights
 
+Split = tuple[list[PreferencePair], dict[str, list[PreferencePair]]]
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
+
+
+def prompts_apart(
+    held_out: Mapping[str, Sequence[PreferencePair]],
+    corpora: Collection[str],
+    wanted: Sequence[str],
+    share: float = 0.4,
+) -> Split:
+    """Validation pairs cut by prompt: those to choose thresholds on, and by set those to compare students on.
+
+    Thresholds are chosen on pairs like those that are cut: of ``corpora``, the sets of the pool, or, where none of them
+    holds pairs out, of the sets ``wanted`` for comparing. ``share``: of their prompts.
+    """
+    named = sorted(set(corpora) & set(held_out)) or list(wanted)
+    own = [pair for name in named for pair in held_out.get(name, ())]
+    choosing = [pair for pair in own if share_of(pair.asked, "threshold") < share]
+    asked = {pair.asked for pair in choosing}
+    return choosing, {name: [pair for pair in held_out.get(name, ()) if pair.asked not in asked] for name in wanted}
 
 
 @dataclass(frozen=True)
@@ -162,6 +185,24 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
 
 # ---------------------------------------------------------------- students of what is kept
 
+
+def material_of(
+    train: Sequence[PreferencePair],
+    mixture: Mapping[str, float],
+    comparing: Mapping[str, Sequence[PreferencePair]],
+    steps: int,
+) -> tuple[Material, Level, list[PreferencePair]]:
+    """What the encoder judge is trained from by the short recipe, the recipe, and misleading validation pairs."""
+    recipe = RelevanceRecipe(steps=steps, eval_every=steps, max_response_tokens=128)
+    material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
+    return material, Level(recipe), material.constructed("validation", tuple(BESIDE), 2, 150)
+
+
+def base_reader(level: Level) -> StateReader:
+    """The encoder before any training, which reads as much of a response as the recipe does."""
+    return StateReader("minilm", limit=level.recipe.max_response_tokens, bf16=level.recipe.bf16)
+
+
 Student = Callable[[Views, int], dict[str, Floats]]  # what is kept and a seed, to hits (0 or 1) by set
 
 
@@ -175,18 +216,19 @@ def small_student(learner: str, mixture: Mapping[str, float], comparing: Mapping
     return student
 
 
-def encoder_student(material: Material, level: Level, comparing: Mapping[str, Views], folder: str | Path) -> Student:
+def encoder_student(material: Material, level: Level, comparing: Mapping[str, Views], run: str) -> Student:
     """The encoder judge as a student: preference part, encoder and gate learn from the pairs kept and their questions.
 
     ``material``: of the whole pool, with the validation sets; the set ``misleading`` must be the pairs that
-    `judgekit.training.mixture.run_level` constructs. ``level``: its recipe's seed is replaced. ``folder``: holds one
-    for each training; a finished one is read back, so an interrupted study goes on.
+    `judgekit.training.mixture.run_level` constructs. ``level``: its recipe's seed is replaced. Each training has
+    a folder among the run's models; a finished one is read back, so an interrupted study goes on.
     """
+    folder = run_folder(run, "models", "selection")
 
     def student(views: Views, seed: int) -> dict[str, Floats]:
         labels = [(pair.benchmark, pair.item_id, pair.label) for pair in views.pairs]
         own, sizes = level.changed(seed=seed), {name: len(seen) for name, seen in comparing.items()}
-        kept = Path(folder) / fingerprint_of(repr(own), material_key(material), labels, sizes)[:16]
+        kept = folder / fingerprint_of(repr(own), material_key(material), labels, sizes)[:16]
         path = kept / "hits.json"
         if not path.is_file():
             kept.mkdir(parents=True, exist_ok=True)
@@ -206,3 +248,19 @@ def _trained(material: Material, level: Level, views: Views, folder: Path) -> di
     of_encoder = [i for i in material.parts["train"] if material.bank.questions[i] in asked]
     parts = material.parts | {"train": np.array(of_encoder, int)}
     return run_level(level, replace(material, train=views.pairs, parts=parts), folder, folder)["hits"]
+
+
+def train_students(
+    students: Mapping[str, Student], pool: Views, parts: Mapping[tuple[Any, ...], Sequence[Array]], seed: int
+) -> dict[tuple[Any, ...], list[dict[str, Floats]]]:
+    """Hits by set of every student of every part of a pool: (student, *part) to one entry for each of its rows.
+
+    ``parts``: such as the rows that a rule keeps, and a random draw of as many; the same rows are learnt from once.
+    """
+    known: dict[tuple[str, bytes], dict[str, Floats]] = {}
+    for name, student in students.items():
+        for rows in (rows for both in parts.values() for rows in both):
+            if (name, rows.tobytes()) not in known:
+                known[name, rows.tobytes()] = student(pool.of(rows), seed)
+    cells = [(name, part) for part in parts for name in students]
+    return {(name, *part): [known[name, rows.tobytes()] for rows in parts[part]] for name, part in cells}
