@@ -23,9 +23,7 @@ from judgekit.inside.layers.study import (
 from judgekit.inside.layers.uses import KNOWING, Cut, answerability, emotion_intensity, f1, fit_cut, unanswerable_f1
 from judgekit.inside.layers.weights import fit_weights, scaled_last
 from judgekit.prompts import load_strategy
-from judgekit.training.blind import response_only
-from judgekit.training.causal_families import WORDS
-from judgekit.training.causal_grades import (
+from judgekit.studies.graded_tasks import (
     FAMILIES,
     GRADES,
     N_WORDS,
@@ -34,6 +32,8 @@ from judgekit.training.causal_grades import (
     graded_responses,
     single_prompts,
 )
+from judgekit.studies.train_causal_judge import response_only
+from judgekit.training.causal_families import WORDS
 from judgekit.training.causal_tiny import MARKS, tiny_tokenizer
 
 SCALE = (1, 2, 3, 4, 5)

@@ -10,7 +10,7 @@ from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
 from judgekit.data.pairfile import PairFileError, read_response_rows
-from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.data.sample import load_sample_ratings
 from judgekit.inside.aspects import Aspect, load_aspects
 from judgekit.inside.probes.heads import HEADS
 from judgekit.inside.probes.nested import NestedResult

@@ -11,7 +11,7 @@ import pytest
 from judgekit import report as results
 from judgekit.data import paths
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.report import load_data, save_data, save_figure, save_frame, save_results, save_table
+from judgekit.report import Stacked, load_data, save_data, save_figure, save_frame, save_results, save_table
 from judgekit.report.results import check_judges
 from judgekit.stats import Number
 
@@ -20,11 +20,6 @@ from judgekit.stats import Number
 def project(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     return tmp_path
-
-
-def test_row_is_the_contract():
-    expected = {"value": 0.611, "text": "61.1", "low": 0.58, "high": 0.64, "interval": "58.0-64.0", "n": 999}
-    assert Number(0.611, 0.58, 0.64, 999, ".1%").row() == expected
 
 
 @pytest.mark.parametrize(
@@ -89,15 +84,6 @@ def test_unchanged_result_is_an_unchanged_file():
     assert path.read_bytes() != before
 
 
-def test_clean_commit_replaces_a_dirty_one(monkeypatch):
-    def at(commit, dirty):
-        monkeypatch.setattr(results.results, "git_state", lambda: {"git": commit, "dirty": dirty})
-        path = save_results("sample", "40_x", {"a.b": Number(0.5)})
-        return json.loads(path.read_text())["provenance"]["git"]
-
-    assert [at("one", True), at("two", True), at("three", False), at("four", False)] == ["one", "one", "three", "three"]
-
-
 def test_two_owners_of_a_key_is_an_error_that_names_both():
     save_results("sample", "40_x", {"a.b": Number(0.5)}, variant="one")
     with pytest.raises(ValueError, match=r"a\.b is owned by 40_x-one\.json already; 41_y\.json"):
@@ -110,19 +96,6 @@ def test_two_owners_of_a_key_is_an_error_that_names_both():
 def test_malformed_keys_are_refused(key):
     with pytest.raises(ValueError, match="key"):
         save_results("sample", "40_x", {key: Number(0.5)})
-
-
-def test_other_mistakes_of_saving():
-    with pytest.raises(TypeError, match="wrap it"):
-        save_results("sample", "40_x", {"a.b": 0.5})
-    with pytest.raises(ValueError, match="no numbers"):
-        save_results("sample", "40_x", {})
-    with pytest.raises(ValueError, match="name"):
-        save_results("sample", "../x", {"a.b": Number(0.5)})
-
-
-def test_reading_makes_no_folder(project):
-    assert results.load_results("laptop") == {} and not (project / "outputs").exists()
 
 
 def test_broken_file_is_named(project):
@@ -162,9 +135,26 @@ def test_table():
     assert r"| a\_b | **50.0 (40.0–60.0)** | **0.500** |" in markdown
 
 
-def test_ties_as_printed_are_all_bold():
-    rows = [{"v": Number(0.50001, spec=".1%")}, {"v": Number(0.50002, spec=".1%")}, {"v": Number(0.4, spec=".1%")}]
-    assert save_table("sample", "t", rows, best=["v"]).read_text().count("textbf") == 2
+def test_table_of_sections():
+    rows = [{"set": s, "text": "x\ny|z", "n": 1000} for s in ("one", "one", "two")]
+    path = save_table("sample", "t", rows, sections="set", align={"text": "p{5cm}"})
+    tex = path.read_text()
+    assert tex.count(r"\multicolumn{2}{@{}l}{\textit{") == 2 and "{@{}p{5cm}r@{}}" in tex and "1,000" in tex
+    assert "x y" in tex and r"x y\|z" in path.with_suffix(".md").read_text()
+
+
+def test_two_lines_in_a_cell():
+    rows = [{"judge": "x_1", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
+    path = save_table("sample", "stacked", rows, stacked=True)
+    tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
+    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
+    assert (
+        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
+        and r"\begin{tabular}{@{}lrr@{}}" in tex
+    )
+    assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
+    one_line = save_table("sample", "beside", rows[:1]).read_text()
+    assert r"\ensuremath{-}25.0 (\ensuremath{-}50.0 to 10.0)" in one_line
 
 
 @pytest.mark.parametrize(
@@ -233,16 +223,6 @@ def test_a_frame_gives_keys_to_quote(project):
     lines = (project / "outputs/sample/data/position.csv").read_text().splitlines()
     assert lines[:2] == ["set,judge,value,low,high,n", "pandalm,encoder/minilm,0.25,0.2,0.3,200"]
     pd.testing.assert_frame_equal(load_data("sample", "position"), flips().reset_index())
-
-
-def test_a_part_of_a_frame_is_quoted_by_a_query():
-    long = flips().assign(quantity="flip_rate", spec=".1%").reset_index()
-    other = long.assign(quantity="first_rate", spec=".3f")
-    both = pd.concat([long, other]).query("judge == 'encoder/minilm' and set == 'pandalm'")
-    numbers = save_frame("sample", "position", both, key="position.{set}.{judge}.{quantity}")
-    assert {key: str(number) for key, number in numbers.items()} == {
-        "position.pandalm.minilm.flip_rate": "25.0", "position.pandalm.minilm.first_rate": "0.250"
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

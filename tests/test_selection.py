@@ -14,6 +14,7 @@ from judgekit.models.encoder import TextEncoder
 from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair
 from judgekit.studies import data_selection
+from judgekit.studies.data_mixture import Level
 from judgekit.studies.data_selection import (
     LEARNERS,
     Views,
@@ -25,11 +26,10 @@ from judgekit.studies.data_selection import (
     train_students,
     view,
 )
-from judgekit.training.constructed import BESIDE
+from judgekit.training.constructed import OFF_TOPIC
+from judgekit.training.encoder import RelevanceRecipe
 from judgekit.training.features import FeatureTable
-from judgekit.training.material import make_material
-from judgekit.training.mixture import Level
-from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.mixture import make_material
 
 POOL = {"pool": 1.0}
 
@@ -246,7 +246,7 @@ def test_the_encoder_judge_is_trained_on_what_is_kept_and_read_back(tmp_path, mo
         r=4, layers=1, steps=2, questions_per_step=6, eval_every=2, train_response_tokens=32, **options
     )
     material = make_material(train, mixture, {"v": held_out}, TextEncoder())
-    comparing = {"v": held_out, "misleading": material.constructed("validation", tuple(BESIDE), 2, 150)}
+    comparing = {"v": held_out, "misleading": material.constructed("validation", tuple(OFF_TOPIC), 2, 150)}
     views, pool = {name: seen(part) for name, part in comparing.items()}, seen(train)
     student, learnt_from, run_level = (
         encoder_student(material, Level(recipe), views, "a_run"),

@@ -129,13 +129,6 @@ def test_a_faulty_file_is_refused_with_its_name(project, text, words):
         read_parameters("sample", "10_count")
 
 
-def test_a_run_without_parameters_is_refused(project):
-    with pytest.raises(WorkflowError, match="no run is called 'gpu'; params/ has sample"):
-        read_parameters("gpu", "10_count")
-    with pytest.raises(WorkflowError, match=r"params/sample/11_more.yaml does not exist; the runs are sample"):
-        read_parameters("sample", "11_more")
-
-
 def test_parameters_are_what_the_tagged_cell_assigns(project):
     path = write_notebook(project / "notebooks", "11_x", "a = 1  # one\nb = [\n    2,\n]\nprint(a)", "d = 3")
     assert known_parameters(path) == {"a", "b"}
@@ -190,12 +183,6 @@ def test_faulty_resources_are_refused(project, text, words):
     (project / "params" / "sample" / "resources.yaml").write_text(text)
     with pytest.raises(WorkflowError, match=words):
         make_run("sample", 1)
-
-
-def test_parameters_without_a_notebook_are_refused(project):
-    (project / "params" / "sample" / "10_cuont.yaml").write_text("run: sample\n")
-    with pytest.raises(WorkflowError, match=r"params/sample/10_cuont.yaml: no notebook is called '10_cuont'"):
-        jobs_of("sample")
 
 
 # ---------------------------------------------------------------- dependencies
@@ -297,13 +284,6 @@ def test_a_failure_names_notebook_cell_and_error_and_leaves_the_copy(project, ca
     assert not attempt.with_name("10_count.ipynb").exists()
 
 
-def test_a_misspelt_parameter_stops_before_anything_runs(project, capsys):
-    give(project, "run: sample\nm: 3\n")
-    assert main(["run", "10_count", "sample"]) == 1
-    assert "no parameter 'm'" in capsys.readouterr().err
-    assert not (project / "outputs").exists()
-
-
 def test_one_run_is_made_by_one_process(project, monkeypatch):
     folder = project / "outputs" / "sample"
     folder.mkdir(parents=True)
@@ -330,13 +310,6 @@ def test_the_dag_holds_every_notebook_of_the_sample():
     for run, name in CHAIN:
         if run == "sample":
             assert f"outputs/sample/executed/{name}.ipynb" in done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_the_dag_refuses_an_unknown_run():
-    done = snakemake(ROOT, "-n", "--config", "run=smaple")
-    assert done.returncode != 0
-    assert "no run is called 'smaple'" in done.stdout + done.stderr
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def _doubtful_first(
 ) -> tuple[int, Callable]:
     """How many pairs the judge states no probabilities of (they come last), and what to label next, best first, given
     the votes so far; equals stand in an order of chance."""
-    from judgekit.people.consensus.active import label_next
+    from judgekit.people.active import label_next
     from judgekit.scoring import run_judge
     from judgekit.scoring.items import stated_probabilities
 

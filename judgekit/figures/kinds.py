@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from judgekit.figures.panels import name_point
 from judgekit.figures.style import (
@@ -163,8 +164,11 @@ def _scales(ax: Axes, percent: str, log: str) -> None:
     for axis in "xy":
         if axis in log:
             getattr(ax, f"set_{axis}scale")("log")
-            getattr(ax, f"{axis}axis").set_major_formatter(lambda value, _: short(value))
-            getattr(ax, f"{axis}axis").set_minor_formatter(lambda value, _: "")
+            low, high = getattr(ax, f"get_{axis}lim")()
+            drawn = getattr(ax, f"{axis}axis")
+            drawn.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+            drawn.set_major_formatter(lambda value, _: short(value))
+            drawn.set_minor_formatter(lambda value, _: "")
         elif axis in percent:
             percent_axis(getattr(ax, f"{axis}axis"))
 

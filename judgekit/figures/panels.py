@@ -84,7 +84,7 @@ def _label(figure: FigureBase, axes: Any, count: int, xlabel: str, ylabel: str) 
             getattr(figure, every)(text, fontsize=plt.rcParams["axes.labelsize"])
 
 
-def legend(figure: Figure, columns: int | None = None, place: str = "outside upper center") -> None:
+def legend(figure: Figure, columns: int | None = None) -> None:
     """One legend for all that is labelled in a figure, each name once; the figure grows by its lines."""
     drawn: dict[str, Any] = {}
     for ax in figure.axes:
@@ -95,7 +95,14 @@ def legend(figure: Figure, columns: int | None = None, place: str = "outside upp
     inches = figure.bbox.width / figure.dpi
     fitting = int(inches * LETTERS * 1.25 / (max(map(len, drawn)) + 5))
     columns = columns or max(1, min(len(drawn), fitting))
-    figure.legend(drawn.values(), drawn, loc=place, ncols=columns, columnspacing=1.2, handlelength=1.6)
+    figure.legend(
+        list(drawn.values()),
+        list(drawn),
+        loc="outside upper center",
+        ncols=columns,
+        columnspacing=1.2,
+        handlelength=1.6,
+    )
     figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(drawn) // columns))
 
 

@@ -45,34 +45,17 @@ def load_judge(
     settings: Mapping[str, object] | None = None,
     run: str | None = None,
 ) -> Judge:
-    """The judge of a name.
+    """The judge of a name, ``provider/model``.
 
-    Parameters
-    ----------
-    name : str
-        ``baseline/longer``, ``encoder/minilm``, ``encoder/<path of a trained judge>``, ``replay/pandalm-7b``,
-        ``own/<name>`` (registered by an installed package: `judgekit.judges.own`), ...
-    folder : path, optional
-        Where a trained judge's files are, when not where the name says.
-    label : {"A", "B", "tie"}, optional
-        For ``baseline/majority_class``: the label it always gives.
-    settings : mapping, optional
-        For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>`` and ``layers/<model>``: fields of the ``Settings`` of
-        the module.
-    run : str, optional
-        Judge with the model that this run trained, where it trained one of this name (`model_of_run`), and remember
-        the judge's fingerprint for the run's results (`judges_of_run`).
+    ``folder``: where a trained judge's files are, when not where the name says. ``label``: the label that
+    ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` of the module of ``openai/``,
+    ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with the model that this run trained, where it
+    trained one of this name (`model_of_run`), and remember the judge's fingerprint for the run's results
+    (`judges_of_run`).
 
-    Raises
-    ------
-    UnknownJudge
-        If there is no such judge; the message lists the known ones.
-    judgekit.models.Unavailable
-        If an ``openai/`` judge lacks its server or key in the environment, there is no such model, or a setting is
-        wrong.
+    UnknownJudge lists the known ones; Unavailable where an ``openai/`` judge lacks its server or key in the
+    environment, there is no such model, or a setting is wrong.
 
-    Examples
-    --------
     >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
     'first'
     """
@@ -81,12 +64,16 @@ def load_judge(
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")
-    if settings and provider not in ASKED:
-        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
+    if settings and provider not in (*ASKED, "reward"):
+        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in ASKED:
         from judgekit.judges.generative import load_asked
 
         return load_asked(_kind(provider, ASKED[provider]), model, settings)
+    if provider == "reward":
+        from judgekit.judges.reward import load_reward
+
+        return load_reward(model, settings)
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if provider == "baseline" and model in RULES:
@@ -110,7 +97,7 @@ def load_judge(
             return load_own(model)
         except (LookupError, TypeError) as unknown:
             raise UnknownJudge(str(unknown)) from None
-    models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 

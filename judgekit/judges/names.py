@@ -18,6 +18,7 @@ NAMES = {
     "first": "always first",
     "gemini_flash": "Gemini Flash",
     "gemini_pro": "Gemini Pro",
+    "gemma_3_270m": "Gemma-3-270M",
     "gemma_4_12b": "Gemma-4-12B",
     "gpt_3_5": "GPT-3.5",
     "gpt_4": "GPT-4",
@@ -43,11 +44,14 @@ NAMES = {
     "qwen2_5_14b": "Qwen2.5-14B",
     "qwen2_5_32b": "Qwen2.5-32B",
     "qwen2_5_7b": "Qwen2.5-7B",
+    "qwen2_5_coder_0_5b": "Qwen2.5-Coder-0.5B",
+    "qwen2_5_coder_1_5b": "Qwen2.5-Coder-1.5B",
     "random": "random",
     "second": "always second",
     "shorter": "shorter response",
     "skywork_gemma_2_27b": "Skywork-Gemma-2-27B",
     "skywork_llama_3_1_8b": "Skywork-Llama-3.1-8B",
+    "smollm2_135m": "SmolLM2-135M",
 }
 VARIANTS = {
     "0_02": "0.02",

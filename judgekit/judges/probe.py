@@ -33,7 +33,8 @@ def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> N
         temporary.write_text(json.dumps(asdict(ties), indent=1) + "\n", encoding="utf-8")
 
 
-def _load_ties(path: Path) -> TieModel:
+def load_ties(path: Path) -> TieModel:
+    """A tie model from a file; ProbeError where there is none, or it is damaged."""
     try:
         ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
         sound = ties.scale > 0 and abs(ties.log_nu) < float("inf")
@@ -47,27 +48,23 @@ def _load_ties(path: Path) -> TieModel:
 
 
 class ProbeJudge:
-    """A judge of pairs that reads from inside a frozen model; ``cache``: where hidden states are stored.
-
-    ProbeError where the folder holds no such judge, or its model is another one.
-    """
+    """A judge of pairs that reads from inside a frozen model; ProbeError where a folder holds none, or of another."""
 
     decoding = "{}"
     batch_size = 64
     sees_item = False
 
-    def __init__(self, folder: str | Path, name: str | None = None, device: str = "cpu", cache: Any = None) -> None:
+    def __init__(self, folder: str | Path, name: str | None = None) -> None:
         from judgekit.models.states import StateReader
 
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = load_probe(folder), _load_ties(folder / _TIES)
+        self.probe, self.ties = load_probe(folder), load_ties(folder / _TIES)
         if self.probe.kind != "pair_logistic":
-            raise ProbeError(
-                f"{folder / CONFIG}: field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
-            )
+            wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
+            raise ProbeError(f"{folder / CONFIG}: {wrong}")
         inputs = self.probe.inputs
-        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, device=device, cache=cache)
+        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16)
         self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
         self._read: OrderedDict[str, Any] = OrderedDict()
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]

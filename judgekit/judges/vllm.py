@@ -13,12 +13,12 @@ from typing import Annotated, Any
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.local import LocalJudge, LocalSettings, Question, Results
+from judgekit.judges.hf import HFJudge, LocalSettings, Question, Results
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(LocalSettings):
-    """How a ``vllm/`` judge asks: `judgekit.judges.local.LocalSettings`, and what follows."""
+    """How a ``vllm/`` judge asks: `judgekit.judges.hf.LocalSettings`, and what follows."""
 
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9  # part of the memory that vLLM takes
     tensor_parallel_size: PositiveInt = 1  # GPUs that one model is spread over
@@ -26,7 +26,7 @@ class Settings(LocalSettings):
     enforce_eager: bool = False  # start without compiling: sooner ready, slower after
 
 
-class VLLMJudge(LocalJudge):
+class VLLMJudge(HFJudge):
     """A judge that runs a model through vLLM."""
 
     provider = "vllm"
@@ -66,7 +66,7 @@ class VLLMJudge(LocalJudge):
         s = self.settings
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
-            if question.weighed and self.plan is not None:
+            if self.plan is not None and self.weighs(question.call):
                 for read, tokens in self.plan.nodes.items():
                     look = SamplingParams(max_tokens=1, temperature=0.0, logprob_token_ids=list(tokens))
                     asked[position, read] = [*question.ids, *self.plan.forced, *read], look
@@ -98,7 +98,7 @@ class VLLMJudge(LocalJudge):
         """Completions from what vLLM returned, by position of the question."""
         done: Results = {}
         for position, question in enumerate(questions):
-            if question.weighed and self.plan is not None:
+            if self.plan is not None and self.weighs(question.call):
                 entries = {read: outputs[position, read].outputs[0].logprobs[0] for read in self.plan.nodes}
                 # Each token of a path is looked up where those before it were read.
                 paths = self.plan.paths

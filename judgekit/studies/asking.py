@@ -17,7 +17,6 @@ from judgekit.data.pairfile.models import Id, checked
 from judgekit.data.pairfile.places import Place, kind_of, missing, row_place
 from judgekit.data.progress import progress_bar
 from judgekit.judges.generative import OPEN_TOKENS, Completion, Messages, read_settings
-from judgekit.judges.server import Budget, ServerSettings, server_of
 from judgekit.models import Unavailable
 from judgekit.prompts.texts import LONE_SURROGATE, message_characters
 from judgekit.records import Reply, fingerprint_of
@@ -128,7 +127,7 @@ class ServerEngine:
     """
 
     def __init__(self, model: str, given: Mapping[str, Any]) -> None:
-        from judgekit.judges.chat import ChatClient
+        from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 
         self.settings = settings = read_settings(ServerSettings, given)
         self.name = f"openai/{model}"
@@ -176,7 +175,7 @@ class LocalEngine:
 
     def refusal(self, messages: Messages) -> str | None:
         """Why messages cannot be read; None where they can."""
-        length, limit = self.judge.tokens.size(messages), self.judge.max_prompt_tokens
+        length, limit = self.judge.tokens.size(messages), self.judge.limit
         if limit is None or length <= limit:
             return None
         return f"the prompt has {length:,} tokens; beside the longest reply the model has room for {limit:,}"

@@ -18,15 +18,13 @@ from judgekit.judges.features import scores_of
 from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
+from judgekit.studies.data_mixture import Level, material_key, run_level
 from judgekit.training.bank import share_of
-from judgekit.training.constructed import BESIDE
+from judgekit.training.constructed import OFF_TOPIC
+from judgekit.training.encoder import RelevanceRecipe, base_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features
 from judgekit.training.files import write_json
-from judgekit.training.material import Material, make_material
-from judgekit.training.mixture import Level, material_key, run_level
-from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import base_encoder
-from judgekit.training.targets import source_weights
+from judgekit.training.mixture import Material, make_material, source_weights
 
 Split = tuple[list[PreferencePair], dict[str, list[PreferencePair]]]
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
@@ -188,14 +186,14 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
 
 def material_of(
     train: Sequence[PreferencePair],
-    mixture: Mapping[str, float],
-    comparing: Mapping[str, Sequence[PreferencePair]],
+    mixture: dict[str, float],
+    comparing: dict[str, list[PreferencePair]],
     steps: int,
 ) -> tuple[Material, Level, list[PreferencePair]]:
     """What the encoder judge is trained from by the short recipe, the recipe, and misleading validation pairs."""
     recipe = RelevanceRecipe(steps=steps, eval_every=steps, max_response_tokens=128)
     material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
-    return material, Level(recipe), material.constructed("validation", tuple(BESIDE), 2, 150)
+    return material, Level(recipe), material.constructed("validation", tuple(OFF_TOPIC), 2, 150)
 
 
 def base_reader(level: Level) -> StateReader:
@@ -220,7 +218,7 @@ def encoder_student(material: Material, level: Level, comparing: Mapping[str, Vi
     """The encoder judge as a student: preference part, encoder and gate learn from the pairs kept and their questions.
 
     ``material``: of the whole pool, with the validation sets; the set ``misleading`` must be the pairs that
-    `judgekit.training.mixture.run_level` constructs. ``level``: its recipe's seed is replaced. Each training has
+    `judgekit.studies.data_mixture.run_level` constructs. ``level``: its recipe's seed is replaced. Each training has
     a folder among the run's models; a finished one is read back, so an interrupted study goes on.
     """
     folder = run_folder(run, "models", "selection")

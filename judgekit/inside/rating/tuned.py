@@ -28,12 +28,10 @@ def tuned_results(
     Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
 
     ``ratings``: set to aspect to responses, what the cells were made of. ``folder``: finished folds are kept here
-    (`judgekit.training.tuned_rater`). ``recipe``: fields of `judgekit.training.tuned_recipe.TunedRecipe` beside its
+    (`judgekit.training.rater`). ``recipe``: fields of `judgekit.training.rater.TunedRecipe` beside its
     defaults. ``seed``: of the folds. ``n_outer``: outer folds, as for `judgekit.inside.probes.study.run_study`.
     """
-    from judgekit.training.tuned_rater import tuned_predictions
-    from judgekit.training.tuned_readings import readings
-    from judgekit.training.tuned_recipe import TunedRecipe
+    from judgekit.training.rater import TunedRecipe, readings, tuned_predictions
 
     found = {}
     for name in dict.fromkeys(cell.set for cell in cells):

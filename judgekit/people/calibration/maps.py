@@ -17,7 +17,7 @@ ties, the first four are then one and the same. A judge that was shown one order
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ import numpy as np
 
 from judgekit.data.files import replaced
 from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import FLOOR, log_losses, mean_interval, measures, number, paired
+from judgekit.people.calibration.measures import FLOOR, log_losses, number
+from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
 
 SCHEMA = 1
@@ -37,7 +38,6 @@ LITTLE = 0.01
 STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
 N_FOLDS = 5
 NOTHING = "stated"  # the map that changes nothing
-FEW = ("ece_debiased", "overconfidence")  # what is measured of a map on another set
 
 
 def maps_for(cases: Cases) -> tuple[str, ...]:
@@ -305,27 +305,3 @@ def nested(
 ) -> tuple[Cases, list[str]]:
     """As `cross_fitted`, by the `best_map` of the other folds, and the map of every fold."""
     return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1, names), n_folds, seed)
-
-
-def shift_rows(
-    sources: Mapping[str, Cases],
-    targets: Mapping[str, Cases],
-    name: str = "temperature",
-    n_bins: int = 10,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Every map measured on every set: source, target, ``nll_change`` (below zero it helped), and measures after it.
-
-    ``sources``, ``targets``: one judge on the sets that maps are fitted on, and on those they are measured on. A set
-    that is both is cross-fitted over its prompts. Sets that share prompts are not independent: one parameter hardly
-    learns them.
-    """
-    rows = []
-    for target, cases in targets.items():
-        for source, fitted_on in sources.items():
-            own = source == target
-            mapped = cross_fitted(cases, name, seed=seed) if own else restated(name, fitted_on, cases)
-            after = measures(mapped, n_bins)
-            row = {"source": source, "target": target, "nll_change": paired(cases, mapped)}
-            rows.append(row | {quantity: after[quantity] for quantity in FEW})
-    return rows
