@@ -29,7 +29,7 @@ from judgekit.people.consensus import (
     methods_with,
 )
 from judgekit.people.planted import Panel, planted_votes
-from judgekit.people.quality import annotator_quality, credits_of, exact_interval, quality_table, shrunken
+from judgekit.people.quality import annotator_quality, credits_of, exact_interval, shrunken
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import verdicts
 from judgekit.scoring.store import VerdictStore
@@ -141,8 +141,8 @@ def test_an_annotator_is_no_part_of_what_it_is_measured_by():
     expected = [[0.5, 0.5, 0.0], [0, 0, np.nan], [np.nan] * 3]
     assert np.array_equal(credits_of(votes), expected, equal_nan=True)
     found = annotator_quality(votes)
-    assert found.names == ("a0", "a1", "a2") and found.n.tolist() == [2, 2, 1]
-    assert found.rate.tolist() == [0.25, 0.25, 0.0]
+    assert found.set_index("annotator").loc[["a0", "a1", "a2"], "n"].tolist() == [2, 2, 1]
+    assert found.set_index("annotator").loc[["a0", "a1", "a2"], "rate"].tolist() == [0.25, 0.25, 0.0]
     with pytest.raises(ValueError, match="no vote meets another"):
         annotator_quality(votes_of([[0, -1], [-1, 1]]))
 
@@ -156,10 +156,9 @@ def test_few_votes_are_drawn_to_the_mean_and_many_are_not():
 
 
 def test_annotators_stand_best_first_alone_and_in_groups(planted):
-    skills = annotator_quality(planted.votes)
-    values = [number.value for number in skills.numbers().values()]
-    assert list(skills.numbers())[-1] == "annotator-5" and values == sorted(values, reverse=True)
-    assert quality_table(skills)["shrunk"].tolist() == values
+    table = annotator_quality(planted.votes)
+    assert table["annotator"].iloc[-1] == "annotator-5" and table["shrunk"].is_monotonic_decreasing
+    assert set(table["group"]) == {"annotators"}
     groups = {"good": ["annotator-0", "annotator-1"], "bad": ["annotator-4", "annotator-5"]}
     found = study.group_quality(planted.votes, groups, **FEW)
     assert found["difference"].value == pytest.approx(found["good"].value - found["bad"].value)

@@ -29,7 +29,9 @@ FORBIDDEN = (
     "data.catalogue",
     "scoring",
     "judges.replay",
-    "studies.audit",
+    "studies.audit_benchmarks",
+    "studies.evaluation_code",
+    "studies.label_errors",
     "bias",
     "people.calibration",
 )

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from judgekit.cli import main
 from judgekit.data.paths import PRETRAINED
-from judgekit.inside.layers.reading import LayerReader
+from judgekit.inside.layer_logits import LayerReader
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.models import Unavailable
 from judgekit.models.encoder import TextEncoder

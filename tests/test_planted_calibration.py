@@ -123,6 +123,7 @@ def test_the_planted_temperature_is_recovered():
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
 
 
+@cache
 def loss_by_slope():
     """Expected loss of every temperature, from many items."""
     cases = large("sure", 20_000)
@@ -188,6 +189,7 @@ def test_the_risk_of_a_share_holds_its_value(share):
     )
 
 
+@cache
 def risk_above():
     """Risk of what is kept by every threshold, from many items, and the thresholds that are tried."""
     many = planted_cases(replace(ASKED, prompts=50_000), 10**6)

@@ -85,10 +85,11 @@ def test_every_other_family_has_one_voice():
 
 
 def test_a_judge_that_follows_length_without_exception_has_no_regression():
-    table = planted_table(PlantedBias(), Population(prompts=80), 1)
+    models = {"amber-1": 0.5, "birch-1": 0.4, "cedar-1": 0.0, "cedar-2": -1}
+    table = planted_table(PlantedBias(), Population(prompts=80, per_prompt=6, models=models), 1)
     table = table.assign(ab=(table["words_a"] > table["words_b"]) * 1.0, ba=np.nan)
     rows = compared(table[table["words_a"] != table["words_b"]])
-    rows = with_target(rows, ["amber-1"], ["birch-1", "birch-2", "cedar-1"])
+    rows = with_target(rows, ["amber-1"], ["birch-1", "cedar-1", "cedar-2"])
     assert regressed_lift(rows) is None and regressed_lift(rows, ()) is not None
 
 

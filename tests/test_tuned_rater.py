@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.inside.probes.selection import grouped_folds
+from judgekit.inside.probes import grouped_folds
 from judgekit.training.causal_data import RecipeError, checked
 from judgekit.training.rater import (
     Items,

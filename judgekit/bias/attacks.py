@@ -338,7 +338,7 @@ def attack(
         after = ask([suite.attacked(pair, name) for pair in chosen])
         rows += [_outcome(pair, name, clean[pair.item_id], after[pair.item_id]) for pair in chosen]
     by_queries: dict[int, float] = {}
-    arms = {}
+    arms: dict[str, tuple[int, float]] = {}
     if suite.search is not None:
         targets, bandit = search(ask, chosen, clean, suite, suite.search)
         rows += [_outcome(one.pair, "search", clean[one.pair.item_id], one.verdicts) for one in targets]

@@ -181,8 +181,11 @@ class Abstaining(Defence):
 
 def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
     """A judge with each of the defences that any judge can have; without a ``margin`` it does not abstain."""
-    plain = {"escaped": Escaped(judge), "screened": Screened(judge), "length matched": LengthMatched(judge)}
-    return plain | ({} if margin is None else {"abstaining": Abstaining(judge, margin)})
+    found: dict[str, Judge] = {"escaped": Escaped(judge), "screened": Screened(judge)}
+    found["length matched"] = LengthMatched(judge)
+    if margin is not None:
+        found["abstaining"] = Abstaining(judge, margin)
+    return found
 
 
 def margin_for(verdicts: Sequence[Verdict], share: float = ABSTAINED) -> float:

@@ -168,8 +168,8 @@ def shrunken_rates(table: pd.DataFrame, n_draws: int = 4000, seed: int = 0) -> S
     columns |= {"value": rates @ centres / rates.sum(1), "low": low, "high": high}
     columns |= {"rank": rank, "rank_low": rank_low, "rank_high": rank_high, "p_below": (drawn < means[:, None]).mean(0)}
     of_mean = np.repeat(posterior.reshape(BINS // 2, -1).sum(1) / 2, 2)[None]
-    ends = (float(_binned_quantiles(of_mean, q)[0]) for q in (0.025, 0.975))
-    centre = Number(float(posterior @ mean), *ends, n=len(table), spec=".1%")
+    below, above = (float(_binned_quantiles(of_mean, q)[0]) for q in (0.025, 0.975))
+    centre = Number(float(posterior @ mean), below, above, n=len(table), spec=".1%")
     spread = Number(*_spread_between(raw, worth), n=len(table), spec=".1%")
     return Shrunken(pd.DataFrame(columns), centre, spread)
 

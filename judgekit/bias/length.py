@@ -60,7 +60,8 @@ def fit_log_odds(outcome: Array, design: Array, prompts: Array) -> Any:
 
 def coefficient(fit: Any, place: int, n: int) -> Number:
     """One coefficient with its interval."""
-    return Number(fit.params[place], *fit.conf_int()[place], n=n, spec=".2f")
+    low, high = fit.conf_int()[place]
+    return Number(fit.params[place], low, high, n, ".2f")
 
 
 def contrast(fit: Any, weights: Array, n: int) -> tuple[Number, float]:

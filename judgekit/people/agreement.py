@@ -49,12 +49,12 @@ def verdicts_by_judge(table: "pd.DataFrame", partial: Collection[str] = ()) -> d
 
     ``partial``: published judges that have verdicts on part of a set: what they never judged is left out.
     """
-    columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
     judged = table[(table["status"] != "error") | ~table["judge"].isin(list(partial))]
     found: dict[tuple[str, str], list[Verdict]] = {}
-    for name, *row, status in judged[["set", *columns]].itertuples(index=False):
-        row = [None if part != part else part for part in row]  # NaN: no probabilities
-        found.setdefault((name, row[1]), []).append(Verdict(*row, status=status))
+    for row in judged.itertuples():
+        stated = [None if part != part else part for part in (row.p_a, row.p_b, row.p_tie)]  # NaN: none is stated
+        one = Verdict(row.item, row.judge, row.order, row.verdict, *stated, status=row.status)
+        found.setdefault((row.set, row.judge), []).append(one)
     return found
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 from scipy.special import betaincinv, betaln
 
 from judgekit.data.votes import Votes
-from judgekit.stats import LEVEL, Floats, Number, cluster_sums
+from judgekit.stats import LEVEL, Floats, cluster_sums
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
 WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
@@ -34,30 +33,7 @@ def credits_of(votes: Votes) -> Floats:
     return np.where(votes.given & (others.sum(2) > 0), earned, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class Skills:
-    """Rates of agreement with the others' majority and their intervals, (n_annotators,); ``n`` votes meet another one.
-
-    ``shrunk``: the rates drawn towards the mean of all annotators, the more the fewer votes there are.
-    """
-
-    names: tuple[str, ...]
-    n: Any
-    rate: Floats
-    low: Floats
-    high: Floats
-    shrunk: Floats
-    shrunk_low: Floats
-    shrunk_high: Floats
-
-    def numbers(self) -> dict[str, Number]:
-        """Annotator to the shrunken rate, best first."""
-        parts = (self.shrunk, self.shrunk_low, self.shrunk_high)
-        rows = sorted(zip(self.names, self.n, *parts, strict=True), key=lambda row: (-row[2], row[0]))
-        return {name: Number(value, low, high, n=int(n), spec=".1%") for name, n, value, low, high in rows}
-
-
-def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
+def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
@@ -66,6 +42,9 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
     under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
     that of a Beta distribution with the posterior's moments, `_shared_variance` added. It holds the truth in 95 % of
     annotators, not for each of them. Without ``clustered``, votes on one prompt count as independent, which is wrong.
+
+    Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
+    another), rate, low, high, shrunk, shrunk_low, shrunk_high.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)
@@ -80,8 +59,11 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
     effective = n / (1 + rho * (squares / n - 1))
     low, high = exact_interval(rate * effective, effective)
     shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
-    names = tuple(name for name, keep in zip(votes.annotators, kept, strict=True) if keep)
-    return Skills(names, n, rate, low, high, *shrunken(rate * effective, effective, shared))
+    names = np.array(votes.annotators, object)[kept]
+    table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
+    table = table.assign(n=n, rate=rate, low=low, high=high)
+    table[["shrunk", "shrunk_low", "shrunk_high"]] = np.column_stack(shrunken(rate * effective, effective, shared))
+    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable", ignore_index=True)
 
 
 def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
@@ -146,14 +128,3 @@ def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Flo
     size = np.maximum(value * (1 - value) / (variance + shared) - 1, 0.5)
     low, high = (betaincinv(value * size, (1 - value) * size, end) for end in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return value, low, high
-
-
-def quality_table(skills: Skills) -> pd.DataFrame:
-    """Annotators, best first: columns annotator, group, n, rate, low, high, shrunk, shrunk_low, shrunk_high.
-
-    The group is the name before its number: ``expert`` and ``author`` on MT-bench.
-    """
-    parts = ("n", "rate", "low", "high", "shrunk", "shrunk_low", "shrunk_high")
-    table = pd.DataFrame({"annotator": skills.names} | {part: getattr(skills, part) for part in parts})
-    table.insert(1, "group", [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in skills.names])
-    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable").reset_index(drop=True)

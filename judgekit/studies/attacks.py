@@ -22,7 +22,7 @@ def judges_by_slug(names: Sequence[str], run: str) -> dict[str, Judge]:
     return loaded
 
 
-def test_pairs(sets: Mapping[str, int]) -> list[PreferencePair]:
+def pairs_to_attack(sets: Mapping[str, int]) -> list[PreferencePair]:
     """At most so many attackable pairs of each set, named after their sets."""
     return [named_by_set(pair) for name, limit in sets.items() for pair in attackable(load_set(name), limit)]
 

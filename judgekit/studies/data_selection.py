@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.paths import run_folder
-from judgekit.inside.probes.families import FAMILIES, make_probe
+from judgekit.inside.probes import FAMILIES, make_probe
 from judgekit.judges.features import scores_of
 from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair, fingerprint_of

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import annotators
@@ -23,11 +22,11 @@ from judgekit.scoring.items import stated_probabilities
 from judgekit.scoring.metrics import probability_losses
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import (
-    LEVEL,
     Array,
     Floats,
     Number,
     cluster_sums,
+    expanded_level,
     holm,
     interval,
     percentile_interval,
@@ -35,7 +34,6 @@ from judgekit.stats import (
     resampled_sums,
     share_of,
     two_sided_p,
-    widening,
 )
 
 PARTS: dict[str, dict[str, Any]] = {"turn1": {"turn": 1}, "turn2": {"turn": 2}, "decided": {"classes": TIE_FREE}}
@@ -201,12 +199,12 @@ def held_out_table(
 
     Columns method, accuracy, nll, brier, accuracy_gain, nll_gain, brier_gain (None for the baseline; positive where the
     method is better) and p_holm of the Brier gain, corrected over methods. Prompts are resampled; for few of them the
-    percentiles are expanded, so that the interval is as wide as Student's (`stats.widening`).
+    percentiles are expanded, so that the interval is as wide as Student's (`stats.expanded_level`).
     """
     flat = np.concatenate([losses.reshape(len(losses), -1), np.ones((len(losses), 1))], 1)
     sums = cluster_sums(flat, clusters)
     drawn = resampled_sums(sums, n_boot, seed)
-    level = float(2 * ndtr(ndtri((1 + LEVEL) / 2) * widening(len(sums))) - 1)
+    level = expanded_level(len(sums))
     means = (drawn[:, :-1] / drawn[:, -1:]).reshape(n_boot, len(methods), len(MEASURES))
     value = losses.mean(0)
     base, sign = list(methods).index(baseline), np.array([1, -1, -1])

@@ -99,7 +99,8 @@ def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[
                 rates[kind][draw] = _equal_length_rates(credit, doublings, model, weight, kind == "shared")
             bar.update(1)
     by_model = table.groupby("model")["doublings"].agg(["mean", "size"]).loc[models]
-    found, board = {}, pd.DataFrame({"model": models})
+    found: dict[str, list[float]] = {}
+    board = pd.DataFrame({"model": models})
     for kind, drawn in rates.items():
         found[f"length_{kind}"] = [float(spearman(row, by_model["mean"])) for row in drawn]
         if kind != "raw":

@@ -28,7 +28,7 @@ from judgekit.stats import (
     resampled_sums,
     share_of,
 )
-from judgekit.studies.prompting import stored_evaluators as stored_evaluators
+from judgekit.studies.prompt_strategies import stored_evaluators as stored_evaluators
 from judgekit.training.causal_judge import TrainedCausalJudge
 from judgekit.training.causal_tasks import APART, tiny_tasks
 
@@ -142,7 +142,8 @@ def margin_slope(outcome: Array, margin: Array, prompts: Array) -> Number | None
         return None
     model = sm.GLM(y, sm.add_constant(x, has_constant="add"), family=sm.families.Binomial())
     fitted = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    return Number(fitted.params[1], *fitted.conf_int()[1], n=len(x), spec=".2f")
+    low, high = fitted.conf_int()[1]
+    return Number(fitted.params[1], low, high, n=len(x), spec=".2f")
 
 
 # ---------------------------------------------------------------- repair
@@ -159,7 +160,7 @@ def repair_table(table: pd.DataFrame, benchmark: str) -> pd.DataFrame:
     pairs: list[PreferencePair] = [pair for pair in load_set(benchmark) if pair.item_id in set(table["item"])]
     columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
     given = table[columns].astype(object).where(table[columns].notna(), None)
-    verdicts = [Verdict(*row[:7], status=row[7]) for row in given.itertuples(index=False)]
+    verdicts = [Verdict(**row) for row in given.rename(columns={"item": "item_id"}).to_dict("records")]
     protocol = protocol_of(benchmark)
     one, other = (replace(protocol, rule=rule, one_order="refused") for rule in ("forward", "swapped"))
     items = item_table(verdicts, pairs, one)

@@ -58,8 +58,7 @@ def judged_sets(
 
 def credit_of(table: pd.DataFrame) -> "pd.Series[float]":
     """Mean credit of a judge's orders by item; NaN where one of those it was asked in is missing."""
-    orders = table[["ab", "ba"]].dropna(axis=1, how="all")
-    return pd.Series(orders.mean(axis=1, skipna=False).to_numpy(), index=table["item"])
+    return table.set_index("item")[["ab", "ba"]].dropna(axis=1, how="all").mean(axis=1, skipna=False)
 
 
 def compared(table: pd.DataFrame, reference: "pd.Series[float] | None" = None) -> pd.DataFrame:
@@ -240,13 +239,13 @@ def _calibrated(sums: Floats, meetings: _Matchups) -> Floats:
 
 
 def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Floats]:
-    """Strengths (..., n_authors), sharpness and o of `calibrated_lift`, by Fisher scoring under weak priors."""
+    """Strengths (..., n_authors), sharpness and o of `calibrated_lift`, by Fisher scoring."""
     k, m = meetings.signs.shape[1], len(meetings.side)
     batch = sums.shape[:-2]
     n = np.concatenate([sums[..., 0], sums[..., 0]], -1)
     wins = np.concatenate([sums[..., 2], sums[..., 1]], -1)  # the reference's, then the judge's
-    centre = np.array([0.0] * k + [1.0, 0.0])
-    precision = np.array([STRENGTH_PRIOR] * k + [SHARPNESS_PRIOR, STRENGTH_PRIOR])
+    centre, precision = np.zeros(k + 2), np.full(k + 2, STRENGTH_PRIOR)
+    centre[k], precision[k] = 1.0, SHARPNESS_PRIOR
     first = np.hstack(_calibration(meetings.sums.sum(0), meetings)) if batch else centre  # resamples start there
     place = np.broadcast_to(first, (*batch, k + 2)).copy()
     slopes = np.zeros((*batch, 2 * m, k + 2))

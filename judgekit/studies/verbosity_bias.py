@@ -7,6 +7,7 @@ Twins are a response against itself with its form changed: a preference is the f
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,15 +75,16 @@ Asked: TypeAlias = Callable[[Sequence[PreferencePair]], list[Verdict]]  # pairs 
 def judges_to_lead(names: Sequence[str], causal: str, slugs: Mapping[str, str], run: str) -> dict[str, Asked]:
     """Judges that edited responses are put to, by slug; symmetric ones are asked in one order, a causal one in both."""
     by_slug = unique_slugs(names, {name: slug for name, slug in slugs.items() if name in names})
-    judges: dict[str, tuple[Judge, Any]] = {by_slug[name]: (load_judge(name, run=run), ORDERS[:1]) for name in names}
+    judges: dict[str, Any] = {by_slug[name]: (load_judge(name, run=run), ORDERS[:1]) for name in names}
     if causal:
         options = {"strategy": "letter", "policy": "strict", "mode": "one_pass"}
         judges["tiny_causal"] = (load_judge(f"hf/{run_folder(run, 'models', causal)}", settings=options), ORDERS)
     store = VerdictStore(verdict_store_path())
-    return {
-        slug: lambda pairs, judge=judge, orders=orders: run_judge(judge, pairs, store, orders, progress=False)
-        for slug, (judge, orders) in judges.items()
-    }
+    return {slug: partial(_asked, *both, store) for slug, both in judges.items()}
+
+
+def _asked(judge: Judge, orders: Any, store: VerdictStore, pairs: Sequence[PreferencePair]) -> list[Verdict]:
+    return run_judge(judge, pairs, store, orders, progress=False)
 
 
 def pairs_of(sets: Sequence[str]) -> list[PreferencePair]:
@@ -178,11 +180,7 @@ def padded(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """A text without the marks of Markdown; fenced code keeps its lines.
-
-    >>> unmarked("## Colours\\n- **Red** and `blue`")
-    'Colours\\nRed and blue'
-    """
+    """A text without the marks of Markdown; fenced code keeps its lines."""
     text = re.sub(r"(?m)^[ \t]*#{1,6}[ \t]+|^[ \t]*[-*•][ \t]+|^```[^\n]*\n?", "", text)
     return re.sub(r"`([^`\n]+)`", r"\1", re.sub(r"\*\*([^*\n]+)\*\*", r"\1", text))
 

@@ -364,9 +364,8 @@ def train_encoder(
 
     Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one chosen
     of ``gates``, shares of misleading pairs), ``fitted`` (all gates by share), ``quality`` (the preference part),
-    ``reader``, and ``tables`` (the validation tables by set or kind of constructed pair; kinds that gave no pair are
-    left out). ValueError if the questions are too few, or their responses too alike, to construct misleading pairs
-    from.
+    ``reader``, and ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if
+    no misleading pair can be constructed: the questions are too few, or their responses too alike.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts

@@ -156,7 +156,7 @@ def reliability_table(cases: Cases, n_bins: int = 10, kind: str = "mass") -> pd.
         here = cases.at(places == place)
         share = here.weights / here.weights.sum()
         hit, stated = float(share @ here.hits), float(share @ here.confidence)
-        error = _error(np.bincount(here.cluster_index, share * (here.hits - hit)))
+        error = _error(np.asarray(np.bincount(here.cluster_index, share * (here.hits - hit)), float))
         prompts = 1 / (np.bincount(here.cluster_index, share) ** 2).sum()
         worth = float(ratio(hit * (1 - hit), error**2)) if np.isfinite(error) else 1.0
         low, high = proportion_interval(hit, min(max(worth, 1.0), here.weights.sum()) if worth else prompts)
