@@ -14,20 +14,16 @@ import pytest
 from judgekit.people.calibration.maps import confidence_slope, cross_fitted, fit_map
 from judgekit.people.calibration.measures import log_losses, measures, reliability_table, verdict_cells
 from judgekit.people.calibration.selective import (
-    areas,
     certified,
     certify,
     coverages_for,
     halves,
     losses_of,
-    risk_at,
-    set_numbers,
-    sets_cutoff,
     thresholds_at,
 )
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
-from judgekit.studies.calibration import disagreement
+from judgekit.studies.calibration import areas, disagreement, risk_at, set_numbers, sets_cutoff
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each

@@ -30,8 +30,8 @@ class TooFewVotes(ValueError):
 class Duels:
     """Who is nearer to the others, the judge or the annotator who is left out; of annotators with enough items.
 
-    Arrays of shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as
-    near to the others as its rival, else zero. ``held``: where the annotator and somebody else voted.
+    Shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as near as its
+    rival, else zero; ``held``: where the annotator and somebody else voted.
     """
 
     annotators: tuple[str, ...]
@@ -43,14 +43,13 @@ class Duels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AltTest:
-    """The outcome for one judge on one set; it ``passes`` if the ``winning_rate``, the share of annotators whom the
-    judge beats, is at least half.
+    """The outcome for one judge on one set; it passes if the ``winning_rate``, the share of annotators whom the judge
+    beats, is at least half.
 
-    ``advantage``: mean over annotators, who are taken as they are, of the probability that the judge is at least as
-    near to the others as the annotator. ``p_value``: of the hypothesis that fewer than half are beaten, valid whatever
-    their dependence. ``detectable``: how far the judge must truly be above the bar to beat the median annotator with
-    80 % power, alone. ``annotators``: a row each, of annotator, n, judge and human (probabilities), margin (judge -
-    human + epsilon), p_value, adjusted, beaten.
+    ``advantage``: mean over annotators of the probability that the judge is at least as near to the others.
+    ``p_value``: of fewer than half being beaten, valid whatever their dependence. ``detectable``: how far a judge must
+    truly be above the bar to beat the median annotator with 80 % power. ``annotators``: a row each, of annotator, n,
+    judge and human (probabilities), margin (judge - human + epsilon), p_value, adjusted, beaten.
     """
 
     epsilon: float
@@ -63,11 +62,8 @@ class AltTest:
 
 
 def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Floats:
-    """How near two labels are, shape (n_classes, n_classes): equal or not, or minus their squared distance on a scale.
-
-    ``scale``: the number that each class is. Means over annotators then rank labels as minus the root mean squared
-    error does.
-    """
+    """How near two labels are, shape (n_classes, n_classes): equal or not, or minus their squared distance on a scale
+    (the number that each class is), whose means rank labels as minus the root mean squared error does."""
     if scale is None:
         return np.eye(len(classes))
     scale = np.asarray(scale, float)
@@ -75,14 +71,17 @@ def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Flo
 
 
 def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = None) -> Duels:
-    """Hold the judge (its labels by item) and each annotator against the other annotators; ``near``: from `nearness`.
+    """Compare the judge (its labels by item) and each annotator with the other annotators; ``near``: from `nearness`.
 
-    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried; they remain among
-    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item (those with a
-    single vote need none) or names no class.
+    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried, but remain among
+    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item or a class.
     """
     votes = votes.at(votes.given.sum(1) >= 2)
-    codes = _judge_codes(votes, labels)
+    if missing := [item for item in votes.items if item not in labels]:
+        raise ValueError(f"{missing[0]}: the judge has no label")
+    if odd := [item for item in votes.items if labels[item] not in votes.classes]:
+        raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
+    codes = np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
     near = nearness(votes.classes) if near is None else np.asarray(near, float)
     given = votes.given
     own = np.where(given, votes.codes, 0)
@@ -102,15 +101,6 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = Non
     held = given[:, tried]
     won, kept = ((a >= b - 1e-12)[:, tried] & held for a, b in ((judge, human), (human, judge)))
     return Duels(tuple(votes.annotators[j] for j in tried), won.astype(float), kept.astype(float), held, votes.clusters)
-
-
-def _judge_codes(votes: Votes, labels: Mapping[str, str]) -> Array:
-    """The judge's labels as classes, in the order of the items."""
-    if missing := [item for item in votes.items if item not in labels]:
-        raise ValueError(f"{missing[0]}: the judge has no label")
-    if odd := [item for item in votes.items if labels[item] not in votes.classes]:
-        raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
-    return np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
 
 
 def _cluster_means(values: Array, held: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
@@ -160,8 +150,7 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     np.divide(margins, errors, out=t, where=errors > 0)
     p_values = np.maximum(stdtr(sizes - 1, -t), np.finfo(float).tiny)
     adjusted = false_discovery_control(p_values, method="by")
-    beaten = adjusted <= LEVEL
-    m = len(p_values)
+    beaten, m = adjusted <= LEVEL, len(p_values)
     u = -(-m // 2)
     needed = (t_quantile(1 - LEVEL, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
     judge, human = (_cluster_means(part, duels.held, duels.clusters)[0] for part in (duels.judge, duels.human))
