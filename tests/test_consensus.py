@@ -57,13 +57,10 @@ def votes_of(codes, classes=LABELS, clusters=()):
 def test_majority_counts_and_says_what_becomes_of_an_even_split():
     votes = votes_of([[0, 0, 1], [0, 1, -1], [2, 1, -1], [1, 1, -1], [-1, -1, -1]])
     assert majority(votes).labels.tolist() == [0, 1, 1, 1, 1]
-    assert majority(votes, "tie").labels.tolist() == [0, 2, 2, 1, 2]
     assert majority(votes, "none").labels.tolist() == [0, NO_VOTE, NO_VOTE, 1, NO_VOTE]
     assert majority(votes).posterior[0] == pytest.approx([(2 + 4 / 12) / 4, (1 + 6 / 12) / 4, 2 / 12 / 4])
     with pytest.raises(ValueError, match="no tie rule 'first'"):
         majority(votes, "first")
-    with pytest.raises(ValueError, match="none of A, B is a tie"):
-        majority(votes.only(TIE_FREE), "tie")
 
 
 def test_a_consensus_that_does_not_fit_its_items_is_refused():

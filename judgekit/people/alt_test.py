@@ -135,11 +135,9 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
 
     ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1): 0.2 for experts, 0.15 for skilled
     annotators, 0.1 for crowds in the paper. With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the
-    judge, and annotator j, is at least as near to the others, the hypothesis tried for each j is
-    :math:`\rho^f_j \le \rho^h_j - \varepsilon`, by a one-sided paired t test, here clustered by prompt. Benjamini and
-    Yekutieli (2001), Annals of Statistics 29, over annotators. The p-value of the set is the partial conjunction of
-    Benjamini and Heller (2008), Biometrics 64: with u the smallest half of m annotators, (m - u + 1) times the u-th
-    smallest p-value.
+    judge, and annotator j, is at least as near to the others, :math:`\rho^f_j \le \rho^h_j - \varepsilon` is tried for
+    each j by a one-sided paired t test, here clustered by prompt. Benjamini and Yekutieli (2001), Annals of Statistics
+    29, over annotators; the set's p-value is the partial conjunction of Benjamini and Heller (2008), Biometrics 64.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")

@@ -140,8 +140,8 @@ def model_pairs(n_pairs: int) -> tuple[Array, Array]:
 class Strengths(NamedTuple):
     """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors.
-    ``power``: what a judge's comparisons were weighed with; 0 without a judge.
+    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: of the errors. ``power``: what a
+    judge's comparisons were weighed with; 0 without a judge.
     """
 
     value: Floats
@@ -198,10 +198,10 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
 
 
 def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
-    """Maximum-likelihood strengths that sum to zero, and the parameter of ties: shape (..., n_models + 1).
+    """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring.
 
-    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes.
-    Fisher scoring with steps of at most one. A model that never lost runs away: `refuse_separated` sees it.
+    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes. A
+    model that never lost runs away: `refuse_separated` sees it.
     """
     totals = np.asarray(totals, float)
     n_models = model_pairs(totals.shape[-2])[1].max() + 1
@@ -252,10 +252,8 @@ def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strength
 def _without_each(
     counts: Floats, parameters: Floats, outcome_model: OutcomeModel = davidson, others: Floats | None = None
 ) -> Floats:
-    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1).
-
-    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts.
-    """
+    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1);
+    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts."""
     n = counts.shape[-3]
     left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
     if others is not None:
@@ -266,10 +264,7 @@ def _without_each(
 
 
 def _covariance_of(moves: Floats) -> Floats:
-    """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d).
-
-    Larger in small samples than the plain sandwich, which takes the fit to follow no single question.
-    """
+    """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d)."""
     n = moves.shape[-2]
     centred = moves - moves.mean(-2, keepdims=True)
     return np.swapaxes(centred, -1, -2) @ centred * (n - 1) / n

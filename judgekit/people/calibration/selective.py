@@ -44,13 +44,12 @@ def certify(
     starts: int = 3,
     seed: int = 0,
 ) -> float:
-    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one.
-
-    But with probability delta; infinite where nothing could be certified. ValueError for a rate outside (0, 1).
+    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one (but with
+    probability delta); infinite where nothing could be certified. ValueError for a rate outside (0, 1).
 
     ``thresholds``: tried in this order until one fails; fixed beforehand, or made by `thresholds_at` from other prompts
     than those of the cases. ``starts``: sequences of tests, evenly begun along the thresholds, each at its part of
-    delta: the strictest thresholds keep the fewest items, so that one sequence may end before it has begun.
+    delta: the strictest thresholds keep the fewest items.
     """
     if test not in TESTS or not (0 < risk < 1 and 0 < delta < 1) or starts < 1:
         raise ValueError(
@@ -146,8 +145,7 @@ def certified(
     """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves, and
     `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
 
-    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail. Thresholds to
-    be tried are set by the confidences of the half they are used on, whose labels play no part.
+    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail.
     """
     test = test or ("betting" if len(cases.items) >= 2 * cases.n_prompts else "binomial")
     kept, found = np.zeros(len(cases.items)), []
