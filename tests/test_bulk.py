@@ -18,8 +18,7 @@ from test_pairfile import PAIR, pair_line, write
 
 from judgekit.cli import main
 from judgekit.cli import source as sources
-from judgekit.cli.combining import Tally
-from judgekit.cli.running import REMEMBERED
+from judgekit.cli.running import REMEMBERED, Tally
 from judgekit.cli.source import ROWS, check_source
 from judgekit.data.pairfile import PairFileError
 from judgekit.scoring.store import VerdictStore

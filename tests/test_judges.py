@@ -21,10 +21,9 @@ from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.encoder import STEP, TextEncoder, native_bf16
 from judgekit.records import PreferencePair, Reply, Turn, Verdict
-from judgekit.training.encoder import save_encoder, train_encoder
+from judgekit.training.encoder import RelevanceRecipe, save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
-from judgekit.training.material import make_material
-from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.mixture import make_material
 
 STEADY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIRROR = {"first": "second", "second": "first", "tie": "tie", None: None}
@@ -371,11 +370,6 @@ def test_replay_invents_no_verdict():
     replies = judge.judge([Request("q", "a", "b", order="ba", item_id="1"), Request("q", "a", "b", item_id="2")])
     assert [(reply.status, reply.verdict) for reply in replies] == [("error", None)] * 2
     assert "no stored verdict for 2" in replies[1].raw
-
-
-def test_replay_refuses_two_verdicts_for_one_cell():
-    with pytest.raises(ValueError, match="2 verdicts for 1"):
-        ReplayJudge("replay/x", [Verdict("1", "replay/x", "ab", label) for label in "AB"])
 
 
 # ---------------------------------------------------------------- names

@@ -8,9 +8,8 @@ from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
 from judgekit.data.sample import load_sample
-from judgekit.inside.probes.pairs import TieModel
-from judgekit.inside.probes.saved import ProbeError, SavedProbe
 from judgekit.inside.representations import inputs_of
+from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel
 from judgekit.judges import UnknownJudge, load_judge, request_of
 from judgekit.judges.probe import ProbeJudge, save_probe_judge
 from judgekit.models.states import StateReader

@@ -30,7 +30,6 @@ from judgekit.scoring import (
 from judgekit.scoring.protocols import forced_verdict
 from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies.score_benchmarks import tradeoff_table
 
 QUICK = {"n_boot": 50}
 BOTH = ("ab", "ba")
@@ -496,9 +495,6 @@ def test_picked_cells_and_figures_hold_the_tables_numbers(table):
     forest = forest_table(table)
     assert sorted(forest["value"]) == sorted(number.value for number in numbers.values())
     assert forest.loc[forest["judge"] == "x", "value"].tolist() == [numbers["sample_natural", "x"].value]
-    tradeoff = tradeoff_table(table, ["sample_natural"], "sample_adversarial").set_index("judge")
-    assert set(tradeoff.index) == {"longer", "majority_class"}
-    assert tradeoff.loc["longer", "y"] == numbers["sample_adversarial", "longer"].value
 
 
 def test_the_most_frequent_label_counts_votes_where_votes_are_items():

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.keeping import Keeping
+from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
-from judgekit.cli.options import Pairs, Quiet, Settings, Store
 from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import PairRow, read_pair_rows
 

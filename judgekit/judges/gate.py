@@ -32,8 +32,7 @@ Array = np.ndarray[Any, Any]
 def relevance_inputs(questions: ArrayLike, responses: ArrayLike, others: ArrayLike) -> Array:
     """`RELEVANCE_INPUTS` of responses, shape (n, 3), from unit embeddings of shape (n, width).
 
-    Cosine with the question, its lead over the closest of the other questions, and over the mean of the five closest.
-    Other wordings of the question do not count; with no other question the leads are over a cosine of zero.
+    Cosine with the question, its lead over the closest of the others (not other wordings), over the mean of five.
     """
     questions, responses, others = (np.asarray(each, np.float32) for each in (questions, responses, others))
     cosine = (questions * responses).sum(-1)
@@ -98,8 +97,6 @@ def against_tampering(outcomes: ArrayLike, odds_a: ArrayLike, odds_b: ArrayLike)
 
     >>> against_tampering([[0.8, 0.1, 0.1]], [50.0], [-50.0]).round(3).tolist()
     [[0.0, 1.0, 0.0]]
-    >>> against_tampering([[0.8, 0.1, 0.1]], [50.0], [50.0]).round(3).tolist()
-    [[0.8, 0.1, 0.1]]
     """
     a, b = sigmoid(odds_a), sigmoid(odds_b)
     return _mixture(outcomes, b * (1 - a), a * (1 - b))

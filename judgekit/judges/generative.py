@@ -4,8 +4,10 @@ import hashlib
 import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -73,9 +75,7 @@ Steps = Generator[Ask, tuple[Completion, bool], Reply]
 def stands_complete(strategy: Strategy, text: str) -> bool:
     """Whether the verdict stood complete in a reply that was cut off after ``text``: its strategy's form is closed.
 
-    A JSON object is closed by its last brace, if nothing but mark-up follows; a verdict that is read from the first
-    line alone by the end of that line. In all other forms the verdict comes last, and what was still to come could
-    have taken it back.
+    A JSON object is closed by its last brace, a first line by its end; all other forms could still be taken back.
     """
     reply = reply_part(text)
     if strategy.reads == "first line":
@@ -177,9 +177,8 @@ class Interview:
                 return Reply(None, status=status, raw=raw)
         scores = tuple(reading.scores[0] for reading in readings)
         verdict = verdict_of_scores(*scores)
-        return reply_of(
-            Parsed(verdict, "ok", scores) if verdict in self.labels else Parsed(None, "ambiguous", scores), raw
-        )
+        known = verdict in self.labels
+        return reply_of(Parsed(verdict if known else None, "ok" if known else "ambiguous", scores), raw)
 
     def _synthesised(self) -> Steps:
         """Both orders; where they disagree, or one cannot be read, a last call weighs the two opinions."""
@@ -203,10 +202,7 @@ def _most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) 
 def _reply_of_marks(
     first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str], raw: str
 ) -> Reply:
-    """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
-
-    Responses whose marks are distributed alike tie; where ties are not accepted, they are ambiguous.
-    """
+    """A reply from the probabilities of both marks, with the expected ones as scores; marks distributed alike tie."""
     scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
     p = compared_marks(first, second, labels)
     if abs(p["first"] - p["second"]) > _ROUNDING:
@@ -224,20 +220,13 @@ def reply_of(parsed: Parsed, raw: str, earlier: Mapping[str, str] | None = None)
 
 
 def letters_turned(text: str) -> str:
-    """An opinion on the exchanged order in the words of the given one.
-
-    >>> letters_turned("Output (a) is better than (b).")
-    'Output (b) is better than (a).'
-    """
+    """An opinion on the exchanged order in the words of the given one: ``(a)`` for ``(b)``, and the reverse."""
     return re.sub(r"\(([ab])(?=\))", lambda match: f"({match[1].translate(_LETTERS_TURNED)}", text, flags=re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Calls, tokens and cost of a run, in advance.
-
-    Repeated attempts are not counted, nor the trial of a server that may hold replies to a choice (two calls).
-    """
+    """Calls, tokens and cost of a run, in advance; without repeated attempts and the trial of a server (two calls)."""
 
     requests: int
     impossible: int  # cannot be put by this strategy (no reference, too long): they fail without a call
@@ -346,10 +335,7 @@ class AskedJudge:
 
 
 def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
-    """Settings of a dataclass from names and values, values possibly as text (from a command line).
-
-    Unavailable where a name is unknown or a value is not what the field's annotation says.
-    """
+    """Settings of a dataclass from names and values, values possibly as text; Unavailable where one is wrong."""
     names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     if unknown := sorted(set(given) - set(names)):
         raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
@@ -362,10 +348,7 @@ def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
 
 
 def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = None) -> Judge:
-    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads.
-
-    Unavailable where a setting contradicts the name or is wrong, or there is no such model, server or strategy.
-    """
+    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads."""
     model, marked, asked = name.partition("#")
     if not model:
         raise Unavailable(f"{kind.provider}/ needs {kind.example}")
@@ -379,30 +362,31 @@ def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = Non
     return judge
 
 
-# ---------------------------------------------------------------- probabilities
-
-
 def token_probabilities(name: str, text: str, tokens: Sequence[Any], labels: Sequence[str]) -> dict[str, float] | None:
     """Probability of each label at the token that holds the deciding letter; they sum to one.
 
     ``tokens`` as an OpenAI-compatible server gives them: ``token`` and ``top_logprobs``, a list of ``token`` and
-    ``logprob`` (natural). A label that is not among the tokens listed has probability 0; the mass of tokens that are no
-    label is left out, so these are conditional on the reply being one. None where the tokens do not spell the text or
-    hold no verdict, and where a label has no letter of its own in this format (a tie in ``llmbar``).
+    ``logprob``. The mass of tokens that are no label is left out. None where the tokens do not spell the text or hold
+    no verdict, and where a label has no letter of its own in this format (a tie in ``llmbar``).
     """
     letters = _LETTERS.get(name, {})
-    if not tokens or not set(labels) <= set(letters):
+    position = _letter_position(name, text) if set(labels) <= set(letters) else None
+    if position is None:
         return None
-    position = _letter_position(name, text)
-    deciding = None if position is None else _token_at(tokens, text, position)
-    if deciding is None:
+    try:
+        pieces = [token["token"] for token in tokens]
+        number = bisect_right(list(accumulate(map(len, pieces))), position)
+        piece, offset = pieces[number], position - sum(map(len, pieces[:number]))
+        if not text.startswith("".join(pieces[: number + 1])):
+            return None
+        given = [(each["token"].strip(), each["logprob"]) for each in tokens[number].get("top_logprobs") or ()]
+        mass = dict.fromkeys(labels, 0.0)
+        for label in labels:
+            wanted = (piece[:offset] + letters[label] + piece[offset + 1 :]).strip()
+            # Servers round a little above 0.
+            mass[label] = sum(math.exp(value) for said, value in given if said == wanted and value < 0.01)
+    except (LookupError, TypeError, AttributeError):  # another shape
         return None
-    token, offset = deciding
-    given = [entry for entry in token.get("top_logprobs") or () if _is_entry(entry)]
-    mass = {}
-    for label in labels:
-        wanted = token["token"][:offset] + letters[label] + token["token"][offset + 1 :]
-        mass[label] = sum(math.exp(e["logprob"]) for e in given if e["token"].strip() == wanted.strip())
     total = sum(mass.values())
     return {label: value / total for label, value in mass.items()} if total > 0 else None
 
@@ -434,24 +418,3 @@ def _letter_position(name: str, text: str) -> int | None:
         return len(text) - len(line) + match.start(1) if match else None
     positions = [match.start(1) for match in _LAST[name].finditer(text) if match[1]]
     return positions[-1] if positions else None
-
-
-def _token_at(tokens: Sequence[Any], text: str, position: int) -> tuple[dict[str, Any], int] | None:
-    """The token that covers a position of the text, and where in the token that is; None where they do not match."""
-    start = 0
-    for token in tokens:
-        piece = token.get("token") if isinstance(token, dict) else None
-        if not isinstance(piece, str) or text[start : start + len(piece)] != piece:
-            return None
-        if start <= position < start + len(piece):
-            return token, position - start
-        start += len(piece)
-    return None
-
-
-def _is_entry(entry: object) -> bool:
-    """Whether an entry of a server's list is a token with a log-probability; servers round a little above 0."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
-        return False
-    value = entry.get("logprob")
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0.01

@@ -1,7 +1,7 @@
 """``probe/<name>``: a linear probe on the difference of two responses' hidden states in a frozen model.
 
-A folder holds the probe (`inside.probes.saved`, of the kind ``pair_logistic``) and ``ties.json``. Each response is
-read with its question, by itself, so no verdict depends on the order shown.
+A folder holds the probe (`judgekit.inside.saved_probes`, of the kind ``pair_logistic``) and ``ties.json``. Each
+response is read with its question, by itself, so no verdict depends on the order shown.
 """
 
 import json
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from judgekit.data.files import replaced
-from judgekit.inside.probes.pairs import TieModel, margins_of
-from judgekit.inside.probes.saved import CONFIG, ProbeError, SavedProbe, load_probe, save_probe
-from judgekit.inside.probes.texts import rated_text
+from judgekit.inside.representations import rated_text
+from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
 from judgekit.records import Reply, fingerprint_of

@@ -230,9 +230,9 @@ class ChatClient:
     ) -> Iterator[dict[int, Reply]]:
         """Yield replies as they come, by the position of their item; a failure is a reply, too.
 
-        The work is done in a thread with an event loop of its own, also where one runs already. Nothing new is asked
-        before the consumer has dealt with what it was given, and closing the generator cancels what is in flight: an
-        interruption loses ``concurrency`` replies at most, however slowly the consumer stores them.
+        The work is done in a thread with an event loop of its own, also where one runs already. For each reply that the
+        consumer has dealt with one more is asked, and closing the generator cancels what is in flight: an interruption
+        loses ``concurrency`` replies at most, however slowly the consumer stores them.
         """
         waiting = iter(enumerate(items))
         running: set[asyncio.Task[dict[int, Reply]]] = set()
@@ -245,12 +245,14 @@ class ChatClient:
                 why = self._key.redacted(str(failure)).removeprefix("not asked: ")
                 return {position: failed(f"{kind}: {why}")}
 
-        async def some() -> list[dict[int, Reply]]:
+        async def finished() -> dict[int, Reply]:
             for position, item in islice(waiting, self._settings.concurrency - len(running)):
                 running.add(asyncio.create_task(one(position, item)))
-            finished = (await asyncio.wait(running, return_when="FIRST_COMPLETED"))[0] if running else set()
-            running.difference_update(finished)
-            return [task.result() for task in finished]
+            if not running:
+                return {}
+            task = (await asyncio.wait(running, return_when="FIRST_COMPLETED"))[0].pop()
+            running.remove(task)
+            return task.result()
 
         async def end() -> None:
             for task in running:
@@ -260,8 +262,8 @@ class ChatClient:
 
         with start_blocking_portal() as portal:
             try:
-                while finished := portal.call(some):
-                    yield from finished
+                while replied := portal.call(finished):
+                    yield replied
             finally:
                 portal.call(end)
 

@@ -1,8 +1,4 @@
-"""``vllm/<model>``: the judges of ``hf/``, run by vLLM's offline engine.
-
-All prompts of a round, in both orders, go to one call of ``LLM.generate``; what they begin with alike is read once,
-through vLLM's prefix cache. vLLM is no dependency: it is imported when a model is loaded.
-"""
+"""``vllm/<model>``: the judges of ``hf/``, run by vLLM's offline engine, which is imported when a model is loaded."""
 
 import json
 import time
@@ -62,7 +58,9 @@ class VLLMJudge(HFJudge):
     def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
         """All questions in one call: written replies, and a token at every position where replies are told apart."""
         from vllm import SamplingParams
+        from vllm.lora.request import LoRARequest
 
+        adapter = None if self.files.adapter is None else LoRARequest("judge", 1, self.files.adapter)
         s = self.settings
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
@@ -82,17 +80,9 @@ class VLLMJudge(HFJudge):
         started = time.perf_counter()
         prompts = [{"prompt_token_ids": ids} for ids, _ in asked.values()]
         parameters = [each for _, each in asked.values()]
-        outputs = self.engine.generate(prompts, parameters, use_tqdm=False, lora_request=self._adapter())
+        outputs = self.engine.generate(prompts, parameters, use_tqdm=False, lora_request=adapter)
         seconds = (time.perf_counter() - started) / max(len(questions), 1)
         yield self.finished(questions, dict(zip(asked, outputs, strict=True)), seconds)
-
-    def _adapter(self) -> Any:
-        """How vLLM is told of an adapter; None without one."""
-        if self.files.adapter is None:
-            return None
-        from vllm.lora.request import LoRARequest
-
-        return LoRARequest("judge", 1, self.files.adapter)
 
     def finished(self, questions: Sequence[Question], outputs: Mapping[Any, Any], seconds: float) -> Results:
         """Completions from what vLLM returned, by position of the question."""

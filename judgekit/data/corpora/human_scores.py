@@ -49,7 +49,7 @@ def load_flask_reviews(path: str | Path, feedback: bool = False) -> Loaded:
 
     A row has ``user_prompt`` (with ``feedback`` it is ``user_prompt_feedback``, which asks for an explanation first)
     and ``score``, from 1 to 5: a number, or a list whose mean is taken. The whole prompt is the question and the
-    response is empty: ask them with `inside.layers.asking.verbatim`.
+    response is empty: they are asked as they stand.
     """
     texts = ("user_prompt_feedback" if feedback else "user_prompt", lambda row: "")
     build = responses("flask", texts, kind="human", score=lambda row: _score(row, "score", FLASK_SCALE))
