@@ -10,7 +10,6 @@ from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.votes import NO_VOTE, TIE_FREE, ClassProbabilities, Votes, matchup_votes, votes_of_pairs
 from judgekit.people.agreement import (
-    beside_people,
     judge_with_people,
     labels_by_item,
     people_with_people,
@@ -29,12 +28,13 @@ from judgekit.people.consensus import (
     methods_with,
 )
 from judgekit.people.planted import Panel, planted_votes
-from judgekit.people.quality import annotator_quality, credits_of, exact_interval, shrunken
+from judgekit.people.quality import annotator_quality, credits_of, shrunken
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import verdicts
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import prompt_folds
 from judgekit.studies import human_consensus as study
+from judgekit.studies.replace_annotators import beside_people
 
 PANEL = Panel((0.95, 0.9, 0.85, 0.8, 0.7, 1 / 3), prompts=60, per_prompt=3, votes=(1, 4))
 FEW = {"n_boot": 50}
@@ -148,8 +148,6 @@ def test_few_votes_are_drawn_to_the_mean_and_many_are_not():
     value, low, high = shrunken(np.array([2.0, 160, 120, 150, 140]), np.array([2.0, 200, 200, 200, 200]))
     assert 0.7 < value[0] < 0.85 and abs(value[1] - 0.8) < 0.02
     assert high[0] - low[0] > high[1] - low[1]
-    exact = exact_interval(np.array([0.0, 2, 5]), np.array([5.0, 5, 5]))
-    assert np.allclose(exact, [[0, 0.0527, 0.4782], [0.5218, 0.8534, 1]], atol=1e-4)
 
 
 def test_annotators_stand_best_first_alone_and_in_groups(planted):

@@ -233,16 +233,6 @@ def seeded(seed: Any) -> Iterator[None]:
 
 # ---------------------------------------------------------------- by name
 
-METHOD_TITLES = {
-    "majority": "majority",
-    "dawid_skene": "Dawid-Skene",
-    "dawid_skene_one_coin": "one-coin D.-S.",
-    "glad": "GLAD",
-    "mace": "MACE",
-    "crowdlab": "CROWDLAB",
-    "crowdlab_uniform": "CROWDLAB, no judge",
-}
-
 
 def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
     """Methods by name: those that read votes only, CROWDLAB with each judge's probabilities, and with a judge that

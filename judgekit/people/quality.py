@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, betaln
+from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.data.votes import Votes
 from judgekit.stats import LEVEL, Floats, cluster_sums
@@ -57,7 +58,7 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
     rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
     effective = n / (1 + rho * (squares / n - 1))
-    low, high = exact_interval(rate * effective, effective)
+    low, high = proportion_confint(rate * effective, effective, 1 - LEVEL, "beta")
     shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
     names = np.array(votes.annotators, object)[kept]
     table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
@@ -102,14 +103,6 @@ def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence
     )
     together = votes.T @ votes / np.outer(n, n) * np.outer(spread, spread)
     return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
-
-
-def exact_interval(hits: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Clopper and Pearson's interval for hits of n, which need not be whole: low, high."""
-    tail = (1 - LEVEL) / 2
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 1e-9), 1 - tail), 1.0)
-    return low, high
 
 
 def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
