@@ -68,10 +68,8 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
 
 
 def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
-    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0.
-
-    Residuals are about an annotator's own mean, which takes part of it away: given back in further passes.
-    """
+    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0. Residuals are about an
+    annotator's own mean, which takes part of it away: given back in further passes."""
     residual = np.where(met, credits - rate, 0.0)
     n = met.sum(0)
     pairs = squares - n
@@ -87,10 +85,8 @@ def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Seque
 
 
 def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence) -> Floats:
-    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,).
-
-    The mean covariance of an annotator's rate with those of the others, from products of residuals within prompts.
-    """
+    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,): the
+    mean covariance of an annotator's rate with those of the others, from products of residuals within prompts."""
     residual = cluster_sums(np.where(met, credits - rate, 0.0), clusters)
     n = met.sum(0)
     if len(n) < 2:
@@ -106,10 +102,8 @@ def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence
 
 
 def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,).
-
-    ``shared`` is variance that the rates have in common, which the mean of the population does not know of.
-    """
+    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,);
+    ``shared`` is variance that the rates have in common, which the mean of the population does not know of."""
     mean, weight = (grid.ravel()[:, None] for grid in np.meshgrid(MEANS, WEIGHTS, indexing="ij"))
     a, b = mean * weight, (1 - mean) * weight
     fit = (betaln(a + hits, b + n - hits) - betaln(a, b)).sum(1)

@@ -82,11 +82,8 @@ def certify(
 
 
 def betting_p(excess: Floats, risk: float, delta: float) -> float:
-    """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero, against one below.
-
-    Capital that bets on losses below the wanted risk is a supermartingale under the claim (Ville's inequality); bets
-    are those of Waudby-Smith and Ramdas, made before each draw.
-    """
+    """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero: capital that bets on losses below
+    the wanted risk is then a supermartingale (Ville); bets are those of Waudby-Smith and Ramdas, made beforehand."""
     n = np.arange(1, len(excess) + 1)
     mean = (excess.cumsum() - risk / 2) / (n + 1)
     spread = (0.25 + ((excess - mean) ** 2).cumsum()) / (n + 1)
@@ -104,10 +101,8 @@ def drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
 
 
 def coverages_for(n_prompts: int, risk: float = 0.2, delta: float = 0.1) -> tuple[float, ...]:
-    """Coverages worth trying, rising to 1: from the first at which a judge of half the risk would probably keep it.
-
-    From numbers of prompts alone, so that no label chooses where to start.
-    """
+    """Coverages worth trying, rising to 1, from the first at which a judge of half the risk would probably keep it;
+    from numbers of prompts alone, so that no label chooses where to start."""
     least = next(m for m in range(1, 10**6) if bdtr(np.floor(risk / 2 * m), m, risk) <= delta)
     step = 0.05
     start = min(1.0, step * np.ceil(least / n_prompts / step))
