@@ -1,6 +1,6 @@
 r"""The alternative annotator test: may a judge stand in for one of the people?
 
-Each annotator in turn is left out, and the judge and that annotator are held against the others on the items that he
+Each annotator in turn is left out, and the judge and that annotator are compared with the others on the items that he
 or she labelled. Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come
 from one prompt.
 """
@@ -31,13 +31,13 @@ class Duels:
     """Who is nearer to the others, the judge or the annotator who is left out; of annotators with enough items.
 
     Shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as near as its
-    rival, else zero; ``held``: where the annotator and somebody else voted.
+    rival, else zero; ``shared``: where the annotator and somebody else voted.
     """
 
     annotators: tuple[str, ...]
     judge: Floats
     human: Floats
-    held: Array
+    shared: Array
     clusters: tuple[str, ...]
 
 
@@ -98,18 +98,20 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = Non
             f"{len(tried)} annotators have {MIN_ITEMS} shared items from {MIN_CLUSTERS} prompts, and "
             f"{MIN_ANNOTATORS} are needed; the most have: {most or 'none'}"
         )
-    held = given[:, tried]
-    won, kept = ((a >= b - 1e-12)[:, tried] & held for a, b in ((judge, human), (human, judge)))
-    return Duels(tuple(votes.annotators[j] for j in tried), won.astype(float), kept.astype(float), held, votes.clusters)
+    shared = given[:, tried]
+    by_judge, by_human = (
+        ((a >= b - 1e-12)[:, tried] & shared).astype(float) for a, b in ((judge, human), (human, judge))
+    )
+    return Duels(tuple(votes.annotators[j] for j in tried), by_judge, by_human, shared, votes.clusters)
 
 
-def _cluster_means(values: Array, held: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
-    """Column means of values (zero elsewhere) over held cells, each of shape (n_items, n_annotators).
+def _cluster_means(values: Array, shared: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
+    """Column means of values (zero elsewhere) over shared cells, each of shape (n_items, n_annotators).
 
     Beside them the linearised error of each mean by prompt, shape (n_prompts, n_annotators), whose sum of squares is
     the variance; and the prompts that each column has.
     """
-    counts, sums = cluster_sums(held, clusters), cluster_sums(values, clusters)
+    counts, sums = cluster_sums(shared, clusters), cluster_sums(values, clusters)
     total, sizes = counts.sum(0), (counts > 0).sum(0)
     means = sums.sum(0) / total
     return means, (sums - counts * means) / total * np.sqrt(sizes / np.maximum(sizes - 1, 1)), sizes
@@ -121,13 +123,13 @@ def advantage_of(duels: Duels) -> Number:
     Its interval, by prompts, is on the scale of log odds: with fewer than some thirty prompts a share far from a half
     is skewed. Wilson's where nothing varies.
     """
-    means, parts, _ = _cluster_means(duels.judge, duels.held, duels.clusters)
+    means, parts, _ = _cluster_means(duels.judge, duels.shared, duels.clusters)
     value, error = float(means.mean()), float(np.sqrt((parts.mean(1) ** 2).sum()))
     if error and 0 < value < 1:
         low, high = odds_interval(value, error, len(parts) - 1)
     else:
         low, high = proportion_interval(value, len(parts))
-    return Number(value, float(low), float(high), n=len(duels.held), spec=".2f")
+    return Number(value, float(low), float(high), n=len(duels.shared), spec=".2f")
 
 
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
@@ -141,7 +143,7 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")
-    margins, parts, sizes = _cluster_means(duels.judge - duels.human, duels.held, duels.clusters)
+    margins, parts, sizes = _cluster_means(duels.judge - duels.human, duels.shared, duels.clusters)
     margins, errors = margins + epsilon, np.sqrt((parts**2).sum(0))
     # Where nothing varies, a margin is as sure as it looks: none at all is a failure.
     t = np.where(margins > 0, np.inf, -np.inf)
@@ -151,8 +153,8 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     beaten, m = adjusted <= LEVEL, len(p_values)
     u = -(-m // 2)
     needed = (t_quantile(1 - LEVEL, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
-    judge, human = (_cluster_means(part, duels.held, duels.clusters)[0] for part in (duels.judge, duels.human))
-    rows = {"annotator": duels.annotators, "n": duels.held.sum(0), "judge": judge, "human": human, "margin": margins}
+    judge, human = (_cluster_means(part, duels.shared, duels.clusters)[0] for part in (duels.judge, duels.human))
+    rows = {"annotator": duels.annotators, "n": duels.shared.sum(0), "judge": judge, "human": human, "margin": margins}
     return AltTest(
         epsilon=epsilon,
         advantage=advantage_of(duels),

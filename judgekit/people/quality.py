@@ -50,7 +50,7 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     credits = credits_of(votes)
     met = ~np.isnan(credits)
     if not met.any():
-        raise ValueError("no vote meets another: annotators cannot be held against each other")
+        raise ValueError("no vote meets another: annotators cannot be compared")
     kept = np.asarray(met.any(0))
     credits, met = credits[:, kept], met[:, kept]
     n = met.sum(0)

@@ -168,8 +168,8 @@ def _area_influence(cases: Cases, losses: Floats) -> tuple[float, Floats]:
     mass, mean, group = _ordered(cases, losses, cases.confidence)
     above = np.minimum(mass.cumsum(), 1.0)
     before = above - mass
-    held = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
-    steps = above - above * np.log(above) - np.where(before > 1e-12, before - before * np.log(held), 0.0)
+    safe = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
+    steps = above - above * np.log(above) - np.where(before > 1e-12, before - before * np.log(safe), 0.0)
     factor = steps / mass
     area = float((mass * mean) @ factor)
     # An item of some rank enlarges the share that is ranked as high for everybody below it.

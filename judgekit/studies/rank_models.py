@@ -195,9 +195,9 @@ def rates_from_few(
                 labelled, others = _positions_of(n_all, size, draws, seed)
                 estimates = {"people": (ppi.mean_of(own[labelled]), np.nan)}
                 for judge, rates in judges.items():
-                    said = rates[there, k]
-                    judge_only = ppi.mean_of(said[np.concatenate([labelled, others])])
-                    both = ppi.prediction_powered(own[labelled], said[labelled], said[others])
+                    by_judge = rates[there, k]
+                    judge_only = ppi.mean_of(by_judge[np.concatenate([labelled, others])])
+                    both = ppi.prediction_powered(own[labelled], by_judge[labelled], by_judge[others])
                     estimates[judge] = both, _coverage(judge_only[1:3], own.mean())
                 for judge, (one, covered) in estimates.items():
                     width, power = float((one.high - one.low).mean() / 2), float(np.mean(one.power))
@@ -221,9 +221,9 @@ def strata_from_few(
     """
     strata, parts = np.asarray(strata), []
     for k, name in enumerate(np.unique(strata)):
-        own, said = people[strata == name], judge[strata == name]
+        own, by_judge = people[strata == name], judge[strata == name]
         labelled, others = _positions_of(len(own), n_labelled, draws, seed + k)
-        parts.append((own[labelled], said[labelled], said[others], len(own) / len(people)))
+        parts.append((own[labelled], by_judge[labelled], by_judge[others], len(own) / len(people)))
     found = ppi.stratified(parts)
     labelled, others = _positions_of(len(people), n_labelled * len(parts), draws, seed)
     plain = ppi.prediction_powered(people[labelled], judge[labelled], judge[others])
@@ -234,7 +234,7 @@ def strata_from_few(
 def signs_from_few(
     people: Floats, judge: Floats, errors: Floats, n_labelled: int, draws: int = DRAWS, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """How often two models are put into the wrong order, and how often shares of wins are held, by each method.
+    """How often two models are put into the wrong order, and how often intervals cover shares of wins, by each method.
 
     ``people``, ``judge``, shape (n_questions, n_models): win rates; questions on which a model took part in nothing are
     left out. ``errors``: `errors_of`. Methods are ``people``, ``judge``, ``ppi``, ``pooled`` and ``own``
@@ -269,8 +269,8 @@ def _wrong_orders(values: Floats, truth: Array) -> Array:
     [True, False, False]
     """
     first, second = np.triu_indices(len(truth), 1)
-    said = np.sign(values[..., first] - values[..., second])
-    return said != np.sign(truth[first] - truth[second])
+    by_judge = np.sign(values[..., first] - values[..., second])
+    return by_judge != np.sign(truth[first] - truth[second])
 
 
 def strengths_from_few(

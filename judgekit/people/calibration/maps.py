@@ -213,12 +213,12 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
 def load_map(path: str | Path) -> LinearMap | IsotonicMap:
     """Read what `save_map` wrote; ValueError naming the file and what is wrong where it is no map."""
     try:
-        said = json.loads(Path(path).read_text(encoding="utf-8"))
-        if said["schema"] != SCHEMA:
-            raise ValueError(f"schema {said['schema']!r}, not {SCHEMA}")
-        if said["map"] == "isotonic":
-            return IsotonicMap(tuple(map(tuple, said["curves"])), said["classes"])
-        return LinearMap(said["map"], tuple(said["parameters"]), said["classes"], said["symmetric"])
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']!r}, not {SCHEMA}")
+        if document["map"] == "isotonic":
+            return IsotonicMap(tuple(map(tuple, document["curves"])), document["classes"])
+        return LinearMap(document["map"], tuple(document["parameters"]), document["classes"], document["symmetric"])
     except KeyError as missing:
         raise ValueError(f"{path} is no calibration map: there is no {missing}") from None
     except (ValueError, TypeError) as wrong:
