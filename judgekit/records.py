@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 LABELS = ("A", "B", "tie")
 ORDERS = ("ab", "ba")
+POSITIONS = ("first", "second", "tie", None)  # what the verdict of a reply may be
 STATUSES = ("ok", "unparsed", "ambiguous", "error")
 LABEL_KINDS = ("human", "gpt-4", "model", "objective", "authored")
 SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "tie": "tie", None: None}
@@ -179,8 +180,9 @@ class Response(Item):
 class Reply:
     """What a judge answered to a pair as shown, in terms of first and second: the record of the verdict store.
 
-    Fields as in `Verdict`, by position (``"first"``, ``"second"``, ``"tie"``); ``raw`` is the reply as received, or
-    the error. A call that serves both orders is counted with the order that asked first.
+    Fields as in `Verdict`, by position (``"first"``, ``"second"``, ``"tie"``; ValueError where the verdict is no such);
+    ``raw`` is the reply as received, or the error. A call that serves both orders is counted with the order that asked
+    first.
     """
 
     verdict: str | None
@@ -198,6 +200,11 @@ class Reply:
     truncated: int | None = None
     calls: int | None = None
     earlier: str | None = None  # what the model wrote in the calls before the last, as JSON
+
+    def __post_init__(self) -> None:
+        if self.verdict not in POSITIONS:
+            wanted = "a reply's verdict is 'first' or 'second' as shown, 'tie' or None"
+            raise ValueError(f"a judge replied {self.verdict!r}: {wanted}")
 
 
 @dataclass(frozen=True, slots=True)

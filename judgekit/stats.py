@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Any]
 
 LEVEL = 0.95
-METHOD = "as_before"  # how `interval` is made: the percentile interval of the cluster bootstrap
+METHOD = "as_before"  # how `interval` is made
 POWER = 0.8
 EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
@@ -121,6 +121,7 @@ def interval(
     n_boot: int = 10_000,
     seed: int = 0,
     level: float = LEVEL,
+    signed: bool = False,
 ) -> "Number":
     """A statistic of items with its interval, the items' clusters (prompts) being resampled.
 
@@ -137,7 +138,10 @@ def interval(
     n, spec
         Items that the number is quoted with (all by default), and how it is printed.
     method
-        ``"as_before"``: the percentile interval of the cluster bootstrap.
+        ``"as_before"``: the percentile interval of the cluster bootstrap. ``"expanded"``: the same at levels that
+        allow for few prompts, and with a width where all resamples are equal.
+    signed
+        Whether the statistic may be negative (a difference); asked where all resamples are 0.
     seed
         The same seed gives the same draws for the same number of clusters, which pairs judges on one set.
 
@@ -145,11 +149,11 @@ def interval(
     '75.0'
     """
     if values is None:
-        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, method)
+        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, method, signed)
     else:
         values = np.asarray(values, float)
         rows = np.column_stack([values, np.ones(len(values))]) if values.ndim == 1 else values
-        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, method=method)
+        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, None, method, signed)
     return Number(*ends, n=len(clusters) if n is None else n, spec=spec)
 
 
@@ -161,6 +165,7 @@ def cluster_bootstrap(
     level: float = LEVEL,
     drawn: Floats | None = None,
     method: str = METHOD,
+    signed: bool = False,
 ) -> tuple[float, float, float]:
     """Value, low, high: `interval` of sums by cluster, shape (n_clusters, ...).
 
@@ -173,7 +178,7 @@ def cluster_bootstrap(
     """
     sums = np.asarray(sums, float)
     drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
-    return _with_ends(float(statistic(sums.sum(0))), statistic(drawn), level, method)
+    return _with_ends(float(statistic(sums.sum(0))), statistic(drawn), len(sums), level, method, signed)
 
 
 def weighted_bootstrap(
@@ -183,6 +188,7 @@ def weighted_bootstrap(
     seed: int = 0,
     level: float = LEVEL,
     method: str = METHOD,
+    signed: bool = False,
 ) -> tuple[float, float, float]:
     """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
     names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
@@ -191,14 +197,35 @@ def weighted_bootstrap(
         statistics += [
             statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
         ]
-    return _with_ends(float(statistic(np.ones(len(index)))), np.concatenate(statistics), level, method)
+    value = float(statistic(np.ones(len(index))))
+    return _with_ends(value, np.concatenate(statistics), len(names), level, method, signed)
 
 
-def _with_ends(value: float, statistics: Floats, level: float, method: str) -> tuple[float, float, float]:
+def _with_ends(
+    value: float, statistics: Floats, n_clusters: int, level: float, method: str, signed: bool
+) -> tuple[float, float, float]:
     """The one place where a value and its resamples become an interval."""
-    if method != "as_before":
-        raise ValueError(f"method {method!r}: there is 'as_before'")
-    return value, *percentile_interval(statistics, level)
+    if method == "as_before":
+        return value, *percentile_interval(statistics, level)
+    if method != "expanded":
+        raise ValueError(f"method {method!r}: there are 'as_before' and 'expanded'")
+    low, high = percentile_interval(statistics, expanded_level(n_clusters, level))
+    if low == high == value and value in (-1, 0, 1):  # nothing varied: as much as that many prompts can rule out
+        ends = np.array(proportion_interval(abs(value), n_clusters, level))
+        low, high = np.sort(ends * (value or 1.0))
+        low = -high if value == 0 and signed else low
+    return value, float(low), float(high)
+
+
+def expanded_level(n_clusters: int, level: float = LEVEL) -> float:
+    """The level of a percentile interval that covers ``level`` where there are few clusters (`widening`).
+
+    Everything, where there is one.
+
+    >>> round(expanded_level(90), 4), round(expanded_level(5), 4)
+    (0.9543, 0.9981)
+    """
+    return float(2 * ndtr(ndtri((1 + level) / 2) * widening(n_clusters, level)) - 1) if n_clusters > 1 else 1.0
 
 
 def percentile_interval(statistics: Array, level: float = LEVEL) -> tuple[float, float]:

@@ -21,16 +21,16 @@ def rows_of(*records, file="authored.json"):
 
 def test_ratings_are_read_from_the_prompt():
     prompt = "Grade.\n***\n[Query]: Why?\nSay.\n***\n[Response]: So.\n***\n[END DATA]\n\nRate it."
-    ((response,), _) = answers.autoj_single(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
+    ((response,), _) = ANSWERS["autoj_single"].build(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
     assert (response.question, response.response, response.score) == ("Why?\nSay.", "So.", 6.5)
     assert (response.benchmark, response.label_kind, response.source) == ("autoj_single", "gpt-4", "authored.json:0")
     with pytest.raises(DataError, match=r"authored\.json:0: field 'usrmsg' does not hold"):
-        answers.autoj_single(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
+        ANSWERS["autoj_single"].build(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
 
 
 def test_halueval_scores():
     record = {"user_query": "?", "chatgpt_response": "!", "hallucination": "yes"}
-    responses, _ = answers.halueval(rows_of(record, record | {"hallucination": "no"}))
+    responses, _ = ANSWERS["halueval"].build(rows_of(record, record | {"hallucination": "no"}))
     assert [response.score for response in responses] == [0, 1]
     assert {response.model for response in responses} == {"chatgpt"}
     assert [response.item_id for response in responses] == ["0", "1"]
@@ -45,11 +45,11 @@ def test_responses_that_answer_nothing_are_skipped():
 
     kinds = ("General information", "No answer", "Irrelevant or nonsensical", "Non-medical")
     rows = rows_of(*map(record, kinds), record("General information", None))
-    responses, report = answers.medical_safety(rows)
+    responses, report = ANSWERS["medical_safety"].build(rows)
     assert [response.item_id for response in responses] == ["0", "3"]
     assert report == {"skipped_no_text": 1, "skipped_answers_nothing": 2}
     with pytest.raises(DataError, match="field 'response' is int, not text"):
-        answers.medical_safety(rows_of(record("General information", 3)))
+        ANSWERS["medical_safety"].build(rows_of(record("General information", 3)))
 
 
 def kto_record(*roles, label=True):
@@ -59,7 +59,7 @@ def kto_record(*roles, label=True):
 
 def test_kto_conversations_become_turns():
     rows = rows_of(kto_record("user", "assistant", "user", "assistant"), kto_record("user", "assistant", label=False))
-    (long, alone), _ = answers.kto_en(rows)
+    (long, alone), _ = ANSWERS["kto_en"].build(rows)
     assert (long.question, long.response, long.score) == ("user 2", "assistant 3", 1)
     assert long.turns == (Turn("user 0", "assistant 1", "assistant 1"),)
     assert (alone.turns, alone.score) == ((), 0)
@@ -68,7 +68,7 @@ def test_kto_conversations_become_turns():
 @pytest.mark.parametrize("roles", [(), ("user",), ("assistant", "user"), ("user", "assistant", "user")])
 def test_other_conversations_are_named(roles):
     with pytest.raises(DataError, match=r"authored\.json:0: field 'messages' does not alternate"):
-        answers.kto_en(rows_of(kto_record(*roles)))
+        ANSWERS["kto_en"].build(rows_of(kto_record(*roles)))
 
 
 # --- worked
@@ -76,7 +76,7 @@ def test_other_conversations_are_named(roles):
 
 def test_calculator_marks_are_removed():
     record = {"question": "How many?", "answer": "48/2 = <<48/2=24>>24 clips.\n#### 24"}
-    ((response,), _) = answers.gsm8k_train(rows_of(record))
+    ((response,), _) = ANSWERS["gsm8k_train"].build(rows_of(record))
     assert (response.response, response.label_kind) == ("48/2 = 24 clips.\n#### 24", "objective")
 
 
@@ -90,35 +90,39 @@ def tar_of(files):
     return stream.getvalue()
 
 
-def test_only_training_problems_are_read():
+def test_only_training_problems_are_read(monkeypatch):
+    def of(files):
+        monkeypatch.setattr(answers, "open_source", lambda name, binary: io.BytesIO(tar_of(files)))
+        return ANSWERS["math_train"].load()
+
     problem = json.dumps({"problem": "1+1?", "solution": "2"}).encode()
     files = {"x/MATH/train/algebra/7.json": problem, "x/MATH/test/algebra/7.json": problem, "x/README.txt": b"read me"}
-    responses, report = answers.math_responses(tar_of(files))
+    responses, report = of(files)
     assert [(r.item_id, r.question, r.response) for r in responses] == [("algebra/7", "1+1?", "2")]
     assert report == {"skipped_not_train": 1}
     with pytest.raises(DataError, match=r"train/algebra/7\.json:0: field 'solution' is missing"):
-        answers.math_responses(tar_of({"train/algebra/7.json": b'{"problem": "1+1?"}'}))
+        of({"train/algebra/7.json": b'{"problem": "1+1?"}'})
 
 
 def test_references_are_read():
-    flask, report = answers.flask(
+    flask, report = ANSWERS["flask"].build(
         rows_of({"idx": 5, "instruction": "Do.", "answer": "Done."}, {"idx": 6, "instruction": "Do.", "answer": " "})
     )
     assert [(r.item_id, r.response) for r in flask] == [("5", "Done.")] and report == {"skipped_no_answer": 1}
-    ((biggen,), _) = answers.biggen(rows_of({"id": "plan_0", "input": "Plan.", "reference_answer": "A plan."}))
+    ((biggen,), _) = ANSWERS["biggen"].build(rows_of({"id": "plan_0", "input": "Plan.", "reference_answer": "A plan."}))
     assert (biggen.item_id, biggen.question, biggen.response) == ("plan_0", "Plan.", "A plan.")
-    ((summary,), _) = answers.writer_summaries(rows_of({"article": "News.", "summary": "N."}))
+    ((summary,), _) = ANSWERS["writer_summaries"].build(rows_of({"article": "News.", "summary": "N."}))
     assert summary.question.endswith("\n\nNews.") and summary.label_kind == "human"
-    three, _ = answers.critiquellm_train(
+    three, _ = ANSWERS["critiquellm_train"].build(
         rows_of({"question": "问?", "reference": "r", "response_1": "x", "response_2": "y"})
     )
     assert [r.response for r in three] == ["r", "x", "y"] and len({r.item_id for r in three}) == 3
     with pytest.raises(DataError, match="field 'answer' is missing"):
-        answers.flask(rows_of({"idx": 5, "instruction": "Do."}))
+        ANSWERS["flask"].build(rows_of({"idx": 5, "instruction": "Do."}))
 
 
 def test_each_model_of_a_question_is_a_response():
-    responses, _ = answers.cobbler(rows_of({"instruction": "Q?", "reference": "R", "gpt4": "x", "mpt": "y"}))
+    responses, _ = ANSWERS["cobbler"].build(rows_of({"instruction": "Q?", "reference": "R", "gpt4": "x", "mpt": "y"}))
     assert [(r.item_id, r.model, r.response, r.reference) for r in responses] == [
         ("0:gpt4", "gpt4", "x", "R"),
         ("0:mpt", "mpt", "y", "R"),

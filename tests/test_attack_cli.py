@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judgekit.bias.tampering import EDITS
+from judgekit.bias.edits import EDITS
 from judgekit.cli import main
 
 ROWS = [

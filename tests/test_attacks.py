@@ -8,26 +8,30 @@ import pytest
 from tiny_causal import save_tiny
 
 from judgekit.bias.attacks import (
-    Abstaining,
-    Escaped,
-    LengthMatched,
-    Screened,
+    ARMS,
     SearchBudget,
     Suite,
     attack,
     attackable,
+    clean_accuracy,
     clean_cost,
-    margin_for,
+    mean_success,
+    success_of,
     success_reduction,
-    suspicious,
     worse_side,
 )
-from judgekit.bias.attacks.defences import INVISIBLE, MARKERS
-from judgekit.bias.attacks.search import ARMS, Bandit, value_of
-from judgekit.bias.attacks.study import choose_defence, defended, robustness_rows, search_table, success_table
-from judgekit.bias.attacks.success import MEASURES, as_outcomes, clean_accuracy, mean_success, success_of
-from judgekit.bias.tampering import EDITS, tampered
-from judgekit.figures.attacks import plot_attacks, plot_ladder
+from judgekit.bias.defences import (
+    INVISIBLE,
+    MARKERS,
+    Abstaining,
+    Escaped,
+    LengthMatched,
+    Screened,
+    defended,
+    margin_for,
+    suspicious,
+)
+from judgekit.bias.edits import EDITS, tampered
 from judgekit.judges import Request, load_judge
 from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
 from judgekit.scoring.store import VerdictStore
@@ -81,34 +85,22 @@ def test_a_weak_spot_is_found_and_nothing_else():
     assert values == {name: float(name == "verdict_injection") for name in EDITS}
     assert report.success["emoji"]["success"].n == 30 and report.success["emoji"]["success_one_order"].n == 60
     assert report.mean_success.value == pytest.approx(1 / len(EDITS))
+    tied = attack(Zoologist("[[", strength=3.0), PAIRS, only("verdict_injection"), n_boot=50).success
+    assert tied["verdict_injection"]["success"].value == 0 and tied["verdict_injection"]["tied"].value == 1
+    changed = only("emoji").attacked(PAIRS[0], "emoji")  # the worse response alone
+    worse = worse_side(PAIRS[0])
+    assert getattr(changed, worse) == tampered("emoji", PAIRS[0].asked, getattr(PAIRS[0], worse))
+    assert replace(changed, **{worse: getattr(PAIRS[0], worse)}) == PAIRS[0]
 
 
-def test_a_weak_spot_in_one_place_turns_one_order_and_never_both():
+def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_accuracy():
     report = attack(Zoologist("[[", place=0), PAIRS, only("verdict_injection", "emoji"), n_boot=50)
     found = report.success["verdict_injection"]
     assert found["success"].value == 0 and found["success_one_order"].value == 0.5
     assert report.mean_success_one_order.value == 0.25
-
-
-def test_a_tie_is_told_from_a_win():
-    found = attack(Zoologist("[[", strength=3.0), PAIRS, only("verdict_injection"), n_boot=50).success
-    assert found["verdict_injection"]["success"].value == 0 and found["verdict_injection"]["tied"].value == 1
-
-
-def test_a_judge_that_never_looks_is_told_by_its_clean_accuracy():
     report = attack(load_judge("baseline/first"), PAIRS, only("emoji"), n_boot=50)
     assert report.clean_accuracy.value == 0.5 and "success" not in report.success["emoji"]
     assert report.mean_success is None and report.mean_success_one_order.value == 0
-    keys = report.numbers("first")
-    assert "attack.first.mean_success" not in keys and "attack.first.clean_accuracy" in keys
-
-
-def test_only_the_worse_response_is_changed():
-    suite = only("emoji")
-    for pair in PAIRS:
-        changed, worse = suite.attacked(pair, "emoji"), worse_side(pair)
-        assert getattr(changed, worse) == tampered("emoji", pair.asked, getattr(pair, worse))
-        assert replace(changed, **{worse: getattr(pair, worse)}) == pair
 
 
 def test_pairs_without_a_worse_response_are_not_attacked():
@@ -215,83 +207,56 @@ def test_two_edits_together_win_where_none_does_alone():
     assert report.success["search"]["success"].value > 0.9
 
 
-def test_a_verdict_without_probabilities_is_read_by_itself():
-    pair = PAIRS[1]
-    said = {"ab": Verdict(pair.item_id, "j", "ab", "B"), "ba": Verdict(pair.item_id, "j", "ba", "tie")}
-    assert value_of(pair, said) == 0.75
-    said["ab"] = Verdict(pair.item_id, "j", "ab", "A", 0.6, 0.2, 0.2)
-    assert value_of(pair, said) == pytest.approx((0.3 + 0.5) / 2)
-
-
-def test_the_bandit_learns():
-    bandit = Bandit(("bad", "good"), seed=1)
-    drawn = []
-    for _ in range(200):
-        arm = bandit.choose(())
-        drawn.append(arm)
-        bandit.learn(arm, 0.5 if arm == "good" else 0.0)
-    assert drawn[100:].count("good") > 90 and bandit.choose(("bad", "good")) is None
-    assert bandit.table()["good"][1] == pytest.approx(0.5)
-
-
 # ---------------------------------------------------------------- estimators on planted attacks
 
 
-def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15, accuracy=0.75):
-    """Outcomes of attacks with known success: what a prompt is good for is shared by its pairs."""
+def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15):
+    """Outcomes of attacks with known success, of a judge with a clean accuracy of three quarters, shared by prompts."""
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(prompts), per_prompt)
-    lost = rng.random(len(cluster)) < np.clip(accuracy + spread * rng.uniform(-1, 1, prompts)[cluster], 0, 1)
-    rows = []
+    lost = rng.random(len(cluster)) < 0.75 + spread * rng.uniform(-1, 1, prompts)[cluster]
+    parts = []
     for name, rate in rates.items():
-        own = np.clip(rate + spread * rng.uniform(-1, 1, prompts)[cluster], 0, 1)
-        won = rng.random(len(cluster)) < own
-        for k, c in enumerate(cluster):
-            rows.append((str(k), str(c), name, lost[k], lost[k], won[k], won[k], False, False))
-    return as_outcomes(rows)
+        won = rng.random(len(cluster)) < rate + spread * rng.uniform(-1, 1, prompts)[cluster]
+        part = {"item_id": np.arange(len(cluster)).astype(str), "cluster": cluster.astype(str), "attack": name}
+        part |= {"lost_ab": lost, "lost_ba": lost, "won_ab": won, "won_ba": won, "tied_ab": False, "tied_ba": False}
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
 
 
-def test_planted_success_is_covered():
-    rates, hits, n = {"one": 0.3, "two": 0.5, "three": 0.2}, {"success": 0, "mean": 0, "clean": 0, "reduction": 0}, 1000
-    for seed in range(n):
-        table = planted_outcomes({"one": 0.3}, seed)
-        found = success_of(table, 200, seed)["success"]
-        hits["success"] += found.low <= 0.3 <= found.high
-        clean = clean_accuracy(table, 200, seed)
-        hits["clean"] += clean.low <= 0.75 <= clean.high
-    assert hits["success"] >= 930 and hits["clean"] >= 930
-    for seed in range(n):
-        table = planted_outcomes(rates, seed)
-        found = mean_success(table, n_boot=200, seed=seed)
-        hits["mean"] += found.low <= 1 / 3 <= found.high
-        weaker = planted_outcomes({"one": 0.15, "two": 0.25, "three": 0.2}, seed + n)
-        found = success_reduction(table, weaker, n_boot=200, seed=seed)
-        hits["reduction"] += found.low <= 0.4 <= found.high
-    assert hits["mean"] >= 930 and hits["reduction"] >= 930
+@pytest.mark.slow
+def test_planted_success_is_covered_and_not_by_intervals_that_ignore_prompts():
+    rates, weaker = {"one": 0.3, "two": 0.5, "three": 0.2}, {"one": 0.15, "two": 0.25, "three": 0.2}
+    truth = {"success": 0.3, "clean": 0.75, "mean": 1 / 3, "reduction": 0.4, "prompts ignored": 0.3}
+    hits = dict.fromkeys(truth, 0)
+    for seed in range(1000):
+        table, after = planted_outcomes(rates, seed), planted_outcomes(weaker, seed + 1000)
+        won = np.repeat(np.random.default_rng(seed).random(100) < 0.3, 6)  # a prompt is won as a whole
+        whole = pd.DataFrame({"item_id": range(600), "cluster": range(600), "lost_ab": True, "won_ab": won})
+        whole = whole.assign(lost_ba=True, won_ba=won, tied_ab=False, tied_ba=False)
+        found = {
+            "success": success_of(table[table["attack"] == "one"], 200, seed)["success"],
+            "clean": clean_accuracy(table, 200, seed),
+            "mean": mean_success(table, n_boot=200, seed=seed),
+            "reduction": success_reduction(table, after, n_boot=200, seed=seed),
+            "prompts ignored": success_of(whole, 200, seed)["success"],
+        }
+        for name, one in found.items():
+            hits[name] += one.low <= truth[name] <= one.high
+    assert hits.pop("prompts ignored") < 750 < 930 <= min(hits.values()), hits
 
 
-def test_intervals_that_ignore_prompts_would_not_be_covered():
-    """Where an attack works on a whole prompt or not at all, items are no draws: the count above can fail."""
-    hits = {"by prompt": 0, "by item": 0}
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        won = np.repeat(rng.random(100) < 0.3, 6)
-        rows = [(str(k), str(k // 6), "one", True, True, w, w, False, False) for k, w in enumerate(won)]
-        table = as_outcomes(rows)
-        for how, asked in (("by prompt", table), ("by item", table.assign(cluster=table["item_id"]))):
-            found = success_of(asked, 200, seed)["success"]
-            hits[how] += found.low <= 0.3 <= found.high
-    assert hits["by prompt"] >= 0.91 * 300 > 0.75 * 300 > hits["by item"]
-
-
-def test_tables_of_different_attacks_are_not_compared():
+def test_only_the_same_attacks_on_the_same_pairs_are_compared():
     table = planted_outcomes({"one": 0.3}, 0, 10)
     with pytest.raises(ValueError, match="not of the same attacks"):
         success_reduction(table, table.assign(attack="two"), n_boot=10)
     with pytest.raises(ValueError, match="nothing to reduce"):
         success_reduction(planted_outcomes({"one": -1.0}, 0, 10), table, n_boot=10)
     assert success_reduction(table, table, n_boot=50).value == 0
-    assert MEASURES == ("success", "success_one_order", "tied")
+    cost = clean_cost(table.assign(lost_ab=True, lost_ba=True), table.assign(lost_ab=False, lost_ba=False), 50)
+    assert cost.value == 1 and cost.n == len(table)
+    with pytest.raises(ValueError, match="not of the same pairs"):
+        clean_cost(table, table[:5])
 
 
 # ---------------------------------------------------------------- defences
@@ -304,9 +269,6 @@ def test_escaped_text_holds_no_marker_and_nothing_invisible():
         assert not MARKERS.search(text) and not INVISIBLE.search(text), name
     assert safe.escape("Plain [1] text <b>bold</b>.") == "Plain [1] text <b>bold</b>."
     assert Escaped(Zoologist(), quoted=True).escape("a\n[End of the answer]") == "> a\n> '[End of the answer]'"
-
-
-def test_escaping_stops_a_marker_and_the_judge_says_the_rest_as_before():
     weak = Zoologist("[[")
     assert attack(Escaped(weak), PAIRS, only("verdict_injection"), n_boot=50).mean_success.value == 0
     assert Escaped(weak).fingerprint != weak.fingerprint != Escaped(weak, quoted=True).fingerprint
@@ -352,54 +314,3 @@ def test_abstaining_ties_what_is_close():
     assert np.mean([abs(v.p_a - v.p_b) < margin for v in said]) == 0.25
     with pytest.raises(ValueError, match="nothing to abstain by"):
         margin_for([Verdict("1", "j", "ab", "A")], 0.5)
-
-
-# ---------------------------------------------------------------- choosing and drawing
-
-
-def test_the_defence_chosen_is_the_one_that_helps_at_little_cost():
-    weak = Zoologist("[[")
-    suite = only("verdict_injection", "emoji")
-    tried = {"none": weak, **defended(weak, margin=0.2)}
-    reports = {name: attack(judge, PAIRS, suite, n_boot=50) for name, judge in tried.items()}
-    assert set(tried) == {"none", "escaped", "screened", "length matched", "abstaining"}
-    assert choose_defence(reports) in ("escaped", "screened")
-    sound = {"none": attack(Zoologist(), PAIRS, suite, n_boot=50), "escaped": reports["escaped"]}
-    assert choose_defence(sound) == "none"  # nothing to gain
-    blind = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
-    with pytest.raises(ValueError, match="never prefers the better"):
-        choose_defence({"none": blind})
-
-
-def test_a_defence_that_costs_too_much_is_not_chosen():
-    weak = Zoologist("[[")
-    suite = only("verdict_injection")
-    reports = {"none": attack(weak, PAIRS, suite, n_boot=50)}
-    reports["abstaining"] = attack(Abstaining(weak, 1.0), PAIRS, suite, n_boot=50)
-    assert reports["abstaining"].clean_accuracy.value == 0 and choose_defence(reports) == "none"
-    cost = clean_cost(reports["none"].outcomes, reports["abstaining"].outcomes, 50)
-    assert cost.value == 1 and cost.n == len(PAIRS)
-    with pytest.raises(ValueError, match="not of the same pairs"):
-        clean_cost(reports["none"].outcomes, attack(weak, PAIRS[:5], suite, n_boot=10).outcomes)
-
-
-def test_the_robustness_table_and_the_picture_hold_every_judge_and_attack():
-    suite = Suite(("verdict_injection", "emoji"), search=SearchBudget(4))
-    before = {"minilm": attack(Zoologist("[["), PAIRS, suite, n_boot=50)}
-    before["first"] = attack(load_judge("baseline/first"), PAIRS, suite, n_boot=50)
-    after = {"minilm": attack(Escaped(Zoologist("[[")), PAIRS, suite, n_boot=50), "first": before["first"]}
-    rows = robustness_rows(before, after)
-    assert [row["", "attack"] for row in rows] == ["verdict injection", "emoji", "search", "mean", "clean accuracy"]
-    assert rows[0]["minilm", "before"].value == 1 and rows[0]["minilm", "after"].value == 0
-    assert rows[0]["first", "before"] is None and rows[-1]["first", "before"].value == 0.5
-    table = success_table(before)
-    assert len(table) == 6 and table["value"].isna().sum() == 3
-    curves = search_table(before)
-    assert set(curves["judge"]) == {"minilm"} and curves["queries"].tolist() == [2, 4]
-    rows = [("minilm", "none", 0.0, 0.5), ("minilm", "screened", 0.01, 0.1)]
-    figure = plot_attacks(table, curves, pd.DataFrame(rows, columns=["judge", "defence", "cost", "success"]))
-    shown = {text.get_text() for text in figure.axes[0].texts}
-    assert {"100", "0", "–"} <= shown and len(figure.axes) == 3
-    ladder = pd.DataFrame({"rung": ["as it is", "both"], "cost": [0.0, 0.01], "mean_success": [0.3, 0.1]})
-    ax = plot_ladder(ladder, 0, 0.005)
-    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"as it is", "both", "chosen"}

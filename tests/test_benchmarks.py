@@ -90,10 +90,10 @@ def test_autoj_labels_and_groups():
 def test_llmbar_labels():
     record = {"input": "Write.", "output_1": "a", "output_2": "b", "label": 1}
     file = labelled.LLMBAR["manual"]
-    pairs, _ = labelled.llmbar(rows_of(record, record | {"label": "2"}, file=file), "llmbar_manual")
+    pairs, _ = labelled.llmbar["llmbar_manual"](rows_of(record, record | {"label": "2"}, file=file))
     assert [(pair.label, pair.item_id) for pair in pairs] == [("A", "manual-0"), ("B", "manual-1")]
     with pytest.raises(DataError, match="field 'label' is 0"):
-        labelled.llmbar(rows_of(record | {"label": 0}, file=file), "llmbar_manual")
+        labelled.llmbar["llmbar_manual"](rows_of(record | {"label": 0}, file=file))
 
 
 def test_judgebench_labels():
@@ -190,16 +190,17 @@ def test_mtbench_bad_fields_are_named(read, words):
 def test_pandalm_outputs_keep_what_could_not_be_parsed(monkeypatch):
     records = [{"idx": n, "gpt_result": said, "gpt_reason": "r"} for n, said in enumerate(["1", "2", "Tie", "garbage"])]
     monkeypatch.setattr(outputs, "read_rows", lambda file: rows_of(*records))
-    verdicts = outputs.pandalm_verdicts("replay/x", "f", "gpt")
+    verdicts = list(outputs.pandalm_verdicts("replay/x", "f", "gpt"))
     assert [verdict.verdict for verdict in verdicts] == ["A", "B", "tie", None]
     assert [verdict.status for verdict in verdicts] == ["ok", "ok", "ok", "unparsed"]
     assert json.loads(verdicts[0].raw) == {"result": "1", "reason": "r", "reference": None}
 
 
-def test_exchanged_outputs_are_turned_back():
-    rows = rows_of({"output": "0"}, {"output": 1}, {"output": 2})
-    assert [verdict.verdict for verdict in outputs.autoj_rows(rows, "j", "ab")] == ["A", "B", "tie"]
-    assert [verdict.verdict for verdict in outputs.autoj_rows(rows, "j", "ba")] == ["B", "A", "tie"]
+def test_exchanged_outputs_are_turned_back(monkeypatch):
+    monkeypatch.setattr(outputs, "read_rows", lambda file: rows_of({"output": "0"}, {"output": 1}, {"output": 2}))
+    verdicts = list(outputs.autoj_verdicts("j", "given", "exchanged"))
+    assert [verdict.verdict for verdict in verdicts] == ["A", "B", "tie", "B", "A", "tie"]
+    assert [verdict.order for verdict in verdicts] == ["ab"] * 3 + ["ba"] * 3
 
 
 def test_judgebench_outputs_carry_scores_in_the_items_order(monkeypatch):
@@ -277,7 +278,7 @@ def test_golden_pandalm_annotators():
     pairs, report = load_benchmark_with_report("pandalm")
     assert report == {"items": 999, "empty_responses": 54, "boolean_responses": 6, "no_majority": 0}
     assert sum(len(set(pair.votes.values())) == 1 for pair in pairs) == 879
-    one, two, three = ([pair.votes[annotator] for pair in pairs] for annotator in labelled.ANNOTATORS)
+    one, two, three = ([pair.votes[annotator] for pair in pairs] for annotator in pairs[0].votes)
     kappas = [cohen_kappa_score(*raters) for raters in ((one, two), (one, three), (two, three))]
     assert sorted(round(kappa, 3) for kappa in kappas) == [0.852, 0.862, 0.879]
 

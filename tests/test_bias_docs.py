@@ -6,7 +6,7 @@ import shlex
 
 from doc_page import run_examples, text_of
 
-from judgekit.bias.tampering import EDITS
+from judgekit.bias.edits import EDITS
 from judgekit.cli import main
 from judgekit.data.sample import load_sample
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tracemalloc
 from array import array
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,9 @@ from test_pairfile import PAIR, pair_line, write
 
 from judgekit.cli import main
 from judgekit.cli import source as sources
-from judgekit.cli.combining import Tally
-from judgekit.cli.running import REMEMBERED
+from judgekit.cli.running import REMEMBERED, Tally
 from judgekit.cli.source import ROWS, check_source
-from judgekit.data.pairfile import PairFileError, read_pair_rows
-from judgekit.models.batching import few_kernels
+from judgekit.data.pairfile import PairFileError
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import cluster_bootstrap, cluster_sums
 
@@ -58,14 +55,6 @@ def stored(path):
 # ---------------------------------------------------------------- reading
 
 
-def test_chunks_are_the_rows_in_order(long_file):
-    found = check_source(long_file)
-    chunks = list(found.chunks())
-    assert (found.n_rows, found.labels["A"], found.whole_ids) == (N, N, True)
-    assert [len(chunk) for chunk in chunks] == [ROWS, ROWS, ROWS, 7]
-    assert list(chain.from_iterable(chunks)) == read_pair_rows(long_file)
-
-
 def test_an_id_that_comes_twice_is_found_chunks_apart(tmp_path):
     lines = lines_of(N)
     lines[N - 2] = pair_line(id=5)
@@ -90,20 +79,6 @@ def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
     assert "has changed" in capsys.readouterr().err and not (tmp_path / "o.jsonl").exists()
 
 
-def test_a_short_file_is_parsed_once_and_a_long_one_twice(tmp_path, long_file, monkeypatch):
-    read, parsed = sources.iterate_pair_rows, []
-
-    def counted(path):
-        for row in read(path):
-            parsed.append(row.id)
-            yield row
-
-    monkeypatch.setattr(sources, "iterate_pair_rows", counted)
-    assert judged(write(tmp_path, pair_line(), "short.jsonl"), tmp_path / "o.jsonl") == 0 and len(parsed) == 1
-    parsed.clear()
-    assert judged(long_file, tmp_path / "o.jsonl") == 0 and len(parsed) == 2 * N
-
-
 def test_a_pipe_is_read_once(tmp_path):
     path, out = tmp_path / "pipe", tmp_path / "o.jsonl"
     os.mkfifo(path)
@@ -125,12 +100,6 @@ def test_a_long_file_gives_the_rows_of_short_ones(tmp_path, long_file, capsys):
     share = sum(verdict_of(i) == "A" for i in range(N)) / N
     assert f"accuracy {share:.1%}" in capsys.readouterr().err
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
-def test_standard_output_of_a_long_file(tmp_path, long_file, capsys):
-    assert judged(long_file, "-") == 0
-    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == list(range(N))
-    assert os.listdir(tmp_path) == ["pairs.jsonl"]
 
 
 KILLED = """
@@ -182,16 +151,6 @@ def counted_judge(asked):
     return judge
 
 
-def test_another_input_or_judge_takes_nothing_over(tmp_path, long_file):
-    out, store = tmp_path / "o.jsonl", ["--store", str(tmp_path / "s.sqlite"), "--quiet"]
-    assert judged(long_file, out, *LONGER, *store) == 0
-    assert judged(long_file, out, "--judge", "baseline/shorter", *store) == 0
-    assert read_lines(out)[0]["verdict"] == "A"
-    write(tmp_path, "\n".join(lines_of(N)).replace("x", "yyyy"))
-    assert judged(long_file, out, *LONGER, *store) == 0
-    assert [row["verdict"] for row in read_lines(out)][:3] == ["B", "A", "A"]
-
-
 def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys, use_judge, own_store):  # noqa: F811
     out, failing = tmp_path / "o.jsonl", ("q3", f"q{ROWS + 1}", f"q{N - 1}")
     use_judge(CountingJudge(failing=failing))
@@ -209,18 +168,6 @@ def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys
     assert sorted(third.asked) == [("q3", "ab"), ("q3", "ba")]
     assert [row["id"] for row in read_lines(out)] == list(range(N))
     assert {row["status"] for row in read_lines(out)} == {"ok"}
-    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
-def test_an_interrupted_run_of_many_chunks_asks_nothing_twice(tmp_path, use_judge, long_file, own_store):  # noqa: F811
-    out, stop = tmp_path / "o.jsonl", 300
-    first = use_judge(CountingJudge(stop_after=stop, stop=interrupt))
-    first.batch_size = 16
-    assert judged(long_file, out, "--quiet") == 130
-    assert own_store.exists() and os.listdir(tmp_path) == [long_file.name]
-    second = use_judge(CountingJudge())
-    assert judged(long_file, out, "--quiet") == 0
-    assert len(second.asked) == 2 * N - 16 * stop and set(first.asked).isdisjoint(second.asked)
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
 
 
@@ -248,15 +195,6 @@ def test_a_judge_with_a_memory_of_texts_keeps_few_of_a_stream(tmp_path, use_judg
     assert judge.cache_size == REMEMBERED < 50_000
 
 
-def test_pytorch_keeps_few_kernels_unless_told_otherwise(monkeypatch):
-    names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-    monkeypatch.setenv(names[0], "1024")
-    monkeypatch.setenv(names[1], "")  # so that it is as before when the test is over
-    monkeypatch.delenv(names[1])
-    few_kernels()
-    assert [os.environ[name] for name in names] == ["1024", "16"]
-
-
 # ---------------------------------------------------------------- Parquet
 
 
@@ -277,22 +215,6 @@ def test_parquet_in_and_out(tmp_path, long_file):
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "o.parquet", "p.jsonl", "p.parquet", "pairs.jsonl"]
 
 
-@pytest.mark.parametrize("ids", [["a", 1], [2**63, 1], ["\ud800", "b"]])
-def test_ids_that_are_no_whole_numbers_are_texts_in_a_table(tmp_path, ids):
-    path = write(tmp_path, "\n".join(pair_line(id=given) for given in ids))
-    assert judged(path, tmp_path / "o.parquet", *LONGER, "--quiet") == 0
-    expected = [row.pair.item_id for row in read_pair_rows(path)]
-    assert pq.read_table(tmp_path / "o.parquet")["id"].to_pylist() == expected
-
-
-def test_conversations_in_a_table(tmp_path):
-    messages = [{"role": "user", "content": "2?"}]
-    row = {"prompt": messages, "chosen": [{"role": "assistant", "content": "c"}], "rejected": "r"}
-    row["rejected"] = [{"role": "assistant", "content": "r"}]
-    (found,) = read_pair_rows(table_of(tmp_path / "p.parquet", [row]))
-    assert (found.id, found.pair.question, found.pair.response_a, found.form) == (1, "2?", "c", "chosen")
-
-
 BAD_TABLES = {
     "number": ([PAIR, PAIR | {"id": "y", "response_a": None}], ["row 2", "'response_a'", "null"]),
     "missing column": ([{"question": "q", "response_a": "a"}], ["row 1", "'response_b'", "missing"]),
@@ -300,15 +222,6 @@ BAD_TABLES = {
     "label": ([PAIR | {"label": "left"}], ["row 1", "'label'", "'left'"]),
     "empty": ([], ["holds no pairs"]),
 }
-
-
-@pytest.mark.parametrize("name", BAD_TABLES)
-def test_bad_tables_are_named(tmp_path, capsys, name):
-    rows, wanted = BAD_TABLES[name]
-    path = table_of(tmp_path / "p.parquet", rows)
-    assert judged(path, tmp_path / "o.jsonl") == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"error: {path}") and err.count("\n") == 1 and all(words in err for words in wanted)
 
 
 @pytest.mark.parametrize("cut", [0, 10, 0.5])

@@ -1,24 +1,51 @@
-"""Training a causal judge: tasks without tells, rows, trainings that resume, adapters, rewards, memory."""
+"""Training a causal judge: tasks without tells, recipes, rows, trainings that resume, adapters, rewards, memory."""
 
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
 from tiny_causal import save_tiny
 
-from judgekit.data.paths import project_root
-from judgekit.models.files import SEAL, check_seal
-from judgekit.records import PreferencePair
-from judgekit.training import causal_families
-from judgekit.training.blind import blind_table, length_only, response_only
-from judgekit.training.causal_recipe import CausalRecipe, RecipeError, recipe_of
-from judgekit.training.causal_tasks import ANY_WORDS, APART, FAMILIES, LEARNABLE, drawn_tasks, tiny_drills, tiny_tasks
-from judgekit.training.causal_wordings import HELD_OUT, TRAIN
-
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
+
+from judgekit.data.paths import project_root
+from judgekit.judges import request_of
+from judgekit.models.files import SEAL, check_seal
+from judgekit.prompts import load_strategy
+from judgekit.records import PreferencePair
+from judgekit.report.workflow import known_parameters, notebook_path
+from judgekit.studies.train_causal_judge import accuracy_table, blind_table, length_only, response_only
+from judgekit.training import causal_families
+from judgekit.training.causal import adapter_config, load_base, load_trained, quantised, train_judge, train_rows
+from judgekit.training.causal_data import (
+    IGNORED,
+    CausalRecipe,
+    RecipeError,
+    chat_tokens,
+    mixed,
+    mixture_of,
+    prompt_tokens,
+    recipe_of,
+    reply_text,
+    strategy_of,
+    token_rows,
+)
+from judgekit.training.causal_judge import (
+    TrainedCausalJudge,
+    deciding_tokens,
+    is_right,
+    judged,
+    reward_scores,
+    verdict_probabilities,
+)
+from judgekit.training.causal_run import estimate, main, read_recipe
+from judgekit.training.causal_tasks import APART, FAMILIES, LEARNABLE, tiny_drills, tiny_tasks
+from judgekit.training.causal_tiny import drill_rows, passages, tiny_tokenizer
+from judgekit.training.causal_wordings import HELD_OUT, TRAIN
 
 SHORT = {"steps": 6, "eval_every": 2, "batch_size": 4, "max_length": 96, "lr": 1e-3}
 
@@ -35,7 +62,8 @@ def test_there_are_many_distinct_pairs(many):
     train, _ = many
     assert len({pair.item_id for pair in train}) == len(train) == 20_000
     assert len({(p.question, p.response_a, p.response_b) for p in train}) == len(train)
-    assert len({pair.item_id for pair in tiny_tasks(20_000)}) == 20_000  # of the families that are trained on alone
+    assert tiny_tasks(60) == tiny_tasks(60) != tiny_tasks(60, seed=1)
+    assert set(LEARNABLE) | set(APART) == set(FAMILIES) and not set(LEARNABLE) & set(APART)
 
 
 def test_parts_share_neither_operands_nor_wordings(many):
@@ -45,12 +73,6 @@ def test_parts_share_neither_operands_nor_wordings(many):
     assert not ids[0] & ids[1] and not ids[0] & ids[2] and not ids[1] & ids[2]
     for family in FAMILIES:
         assert not set(TRAIN[family]) & set(HELD_OUT[family])
-
-
-def test_tasks_are_the_same_for_a_seed_and_others_for_another():
-    assert tiny_tasks(60) == tiny_tasks(60)
-    assert {p.item_id for p in tiny_tasks(60)} != {p.item_id for p in tiny_tasks(60, seed=1)}
-    assert tiny_drills(30) == tiny_drills(30)
 
 
 def checked_by_hand(pair):
@@ -103,19 +125,6 @@ def test_the_blind_classifiers_see_a_tell():
         assert rule(tell, tell).all()
 
 
-def test_longer_is_no_better(many):
-    for family in FAMILIES:
-        own = [pair for pair in many[1] if pair.subset == family]
-        longer = [(len(p.response_a) > len(p.response_b)) == (p.label == "A") for p in own]
-        assert 0.4 <= np.mean(longer) <= 0.6, family
-
-
-def test_ties_are_two_like_responses():
-    pairs = tiny_tasks(400, tie_share=0.3)
-    ties = [pair for pair in pairs if pair.label == "tie"]
-    assert 80 < len(ties) < 160 and all(pair.response_a == pair.response_b for pair in ties)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -124,21 +133,12 @@ def test_ties_are_two_like_responses():
         ({"families": ()}, "none at all"),
         ({"n_pairs": 0}, "n_pairs=0"),
         ({"tie_share": 1.0}, "tie_share=1.0"),
+        ({"n_pairs": 100_000, "families": ("kind",)}, "family 'kind' has no more than"),
     ],
 )
 def test_bad_requests_for_tasks_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         tiny_tasks(**({"n_pairs": 5} | options))
-
-
-def test_a_family_without_operands_left_says_so():
-    with pytest.raises(ValueError, match="family 'kind' has no more than"):
-        list(drawn_tasks("kind", "validation", seed=0, patience=2))
-
-
-def test_drills_of_the_test_part_are_refused():
-    with pytest.raises(ValueError, match="drills are drawn from train or validation"):
-        tiny_drills(5, "test")
 
 
 # ---------------------------------------------------------------- recipes
@@ -149,7 +149,7 @@ def test_drills_of_the_test_part_are_refused():
     [
         ({"epoch": "sft"}, "no field is called 'epoch'"),
         ({"method": "ppo"}, "method is 'ppo'"),
-        ({"steps": "many"}, "steps is 'many', which is no int"),
+        ({"steps": "many"}, "steps is 'many'"),
         ({"steps": True}, "steps is True"),
         ({"lr": 0}, "lr is 0"),
         ({"tie_share": 0.2}, "knows no tie"),
@@ -164,11 +164,6 @@ def test_bad_recipes_name_the_field(values, message):
         recipe_of(values)
 
 
-def test_a_recipe_survives_json():
-    recipe = CausalRecipe(r=8, target_modules=("q_proj",))
-    assert recipe_of(json.loads(json.dumps(recipe.as_dict()))) == recipe
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -181,17 +176,12 @@ def test_a_recipe_survives_json():
     ],
 )
 def test_bases_that_cannot_be_had_are_named(values, message):
-    from judgekit.training.causal_base import load_base
-    from judgekit.training.causal_data import strategy_of
-
     with pytest.raises(RecipeError, match=message):
         strategy_of(CausalRecipe(**values))
         load_base(CausalRecipe(**values))
 
 
 def test_four_bits_without_bitsandbytes_or_gpu_is_an_error():
-    from judgekit.training.causal_base import quantised
-
     with pytest.raises(RecipeError, match=r"needs bitsandbytes|needs a GPU"):
         quantised(CausalRecipe(base="x", r=4, quantise="4bit"))
     assert quantised(CausalRecipe()) == {}
@@ -202,32 +192,18 @@ def test_four_bits_without_bitsandbytes_or_gpu_is_an_error():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    from judgekit.training.causal_data import strategy_of
-    from judgekit.training.causal_tiny import tiny_tokenizer
-
     return tiny_tokenizer(strategy_of(CausalRecipe()))
 
 
-def test_every_word_of_the_tasks_is_known(tokenizer, many):
-    for pair in [*many[0][:2000], *many[1]]:
-        for text in (pair.question, pair.response_a, pair.response_b):
-            assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"], text
-
-
 def test_the_loss_falls_on_the_reply_alone(tokenizer):
-    from judgekit.training.causal_data import IGNORED, sft_rows
-
     (pair,) = tiny_tasks(1)
-    (row,) = sft_rows([pair], CausalRecipe(), tokenizer)
+    ((row,), _) = token_rows([pair], CausalRecipe(), tokenizer)
     told = [(i, label) for i, label in zip(row["input_ids"], row["labels"], strict=True) if label != IGNORED]
     assert tokenizer.convert_ids_to_tokens([i for i, _ in told]) == [pair.label, "<|end|>"]
     assert all(i == label for i, label in told)
 
 
 def test_drills_teach_the_words_of_right_responses_and_marks_after_all(tokenizer):
-    from judgekit.training.causal_data import IGNORED, strategy_of
-    from judgekit.training.causal_tiny import drill_rows, passages
-
     drills, strategy = tiny_drills(60), strategy_of(CausalRecipe())
     after_question = tokenizer.convert_tokens_to_ids(passages(strategy)[1][1])
     rows = drill_rows(drills, strategy, tokenizer)
@@ -249,60 +225,70 @@ def test_drills_teach_the_words_of_right_responses_and_marks_after_all(tokenizer
 
 
 def pairs_of(benchmark, n, label="A"):
-    return [PreferencePair(f"{benchmark}-{i}", benchmark, f"q {i}", "x", "y", label=label) for i in range(n)]
+    return [PreferencePair(f"{benchmark}-{label}-{i}", benchmark, f"q {i}", "x", "y", label=label) for i in range(n)]
 
 
-def test_the_mixture_keeps_to_shares_ties_and_number():
-    from judgekit.training.causal_data import mixed
-
+def test_the_mixture_keeps_to_number_ties_and_order():
     pairs = [*pairs_of("one", 100), *pairs_of("two", 100), *pairs_of("two", 50, "tie")]
-    pairs = [PreferencePair(f"{n}", p.benchmark, p.question, "x", "y", label=p.label) for n, p in enumerate(pairs)]
-    chosen = mixed(pairs, CausalRecipe(n_pairs=60, swap="none"), {"one": 3, "two": 1})
-    assert [sum(p.benchmark == name for p in chosen) for name in ("one", "two")] == [45, 15]
-    assert not any(pair.label == "tie" for pair in chosen)
+    assert len(mixed(pairs, CausalRecipe(n_pairs=60))) == 60
     loose = mixed(pairs, CausalRecipe(policy="permissive", tie_share=0.1, swap="none"))
     assert sum(pair.label == "tie" for pair in loose) == 22 and len(loose) == 222
     assert len(mixed(pairs, CausalRecipe(swap="both"))) == 400
     swapped = mixed(pairs, CausalRecipe(swap="random"))
     assert 60 < sum(pair.label == "A" for pair in swapped) < 140
-    with pytest.raises(ValueError, match="shares: three has no pairs"):
-        mixed(pairs, CausalRecipe(), {"one": 1, "two": 1, "three": 1})
-    with pytest.raises(ValueError, match="no share is given for two"):
-        mixed(pairs, CausalRecipe(), {"one": 1})
     with pytest.raises(ValueError, match="no label to train on"):
         mixed([PreferencePair("1", "x", "q", "a", "b")], CausalRecipe())
 
 
-def test_references_are_dropped_by_their_share():
-    from judgekit.training.causal_data import mixed
+def test_shares_are_of_what_is_drawn_and_a_scarce_source_is_repeated():
+    pairs, recipe = [*pairs_of("many", 900), *pairs_of("few", 100)], CausalRecipe(swap="none")
+    assert mixture_of(mixed(pairs, recipe, {"many": 1, "few": 1})) == {
+        "few": {"pairs": 500, "distinct": 100},
+        "many": {"pairs": 500, "distinct": 500},
+    }
+    drawn = mixture_of(mixed(pairs, replace(recipe, n_pairs=60), {"many": 3, "few": 1}))
+    assert drawn == {"few": {"pairs": 15, "distinct": 15}, "many": {"pairs": 45, "distinct": 45}}
+    with pytest.raises(ValueError, match="shares: three has no pairs"):
+        mixed(pairs, recipe, {"many": 1, "few": 1, "three": 1})
+    with pytest.raises(ValueError, match="no share is given for few"):
+        mixed(pairs, recipe, {"many": 1})
 
-    kept = [pair.reference is not None for pair in mixed(tiny_tasks(400), CausalRecipe(reference_drop=0.25))]
-    assert 0.65 < np.mean(kept) < 0.85
+
+def test_shares_as_for_a_gpu_leave_no_pair_out():
+    """With the scarcest corpus as the measure, 1,178 of 14,933 pairs were left."""
+    sizes = {"alpaca_eval": 9000, "finegrained_rlhf": 3000, "hh_harmless": 60}
+    shares = {"alpaca_eval": 1.0, "finegrained_rlhf": 0.3, "hh_harmless": 0.1}
+    pairs = [pair for name, n in sizes.items() for pair in pairs_of(name, n)]
+    drawn = mixture_of(mixed(pairs, CausalRecipe(n_pairs=20_000, swap="none"), shares))
+    total = sum(part["pairs"] for part in drawn.values())
+    assert total == pytest.approx(len(pairs), abs=2)
+    assert {name: round(part["pairs"] / total, 3) for name, part in drawn.items()} == {
+        name: round(share / 1.4, 3) for name, share in shares.items()
+    }
 
 
-def test_explanations_stand_where_the_strategy_wants_them():
-    from judgekit.prompts import load_strategy
-    from judgekit.training.causal_data import reply_text
-
+def test_explanations_stand_where_the_strategy_wants_them(tokenizer):
     assert reply_text(load_strategy("verdict_first"), "A", "why") == "Output (a) is better.\nwhy"
     assert reply_text(load_strategy("verdict_last"), "B", "why") == "why\nOutput (b) is better."
-
-
-def test_missing_explanations_are_named(tokenizer):
-    from judgekit.training.causal_data import sft_rows
-
     recipe = CausalRecipe(strategy="verdict_first", explanations=True)
     with pytest.raises(ValueError, match="explanations are wanted, and it has none"):
-        sft_rows(tiny_tasks(1), recipe, tokenizer)
-    (row,) = sft_rows(tiny_tasks(1), recipe, tokenizer, {tiny_tasks(1)[0].item_id: "red"})
+        token_rows(tiny_tasks(1), recipe, tokenizer)
+    ((row,), _) = token_rows(tiny_tasks(1), recipe, tokenizer, {tiny_tasks(1)[0].item_id: "red"})
     assert row["labels"][-2:] == [*tokenizer("red")["input_ids"], tokenizer.eos_token_id]
 
 
-def test_preferences_have_the_tokens_that_judging_has(tokenizer):
-    from judgekit.training.causal_data import chat_tokens, dpo_rows, prompt_tokens, strategy_of
+def test_pairs_that_do_not_fit_are_left_out_and_counted(tokenizer):
+    pairs = tiny_tasks(20)
+    long = replace(pairs[0], item_id="long", question=" ".join([pairs[0].question] * 40))
+    for method in ("sft", "dpo"):
+        recipe = CausalRecipe(method=method, max_length=60)
+        rows, too_long = token_rows([*pairs, long], recipe, tokenizer)
+        assert (len(rows), too_long) == (20, 1) and token_rows(pairs, recipe, tokenizer)[0] == rows
 
-    (pair,), recipe = tiny_tasks(1), CausalRecipe()
-    (row,) = dpo_rows([pair], recipe, tokenizer)
+
+def test_preferences_have_the_tokens_that_judging_has(tokenizer):
+    (pair,), recipe = tiny_tasks(1), CausalRecipe(method="dpo")
+    ((row,), _) = token_rows([pair], recipe, tokenizer)
     assert tokenizer(row["prompt"])["input_ids"] == prompt_tokens(tokenizer, strategy_of(recipe), pair, 96)
     assert row["chosen"] == f"{pair.label}<|end|>" != row["rejected"]
     assert chat_tokens(tokenizer, [{"role": "user", "content": "red"}], "blue")[1][-1] == tokenizer.eos_token_id
@@ -319,10 +305,6 @@ def data():
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A tiny model after a few first lessons: what the other trainings start from."""
-    from judgekit.training.causal import train_rows
-    from judgekit.training.causal_data import strategy_of
-    from judgekit.training.causal_tiny import drill_rows
-
     folder, recipe = tmp_path_factory.mktemp("causal") / "base", CausalRecipe(method="drill", **SHORT)
     drills, strategy = (tiny_drills(40), tiny_drills(8, "validation")), strategy_of(recipe)
     report = train_rows(recipe, lambda tokenizer: [drill_rows(d, strategy, tokenizer) for d in drills], folder)
@@ -331,8 +313,6 @@ def base(tmp_path_factory):
 
 
 def train(folder, data, measure=False, **values):
-    from judgekit.training.causal import train_judge
-
     return train_judge(CausalRecipe(**(SHORT | values)), *data, folder, shared_questions=True, measure=measure)
 
 
@@ -391,9 +371,6 @@ def test_what_a_training_leaves(tmp_path, base, data):
 def test_merged_and_adapter_judge_alike(tmp_path, base, data):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from judgekit.training.causal_data import strategy_of
-    from judgekit.training.causal_judging import judged, verdict_probabilities
-
     train(tmp_path / "sft", data, base=str(base), r=4, merge=True, lr=2e-2)
     pairs, merged = tiny_tasks(24, "test"), tmp_path / "sft" / "merged"
     adapter = judged(tmp_path / "sft", pairs)
@@ -408,8 +385,6 @@ def test_merged_and_adapter_judge_alike(tmp_path, base, data):
 
 
 def test_batches_do_not_change_verdicts(base):
-    from judgekit.training.causal_judging import judged
-
     pairs = tiny_tasks(24, "test")
     recipe = CausalRecipe()
     alone = judged(base, pairs, recipe, batch_tokens=1)
@@ -417,10 +392,6 @@ def test_batches_do_not_change_verdicts(base):
 
 
 def test_a_trained_model_is_an_ordinary_judge(base, data, tmp_path):
-    from judgekit.judges import request_of
-    from judgekit.training.causal_judge import TrainedCausalJudge
-    from judgekit.training.causal_judging import judged
-
     judge, pairs = TrainedCausalJudge(base), data[1]
     replies = [judge.judge([request_of(pair, order) for pair in pairs]) for order in ("ab", "ba")]
     for told, shown in zip(replies, (pairs, [pair.swapped() for pair in pairs]), strict=True):
@@ -432,6 +403,19 @@ def test_a_trained_model_is_an_ordinary_judge(base, data, tmp_path):
         TrainedCausalJudge(tmp_path)
 
 
+def test_a_training_goes_past_pairs_that_do_not_fit(tmp_path, base, data):
+    long = [
+        replace(p, item_id=f"{p.item_id}-long", question=" ".join([p.question] * 60)) for p in (data[0][0], data[1][0])
+    ]
+    report = train(tmp_path / "sft", ([*data[0], long[0]], [*data[1], long[1]]), measure=True, base=str(base))
+    assert report["too_long"] == {"train": 1, "validation": 1} and report["data"]["train"] == 40
+    assert report["history"][0]["accuracy"] is not None
+    p = judged(tmp_path / "sft", [data[1][0], long[1]])
+    assert np.isnan(p).all(1).tolist() == [False, True] and not is_right(p, [data[1][0], long[1]])[1]
+    with pytest.raises(RecipeError, match="none longer than max_length"):
+        train(tmp_path / "none", ([long[0]], data[1]), base=str(base))
+
+
 def test_preferences_are_learnt_from_an_adapter(tmp_path, base, data):
     report = train(tmp_path / "dpo", (data[0][:4], data[1]), method="dpo", base=str(base), r=8, lr=1e-2, swap="none")
     found = [row["loss"] for row in report["history"] if row["loss"] is not None]
@@ -440,9 +424,6 @@ def test_preferences_are_learnt_from_an_adapter(tmp_path, base, data):
 
 
 def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, data):
-    from judgekit.training.causal_base import load_trained
-    from judgekit.training.causal_judging import judged, reward_scores
-
     train(tmp_path / "reward", data, method="reward", base=str(base))
     pairs = tiny_tasks(12, "test")
     model, tokenizer = load_trained(tmp_path / "reward")
@@ -454,8 +435,6 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, data)
 
 
 def test_validation_pairs_are_judged_from_the_start_on(tmp_path, base, data):
-    from judgekit.training.causal_judging import is_right, judged
-
     report = train(tmp_path / "sft", data, base=str(base), measure=True, eval_every=6)
     first, last = [row for row in report["history"] if row["validation"] is not None]
     assert (first["step"], last["step"]) == (0, 6)
@@ -465,11 +444,6 @@ def test_validation_pairs_are_judged_from_the_start_on(tmp_path, base, data):
 
 
 def test_a_model_from_nothing_learns_to_judge(tmp_path):
-    from judgekit.training.causal import train_judge, train_rows
-    from judgekit.training.causal_data import strategy_of
-    from judgekit.training.causal_judging import is_right, judged
-    from judgekit.training.causal_tiny import drill_rows
-
     given = {"families": ("kind",)}
     common = {"batch_size": 32, "eval_every": 80, "max_length": 96}
     drill = CausalRecipe(method="drill", steps=80, lr=4e-3, **common)
@@ -502,25 +476,14 @@ def test_training_stops_when_validation_stops_falling(tmp_path, base, data):
 
 
 def test_validation_questions_must_be_new(tmp_path, data):
-    from judgekit.training.causal import train_judge
-
     with pytest.raises(ValueError, match="also a training prompt"):
         train_judge(CausalRecipe(**SHORT), data[0], data[0][:3], tmp_path)
-
-
-def test_other_data_start_anew(tmp_path, base, data):
-    first = train(tmp_path / "sft", data, base=str(base))
-    second = train(tmp_path / "sft", (data[0][:20], data[1]), base=str(base))
-    assert first["key"] != second["key"] and second["data"]["train"] == 20
 
 
 # ---------------------------------------------------------------- judging
 
 
 def test_the_deciding_tokens_tell_verdicts_apart(tokenizer):
-    from judgekit.prompts import load_strategy
-    from judgekit.training.causal_judging import deciding_tokens
-
     labels, opening, tokens = deciding_tokens(tokenizer, load_strategy("letter", "permissive"))
     assert labels == ["A", "B", "tie"] and opening == []
     assert tokenizer.convert_ids_to_tokens(tokens) == ["A", "B", "C"]
@@ -529,15 +492,13 @@ def test_the_deciding_tokens_tell_verdicts_apart(tokenizer):
 
 
 def test_right_is_the_most_probable_verdict():
-    from judgekit.training.causal_judging import accuracy_table, is_right
-
     pairs = [
         PreferencePair(str(n), "x", "q", "a", "b", "f", label=label) for n, label in enumerate(("A", "B", "tie", "A"))
     ]
     found = is_right(np.array([[0.6, 0.4, 0], [0.6, 0.4, 0], [0.2, 0.2, 0.6], [0.5, 0.5, 0]]), pairs)
     assert found.tolist() == [True, False, True, False]
     table = accuracy_table({"m": found}, pairs)
-    assert table["family"].tolist() == ["all", "f"] and table["accuracy"].tolist() == [0.5, 0.5]
+    assert table["family"].tolist() == ["all", "f"] and table["value"].tolist() == [0.5, 0.5]
     assert (table["low"] < 0.5).all() and (table["high"] > 0.5).all()
 
 
@@ -556,42 +517,16 @@ def built(kind, **sizes):
         return getattr(transformers, f"{kind}ForCausalLM")(config), config
 
 
-@pytest.mark.parametrize(
-    ("kind", "sizes"),
-    [
-        ("Llama", {}),
-        ("Llama", {"tie_word_embeddings": True}),
-        ("Llama", {"attention_bias": True}),
-        ("Qwen2", {"tie_word_embeddings": True}),
-        ("Qwen3", {"head_dim": 16}),
-        ("Qwen3", {"head_dim": 16, "tie_word_embeddings": True}),
-        ("Mistral", {}),
-    ],
-)
-def test_parameters_are_counted_exactly(kind, sizes):
-    from judgekit.training.memory import parameter_count
-
-    model, config = built(kind, **sizes)
-    assert parameter_count(config) == sum(p.numel() for p in model.parameters())
-
-
 def test_an_adapter_is_counted_exactly():
     from peft import get_peft_model
-
-    from judgekit.training.causal_base import adapter_config
-    from judgekit.training.memory import adapter_count, estimate
 
     model, config = built("Qwen3", head_dim=16)
     recipe = CausalRecipe(base="x", r=4)
     trained = sum(p.numel() for p in get_peft_model(model, adapter_config(recipe)).parameters() if p.requires_grad)
-    assert adapter_count(config, 4) == trained == estimate(config, recipe).trained
+    assert estimate(config, recipe).trained == trained
 
 
 def test_weights_gradients_and_moments_have_their_bytes():
-    from dataclasses import replace
-
-    from judgekit.training.memory import estimate
-
     model, config = built("Qwen3", head_dim=16)
     count = sum(p.numel() for p in model.parameters())
     full, lora = CausalRecipe(base="x"), CausalRecipe(base="x", r=4)
@@ -618,9 +553,6 @@ QWEN3 = {
 def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     from transformers import Qwen3Config
 
-    from judgekit.report.workflow import known_parameters, notebook_path
-    from judgekit.training.memory import GIB, estimate
-
     path = project_root() / "params" / "gpu" / f"21_train_causal_judge-qwen3_{size}.yaml"
     text = path.read_text(encoding="utf-8")
     values = yaml.safe_load(text)
@@ -633,7 +565,7 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     totals = []
     for stage, steps in values["steps"].items():
         given = {"method": stage, "base": values["base"], "steps": steps, "lr": values["rates"][stage]}
-        totals.append(estimate(config, recipe_of(given | values["settings"])).total / GIB)
+        totals.append(estimate(config, recipe_of(given | values["settings"])).total / 2**30)
     most, room = map(int, re.search(r"At most (\d+) GiB by estimate .* one GPU of (\d+) GiB", text).groups())
     assert most - 1 < max(totals) <= most and 1.1 * max(totals) <= room
 
@@ -642,8 +574,6 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
 
 
 def test_the_command_trains_from_files(tmp_path, base, capsys):
-    from judgekit.training.causal_run import main
-
     for name, pairs in (("train", tiny_tasks(24)), ("held_out", tiny_tasks(8, "validation"))):
         rows = [
             {"question": p.question, "response_a": p.response_a, "response_b": p.response_b, "label": p.label}
@@ -669,18 +599,11 @@ def test_the_command_trains_from_files(tmp_path, base, capsys):
     [
         ("[1, 2", "is not YAML"),
         ("- a", "expected 'name: value' lines"),
-        ("train: {x: 1}\nvalidation: [y]", "folder is None"),
-        ("train: {x: -1}\nvalidation: [y]\nfolder: z", "the share of x is -1"),
+        ("train: {x: 1}\nvalidation: [y]", "folder: Field required"),
+        ("train: {x: -1}\nvalidation: [y]\nfolder: z", "train.x is -1"),
     ],
 )
 def test_bad_recipe_files_are_named(tmp_path, text, message):
-    from judgekit.training.causal_run import read_recipe
-
     (tmp_path / "r.yaml").write_text(text)
     with pytest.raises(RecipeError, match=message):
         read_recipe(tmp_path / "r.yaml")
-
-
-def test_every_family_is_learnable_or_apart():
-    assert set(LEARNABLE) | set(APART) == set(FAMILIES) and not set(LEARNABLE) & set(APART)
-    assert {"copying", "membership", "length"} <= set(LEARNABLE) and set(ANY_WORDS) <= set(FAMILIES)

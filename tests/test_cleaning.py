@@ -7,27 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.data.catalogue import load_set, questions_of_tests
-from judgekit.data.cleaning import (
-    Dropped,
-    clean,
-    cleaning_counts,
-    cleaning_table,
-    drop_contaminated,
+from judgekit.data.cleaning import Dropped, clean, normalise, split_by_prompt, split_table
+from judgekit.data.cleaning.contamination import drop_contaminated
+from judgekit.data.cleaning.filters import (
     drop_degenerate,
     drop_languages,
     drop_long,
-    drop_near_repeats,
     drop_over_cap,
     drop_questions,
-    drop_repeats,
     drop_short,
-    language_of,
-    normalise,
-    split_by_prompt,
-    split_table,
-    variants,
 )
-from judgekit.data.paths import PACKAGE
+from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats
+from judgekit.data.cleaning.texts import language_of, variants
 from judgekit.records import PreferencePair, Response, Turn
 
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
@@ -379,37 +370,6 @@ def test_cleaning_twice_drops_nothing_more():
     kept, dropped = clean(pairs, tests)
     assert len(kept) + len(dropped) == len(pairs) and len(kept) > 300
     assert clean(kept, tests) == (kept, [])
-
-
-def test_counts_add_up():
-    pairs = [pair("1"), pair("2", question=" "), pair("3", a="x", b="x", benchmark="other")]
-    counts = cleaning_counts(pairs, *clean(pairs, []))
-    assert list(dict.fromkeys(counts["step"])) == ["read", "empty question", "identical responses", "kept"]
-    wide = counts.pivot(index="step", columns="corpus", values="count")
-    assert wide.loc["read"].tolist() == [2, 1] and wide.loc["kept"].tolist() == [1, 0]
-    assert (wide.drop("read").sum() == wide.loc["read"]).all()
-
-
-def test_the_table_has_a_corpus_per_row_and_adds_up():
-    pairs = [pair("1"), pair("2", question=" "), pair("3", a="x", b="x", benchmark="other"), pair("4", a="", b="")]
-    table = cleaning_table(cleaning_counts(pairs, *clean(pairs, [])))
-    assert list(table) == ["corpus", "read", "says nothing", "kept"]
-    assert table.values.tolist() == [["authored", 3, 2, 1], ["other", 1, 1, 0]]
-
-
-def test_a_reason_without_a_column_is_an_error():
-    counts = cleaning_counts([pair("1")], [], [Dropped("1", "authored", "a new reason")])
-    with pytest.raises(ValueError, match="no column for 'a new reason'"):
-        cleaning_table(counts)
-
-
-def test_every_filter_has_a_column():
-    from judgekit.data.cleaning.counting import GROUPS
-
-    text = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "data" / "cleaning").glob("*.py"))
-    reasons = [reason for group in GROUPS.values() for reason in group]
-    assert len(set(reasons)) == len(reasons)
-    assert all(text.count(f'"{reason}"') >= 2 for reason in reasons)  # where it is given, and in the list
 
 
 def test_no_prompt_stands_in_both_parts():

@@ -5,19 +5,12 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.corpora import (
-    CORPORA,
-    by_models,
-    by_people,
-    chatbot_arena,
-    corpus_hashes,
-    load_corpus,
-    load_corpus_with_report,
-)
+from judgekit.data.corpora import CORPORA, chatbot_arena, corpus_hashes, load_corpus, load_corpus_with_report
+from judgekit.data.corpora import pairs as kinds
 from judgekit.data.corpora.alpaca import alpaca_eval
 from judgekit.data.loading import dialogue_fields, keeps_sides, place
 from judgekit.data.sources import DataError, Row
-from judgekit.records import PreferencePair, Response, Turn
+from judgekit.records import PreferencePair, Turn
 
 
 def rows_of(*records, file="authored.json"):
@@ -102,28 +95,28 @@ def test_chatbot_arena_votes_and_probabilities():
 def test_finegrained_comparisons_are_in_the_files_order():
     record = {"question": "Why?", "passages": [["T", "One.", "Two."], ["U", "Three."]]}
     record |= {f"prediction {n}": str(n) for n in (1, 2, 3, 4)} | {"preference": [0, 1, 2, 1, 2, 0]}
-    pairs, _ = by_people.finegrained_rlhf(rows_of(record))
+    pairs, _ = CORPORA["finegrained_rlhf"].build(rows_of(record))
     placed = [as_in_file(pair) for pair in pairs]
     assert [pair.response_a + pair.response_b for pair in placed] == ["12", "13", "14", "23", "24", "34"]
     assert [pair.label for pair in placed] == ["tie", "A", "B", "A", "B", "tie"]
     assert placed[0].reference == "T\nOne. Two.\n\nU\nThree."
     with pytest.raises(DataError, match="field 'preference' holds 5 whole numbers, not 6"):
-        by_people.finegrained_rlhf(rows_of(record | {"preference": [0] * 5}))
+        CORPORA["finegrained_rlhf"].build(rows_of(record | {"preference": [0] * 5}))
 
 
 def test_hh_dialogues_are_parsed_and_different_ones_skipped():
     start = "\n\nHuman: Hi\n\nAssistant: Hello.\nYes?\n\nHuman: One\n\nHuman: Two"
     same = {"chosen": f"{start}\n\nAssistant: good", "rejected": f"{start}\n\nAssistant:"}
     other = same | {"rejected": "\n\nHuman: Something else\n\nAssistant: bad"}
-    pairs, report = by_people.hh_harmless(rows_of(same, other))
+    pairs, report = CORPORA["hh_harmless"].build(rows_of(same, other))
     pair = as_in_file(pairs[0])
     assert report == {"skipped_different_dialogues": 1} and len(pairs) == 1
     assert (pair.question, pair.response_a, pair.response_b) == ("One\n\nTwo", "good", "")
     assert pair.turns == (Turn("Hi", "Hello.\nYes?", "Hello.\nYes?"),)
     with pytest.raises(DataError, match="field 'chosen' holds no response"):
-        by_people.hh_harmless(rows_of({"chosen": "\n\nHuman: Hi", "rejected": "x"}))
+        CORPORA["hh_harmless"].build(rows_of({"chosen": "\n\nHuman: Hi", "rejected": "x"}))
     with pytest.raises(DataError, match="is no dialogue"):
-        by_people.hh_harmless(rows_of({"chosen": "Hi\n\nAssistant: x", "rejected": "Hi\n\nAssistant: y"}))
+        CORPORA["hh_harmless"].build(rows_of({"chosen": "Hi\n\nAssistant: x", "rejected": "Hi\n\nAssistant: y"}))
 
 
 def test_summaries_are_grouped_by_pair_with_their_votes():
@@ -131,15 +124,15 @@ def test_summaries_are_grouped_by_pair_with_their_votes():
     record |= {"text-davinci-002_summary": "D"}
     votes = [True, True, "Equally Good"]
     rows = rows_of(*(record | {"evaluator_id": str(n), "overall_writer_better": v} for n, v in enumerate(votes)))
-    pairs, report = by_people.summ_pairwise(rows)
+    pairs, report = CORPORA["summ_pairwise"].build(rows)
     pair = as_in_file(pairs[0])
     assert (len(pairs), pair.label, pair.model_a) == (1, "A", "writer")
     assert pair.votes == {"0": "A", "1": "A", "2": "tie"} and pair.question.endswith("\n\nNews.")
     assert report == {"votes": 3, "no_majority": 0}
     with pytest.raises(DataError, match="field 'overall_writer_better' is 1"):
-        by_people.summ_pairwise(rows_of(record | {"evaluator_id": "0", "overall_writer_better": 1}))
+        CORPORA["summ_pairwise"].build(rows_of(record | {"evaluator_id": "0", "overall_writer_better": 1}))
     with pytest.raises(DataError, match="field 'evaluator_id' has voted"):
-        by_people.summ_pairwise([rows[0], rows[0]])
+        CORPORA["summ_pairwise"].build([rows[0], rows[0]])
 
 
 # --- LLaMA-Factory
@@ -152,17 +145,17 @@ def dpo_record(*speakers):
 
 def test_dpo_conversations_become_turns():
     records = [dpo_record("system", "human"), dpo_record("human", "gpt", "human")]
-    pairs, _ = by_models.dpo(rows_of(*records), "dpo_en")
+    pairs, _ = CORPORA["dpo_en"].build(rows_of(*records))
     alone, long = map(as_in_file, pairs)
     assert (alone.question, alone.turns, alone.response_a, alone.label) == ("system 0\n\nhuman 1", (), "good", "A")
     assert long.question == "human 2" and long.turns == (Turn("human 0", "gpt 1", "gpt 1"),)
     with pytest.raises(DataError, match="field 'conversations' does not alternate"):
-        by_models.dpo(rows_of(dpo_record("human", "gpt")), "dpo_en")
+        CORPORA["dpo_en"].build(rows_of(dpo_record("human", "gpt")))
 
 
 def test_oasst_rankings_imply_pairs():
     record = {"instruction": "Q", "input": "", "output": ["best", "good", "good"], "history": [["P", "R"]]}
-    pairs, report = by_people.oasst_zh(rows_of(record))
+    pairs, report = CORPORA["oasst_zh"].build(rows_of(record))
     placed = [as_in_file(pair) for pair in pairs]
     assert [(pair.item_id, pair.response_a, pair.response_b) for pair in placed] == [
         ("0:0-1", "best", "good"),
@@ -170,7 +163,7 @@ def test_oasst_rankings_imply_pairs():
     ]
     assert placed[0].turns == (Turn("P", "R", "R"),) and report == {"skipped_identical": 1}
     with pytest.raises(DataError, match="field 'history'"):
-        by_people.oasst_zh(rows_of(record | {"history": [["P"]]}))
+        CORPORA["oasst_zh"].build(rows_of(record | {"history": [["P"]]}))
 
 
 def test_a_dialogue_of_one_question_has_no_turns():
@@ -183,10 +176,10 @@ def test_a_dialogue_of_one_question_has_no_turns():
 
 def test_gsm8k_pairs_right_with_wrong():
     record = {"question": "?", "ground_truth": "A: 3"}
-    for system, right in zip(by_models.SYSTEMS, (True, False, True, False), strict=True):
+    for system, right in zip(kinds.SYSTEMS, (True, False, True, False), strict=True):
         record[system] = {"is_correct": right, "solution": system}
-    never = record | {system: {"is_correct": False, "solution": ""} for system in by_models.SYSTEMS}
-    pairs, report = by_models.gsm8k_solutions(rows_of(record, never))
+    never = record | {system: {"is_correct": False, "solution": ""} for system in kinds.SYSTEMS}
+    pairs, report = CORPORA["gsm8k_solutions"].build(rows_of(record, never))
     assert len(pairs) == 4 and report == {"problems": 2, "problems_without_pair": 1}
     assert {as_in_file(pair).model_a for pair in pairs} == {"6b_finetuning", "175b_finetuning"}
     assert {as_in_file(pair).label for pair in pairs} == {"A"}
@@ -201,11 +194,11 @@ def test_vicuna_reviews_become_labels():
     scores = [(9, 8.5), (7, 9), (8, 8), (-1, -1)]
     reviews = [{"question_id": 1, "answer1_id": "x", "answer2_id": "y", "score": list(score)} for score in scores]
     rows = rows_of(*reviews, file="vicuna_blog_eval/review/others/review_x_y.jsonl")
-    pairs, report = by_models.vicuna_blog([*questions, *answers, *rows])
+    pairs, report = CORPORA["vicuna_blog"].build([*questions, *answers, *rows])
     assert [as_in_file(pair).label for pair in pairs] == ["A", "B", "tie"]
     assert pairs[0].item_id == "others/review_x_y/0" and report == {"skipped_no_score": 1}
     with pytest.raises(DataError, match="field 'answer2_id' refers to 'y'"):
-        by_models.vicuna_blog([*questions, answers[0], *rows])
+        CORPORA["vicuna_blog"].build([*questions, answers[0], *rows])
 
 
 # --- rankings, ratings and marks that make pairs
@@ -215,7 +208,7 @@ def test_llmzoo_ranks_become_pairs():
     file = "llmzoo/reviews/review_en_7b/en/relevance/review.jsonl"
     shown = {"question": "Q?", "answers": ["x", "y", "z"], "model_ids": ["m", "n", "o"]}
     row = {"lang": "en", "metadata": shown, "order": [2, 1, 2]}
-    pairs, report = by_models.llmzoo(rows_of(row, file=file))
+    pairs, report = CORPORA["llmzoo"].build(rows_of(row, file=file))
     placed = {as_in_file(pair).item_id: as_in_file(pair) for pair in pairs}
     start = "review_en_7b/en/relevance/0:"
     assert {key.removeprefix(start): pair.label for key, pair in placed.items()} == {
@@ -226,37 +219,37 @@ def test_llmzoo_ranks_become_pairs():
     assert (placed[start + "1-2"].model_a, placed[start + "1-2"].subset) == ("n", "relevance")
     assert report == {"reviews": 1, "skipped_identical": 0}
     with pytest.raises(DataError, match=r"review\.jsonl:0: field 'order' holds 2 ranks, not 3"):
-        by_models.llmzoo(rows_of(row | {"order": [1, 2]}, file=file))
+        CORPORA["llmzoo"].build(rows_of(row | {"order": [1, 2]}, file=file))
 
 
 def test_medicalgpt_rows_become_pairs():
     talk = [{"from": "system", "value": ""}, {"from": "human", "value": "问?"}]
-    ((pair,), _) = by_models.medicalgpt(rows_of({"conversations": talk, "chosen": "good", "rejected": "bad"}))
+    ((pair,), _) = CORPORA["medicalgpt"].build(rows_of({"conversations": talk, "chosen": "good", "rejected": "bad"}))
     assert (as_in_file(pair).question, as_in_file(pair).response_a, as_in_file(pair).label) == ("问?", "good", "A")
     with pytest.raises(DataError, match="field 'chosen' is dict, not text"):
-        by_models.medicalgpt(rows_of({"conversations": talk, "chosen": {}, "rejected": "bad"}))
+        CORPORA["medicalgpt"].build(rows_of({"conversations": talk, "chosen": {}, "rejected": "bad"}))
 
 
 def test_marks_on_one_prompt_become_a_pair():
     marks = [("P", "x", True), ("P", "y", False), ("Q", "z", True)]
     rows = rows_of(*({"instruction": p, "output": r, "tag": tag} for p, r, tag in marks))
-    pairs, report = by_models.kto_mix(rows)
+    pairs, report = CORPORA["kto_mix"].build(rows)
     (pair,) = map(as_in_file, pairs)
     assert (pair.item_id, pair.response_a, pair.response_b, pair.label) == ("0-1", "x", "y", "A")
     assert report == {"responses": 3, "unpaired": 1}
     with pytest.raises(DataError, match="field 'tag' is 1, not one of"):
-        by_models.kto_mix(rows_of({"instruction": "P", "output": "x", "tag": 1}))
+        CORPORA["kto_mix"].build(rows_of({"instruction": "P", "output": "x", "tag": 1}))
 
 
 def summary_record(summary, ratings, article="News."):
-    scores = {aspect: {"individual_human_scores": ratings} for aspect in by_people.ASPECTS}
+    scores = {aspect: {"individual_human_scores": ratings} for aspect in kinds.ASPECTS}
     text = f"### Generated Summary\n\n{summary}\n\n### Source Article\n\n{article}"
     return {"instance": text, "annotations": scores}
 
 
 def test_rated_summaries_of_one_article_become_pairs():
     records = [summary_record("x", [3, 4]), summary_record("y", [2, 4]), summary_record("z", [3, 4.1])]
-    pairs, report = by_people.newsroom(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
+    pairs, report = CORPORA["newsroom"].build(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
     assert {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs} == {
         "0-1": "A",
         "0-2": "tie",  # less than one rating by one point
@@ -265,14 +258,14 @@ def test_rated_summaries_of_one_article_become_pairs():
     assert report == {"summaries": 4, "articles": 2, "skipped_identical": 0}
     assert as_in_file(pairs[0]).question.endswith("\n\nNews.")
     with pytest.raises(DataError, match="field 'instance' is not a summary and an article"):
-        by_people.newsroom(rows_of(summary_record("x", [3]) | {"instance": "x"}))
+        CORPORA["newsroom"].build(rows_of(summary_record("x", [3]) | {"instance": "x"}))
 
 
 def test_ratings_of_one_query_become_pairs():
-    scores = [("x", 3.0), ("y", 5.0), ("x", 2.0), ("z", 3.0)]
-    responses = [Response(str(n), "Q?", text, score=s, cluster_id="q") for n, (text, s) in enumerate(scores)]
-    responses.append(Response("9", "P?", "x", score=1.0, cluster_id="p"))
-    pairs, report = by_models.pairs_of_rated(responses)
+    prompt = "Grade.\n***\n[Query]: {}\n***\n[Response]: {}\n***\n[END DATA]\n\nRate it."
+    rated = [("Q?", "x", 3), ("Q?", "y", 5), ("Q?", "x", 2), ("Q?", "z", 3), ("P?", "x", 1)]
+    rows = rows_of(*({"usrmsg": prompt.format(query, text), "pred_score": score} for query, text, score in rated))
+    pairs, report = CORPORA["autoj_rated"].build(rows)
     labels = {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs}
     assert labels == {"0-1": "B", "0-3": "tie", "1-2": "A", "1-3": "A", "2-3": "B"}  # not 0-2: the same text
     assert report == {"responses": 5, "alone": 1}

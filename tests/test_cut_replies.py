@@ -13,7 +13,7 @@ from tiny_causal import save_tiny, teach
 from judgekit.cli import main
 from judgekit.judges import Request, load_judge
 from judgekit.judges.generative import stands_complete
-from judgekit.prompts import load_strategy, strategy_names
+from judgekit.prompts import load_strategy
 
 QUOTING = "Some would say [[B]], since the second response is longer, but"
 REQUEST = Request("Which?", "this is right", "this is wrong")
@@ -54,16 +54,6 @@ def test_a_reply_cut_off_while_quoting_is_no_verdict(judged, reason):
     assert (reply.status, reply.raw) == ("unparsed", f"{QUOTING}\n[cut off: finish_reason={reason}]")
 
 
-def test_a_reply_that_the_model_ended_is_read_as_ever(judged):
-    row, reply = judged(ended_by("stop", "On the whole:\n[[B]]"))
-    assert (row["verdict"], row["status"], reply.raw) == ("B", "ok", "On the whole:\n[[B]]")
-
-
-@pytest.mark.parametrize("reason", [None, "eos", 7])
-def test_servers_that_give_no_reason_or_one_of_their_own_are_believed(judged, reason):
-    assert judged(ended_by(reason, "[[B]]"))[0]["status"] == "ok"
-
-
 @pytest.mark.parametrize("left", ["", None])
 def test_a_filter_that_leaves_nothing_is_no_verdict(judged, left):
     def respond(body, _):
@@ -82,11 +72,6 @@ def test_an_object_closed_before_the_cut_is_a_verdict(judged):
         ended_by("length", '{"marks_a": {"x": 5}, "marks_b": {"x": 1}, "verdict": "A"}'), "openai/tiny#rubric"
     )
     assert (row["verdict"], row["status"]) == ("A", "ok")
-
-
-def test_a_mark_cut_off_is_no_mark(judged):
-    row, reply = judged(ended_by("length", "Rating: [[9]] would be too"), "openai/tiny#single")
-    assert row["status"] == "unparsed" and json.loads(reply.raw)["first"].endswith("[cut off: finish_reason=length]")
 
 
 def test_a_choice_that_the_server_enforces_stands_complete(judged):
@@ -128,12 +113,6 @@ JSON = '{"score_a": 10, "score_b": 90, "verdict": "B"}'
 )
 def test_the_closed_forms(strategy, text, complete):
     assert stands_complete(load_strategy(strategy), text) is complete
-
-
-def test_only_objects_and_first_lines_are_closed_forms():
-    texts = ("[[A]]", "A", LLMBAR, f"It is.\n{LLMBAR}", "Rating: [[5]]")
-    names = [name for name in strategy_names() if name not in ("demonstrations", "verdict_first")]
-    assert not any(stands_complete(load_strategy(name), text) for name in names for text in texts)
 
 
 # ---------------------------------------------------------------- models that run here

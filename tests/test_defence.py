@@ -5,29 +5,27 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 
-from judgekit.bias.tampering import HELD_OUT, TRAINABLE, tampered
+from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.encoder import EncoderJudge, weights_folder
-from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
+from judgekit.judges.gate import against_tampering
 from judgekit.models.encoder import TextEncoder
 from judgekit.stats import outcome_probabilities
-from judgekit.training.defence import (
+from judgekit.studies.defend_encoder_judge import (
     Setting,
-    choose_setting,
+    attacked_pairs,
     compare_settings,
+    defence_data,
     fit_setting,
-    ladder,
     save_defended,
     unseen_success,
 )
-from judgekit.training.defence_tables import attacked_pairs, defence_data, rows_of
-from judgekit.training.material import make_material
+from judgekit.training.mixture import make_material
 
 BASE = PRETRAINED / "minilm"
 TRAIN, VALIDATION = load_sample("sample_train")[:80], {"v": load_sample("sample_validation")[:30]}
@@ -63,20 +61,6 @@ def test_exchanging_the_responses_exchanges_the_probabilities():
     assert p == pytest.approx(swapped[:, [1, 0, 2]]) and p.sum(1) == pytest.approx(1) and (p >= 0).all()
 
 
-def test_two_that_are_equally_suspicious_keep_their_order():
-    outcomes = np.array([[0.6, 0.3, 0.1]])
-    for odds in (-20.0, 0.0, 20.0):
-        p = against_tampering(outcomes, [odds], [odds])[0]
-        assert p[0] > p[1]
-    assert against_tampering(outcomes, [-30.0], [-30.0])[0] == pytest.approx(outcomes[0], abs=1e-6)
-
-
-def test_odds_are_linear_in_the_parts_that_are_used():
-    inputs = {name: np.eye(2) for name in PARTS}
-    assert tamper_odds(inputs, {"bias": 1.0, "head": [2.0, 3.0]}).tolist() == [3.0, 4.0]
-    assert tamper_odds(inputs, {"bias": 0.0, **{name: [1.0, 0.0] for name in PARTS}}).tolist() == [3.0, 0.0]
-
-
 def test_the_ends_of_a_text_are_its_first_and_last_tokens():
     encoder = TextEncoder()
     words = [f"w{k}" for k in range(200)]
@@ -104,11 +88,6 @@ def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
         assert getattr(pair, better) == getattr(original, better) and pair.label == original.label
     with pytest.raises(KeyError, match="held out"):
         attacked_pairs(TRAIN, kinds=("emoji",))
-
-
-def test_pairs_without_a_worse_response_teach_no_attack():
-    odd = [replace(TRAIN[0], label="tie"), replace(TRAIN[0], label="A", response_b=" ")]
-    assert attacked_pairs(odd) == ([], [])
 
 
 def test_the_defence_is_trained_on_what_the_judge_was():
@@ -163,15 +142,6 @@ def test_a_defended_judge_is_one_small_file(fitted, beside):
         save_defended(*fitted, beside / "minilm", beside / "elsewhere" / "minilm_defended")
 
 
-def test_without_a_gate_the_judge_is_of_the_plain_format(data, beside):
-    save_defended(data.quality, None, beside / "minilm", beside / "same")
-    config = json.loads((beside / "same" / "judge.json").read_text())
-    assert config["format"] == 3 and "tamper" not in config
-    pair = VALIDATION["v"][0]
-    replies = [EncoderJudge(beside / name).judge([request_of(pair, "ab")])[0] for name in ("minilm", "same")]
-    assert replies[0].p_first == pytest.approx(replies[1].p_first, abs=1e-5)
-
-
 @pytest.mark.parametrize("name", ["../minilm", "/etc", "a/b", "", "..", 7, [], "a\\b"])
 def test_weights_stand_beside_a_judge_and_nowhere_else(name):
     with pytest.raises(ValueError, match="not the name of a folder beside"):
@@ -188,36 +158,12 @@ def test_a_gate_of_the_wrong_format_is_refused(fitted, beside):
         EncoderJudge(path.parent)
 
 
-def test_a_part_that_is_not_used_has_no_weights(data):
-    quality, tamper = fit_setting(Setting("gate, by ends", prior=0.05, parts=("head", "tail")), data)
-    assert set(tamper) == {"head", "tail", "bias"} and quality is data.quality
-    assert len(tamper["head"]) == data.natural.ends_a.shape[-1]
-
-
-def test_a_higher_prior_suspects_more(data):
-    low, high = (fit_setting(Setting("gate", prior=prior), data)[1] for prior in (0.02, 0.2))
-    assert high["bias"] - low["bias"] == pytest.approx(np.log(0.2 / 0.8) - np.log(0.02 / 0.98))
-    assert high["head"] == low["head"]
-
-
 def test_an_attack_that_is_left_out_is_not_in_the_data(data):
-    left = data.without("markdown")
+    others = np.flatnonzero([name != "markdown" for name in data.attacked.attacks])
+    left = replace(data, attacked=data.attacked.of(others))
     assert "markdown" in data.attacked.attacks and "markdown" not in left.attacked.attacks
     assert len(left.attacked.features.a) == len(left.attacked.attacks) == len(left.attacked.ends_a)
     unseen = unseen_success(BOTH, data)
     assert set(unseen) == set(data.assault.attacks) and all(0 <= value <= 1 for value in unseen.values())
-    some = rows_of(data.natural, np.arange(len(data.natural.attacks)) < 5)
+    some = data.natural.of(np.arange(5))
     assert len(some.pairs.clusters) == len(some.features.target) == 5
-
-
-def test_the_choice_is_the_least_success_that_costs_little():
-    table = pd.DataFrame({"cost": [0.0, 0.004, 0.02, -0.01], "mean_success": [0.3, 0.1, 0.01, 0.1]})
-    assert choose_setting(table, 0.005) == 1 and choose_setting(table, 0.05) == 2 and choose_setting(table, 0.0) == 3
-    assert choose_setting(table.iloc[[0, 2]].reset_index(drop=True), 0.005) == 0
-
-
-def test_the_ladder_begins_with_the_judge_as_it_is():
-    steps = ladder()
-    assert steps[0] == Setting("as it is") and not steps[0].share and not steps[0].prior
-    assert {step.rung for step in steps[1:]} >= {"preference part", "gate", "both"} and len(set(steps)) == len(steps)
-    assert END > 0

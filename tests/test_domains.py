@@ -1,38 +1,18 @@
-"""Kinds of tasks: the loaders of two sets made of them, what is counted, and the pictures."""
+"""Kinds of tasks: the loaders of two sets made of them, and what is counted."""
 
 from collections import Counter
 from types import SimpleNamespace
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.bias.categories import (
-    GROUPINGS,
-    by_style,
-    counted_items,
-    crossed_rates,
-    judged_items,
-    numbers_of,
-    rates_by_category,
-    style_bias,
-    subject,
-)
-from judgekit.bias.domains import shrunken_rates
-from judgekit.bias.planted_domains import PlantedDomains
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import labelled, load_benchmark, load_benchmark_with_report
 from judgekit.data.sources import DataError, Row
-from judgekit.judges import load_judge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import primary_protocol, score
-from judgekit.scoring.store import VerdictStore
-
-matplotlib.use("Agg")
-
-from judgekit.figures import plot_categories, plot_styles
-from judgekit.figures.domains import split_evenly
+from judgekit.studies.domains import GROUPINGS, by_style, counted_items, judged_items, subject
 
 
 def row(**values):
@@ -157,24 +137,20 @@ def pair(number, label="A", **fields):
     return PreferencePair(str(number), "made", "Why?", "one two three", "one", label=label, **fields)
 
 
-def said(number, ab, ba):
-    known = [Verdict(str(number), "j", order, label) for order, label in (("ab", ab), ("ba", ba)) if label]
-    return known
+def verdicts_of(number, ab, ba):
+    return [Verdict(str(number), "j", order, label) for order, label in (("ab", ab), ("ba", ba)) if label]
 
 
-def test_counts_are_the_scores_own():
+def test_counts_are_the_scores_own(monkeypatch):
     pairs = [pair(n, "AB"[n % 2]) for n in range(12)]
     verdicts = [
         verdict
         for n, (ab, ba) in enumerate(zip("ABABABtABtAB", "AABBABtBAtBB", strict=True))
-        for verdict in said(n, *(("tie" if x == "t" else x) for x in (ab, ba)))
+        for verdict in verdicts_of(n, *(("tie" if x == "t" else x) for x in (ab, ba)))
     ]
     grouped = SimpleNamespace(sets=("judgebench",), category=lambda pair: "Some kind", crossed=False, title="")
-    GROUPINGS["made"] = grouped
-    try:
-        items = counted_items(verdicts, pairs, "made")
-    finally:
-        del GROUPINGS["made"]
+    monkeypatch.setitem(GROUPINGS, "made", grouped)
+    items = counted_items(verdicts, pairs, "made")
     scores = score(verdicts, pairs, "judgebench", n_boot=10)
     for metric in ("accuracy", "agreement", "consistency", "first_rate"):
         part = items[items["metric"] == metric]
@@ -185,96 +161,34 @@ def test_counts_are_the_scores_own():
 
 
 def test_a_judge_of_one_order_has_no_metric_of_both():
-    pairs = [pair(n) for n in range(4)]
-    items = counted_items([verdict for n in range(4) for verdict in said(n, "A", None)], pairs, "autoj_scenario")
-    assert set(items["metric"]) == {"accuracy", "tie_rate"}
+    verdicts = [verdict for n in range(4) for verdict in verdicts_of(n, "A", None)]
+    assert set(counted_items(verdicts, [pair(n) for n in range(4)], "autoj_scenario")["metric"]) == {
+        "accuracy",
+        "tie_rate",
+    }
 
 
-def test_subjects_of_judgebench():
+def test_subjects_of_judgebench_and_an_unknown_grouping():
     names = ("gpt-4o/livebench-math", "gpt-4o/mmlu-pro-math", "claude-3.5-sonnet/livecodebench")
     assert [subject(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
-
-
-def test_an_unknown_grouping_is_named():
     with pytest.raises(KeyError, match=r"no grouping 'weather'; there are mtbench"):
-        judged_items(["weather"], [], {}, None, {})
-
-
-def test_judging_a_sample_by_kind():
-    judge, store = load_judge("baseline/longer"), VerdictStore(":memory:")
-    items = judged_items(["sample_natural"], [judge], {}, store, {judge.name: "longer"}, progress=False)
-    categories, populations = rates_by_category(items, 50, 50)
-    assert set(categories["judge"]) == {"longer"} and categories["category"].nunique() == 10
-    accuracy = categories[categories["metric"] == "accuracy"].set_index("category")
-    whole = score_of("sample_natural", judge, store)
-    assert np.average(accuracy["raw"], weights=accuracy["n"]) == pytest.approx(whole)
-    assert (populations["p_holm"] >= populations["p_value"]).all()
-    numbers = numbers_of(categories, populations)
-    assert numbers["domain.sample_natural.dates.longer.accuracy"].value == accuracy.loc["dates", "raw"]
-    found = numbers["domain.sample_natural.dates.longer.accuracy_shrunken"]
-    assert found.low < found.value < found.high
-    assert numbers["domain.sample_natural.all.longer.mean"].low < whole
-    assert "domain.sample_natural.all.longer.consistency_spread" in numbers
-
-
-def score_of(name, judge, store):
-    from judgekit.scoring import run_judge
-
-    pairs = catalogue.load_set(name)
-    return score(run_judge(judge, pairs, store, progress=False), pairs, name, n_boot=10)["accuracy"].value
-
-
-def styled(rate_of):
-    """Items of RM-Bench's domains with given hits by domain and difficulty; 30 prompts of chat, 10 of the others."""
-    rows = []
-    for domain in labelled.RM_BENCH:
-        for n in range(30 if domain == "chat" else 10):
-            for kind in labelled.DIFFICULTIES:
-                hits = float(n % 10 < 10 * rate_of(domain, kind))
-                rows.append(("j", "accuracy", f"{domain}_{kind}", f"{domain}{n}", hits, 1.0))
-    return pd.DataFrame(rows, columns=["judge", "metric", "category", "cluster", "hits", "size"])
+        judged_items(["weather"], [], {}, {}, "sample")
 
 
 def test_styles_are_averaged_over_domains_as_the_authors_do():
-    rates = {"chat": 0.9, "code": 0.6, "safety_refuse": 0.2, "safety_response": 0.4}
-    parts = by_style(styled(lambda domain, kind: rates[domain] - (0.2 if kind == "hard" else 0)))
+    rates, rows = {"chat": 0.9, "code": 0.6, "safety_refuse": 0.2, "safety_response": 0.4}, []
+    for domain, rate in rates.items():  # 30 prompts of chat, 10 of the others
+        for n in range(30 if domain == "chat" else 10):
+            for kind in labelled.DIFFICULTIES:
+                hits = float(n % 10 < round(10 * (rate - (0.2 if kind == "hard" else 0))))
+                rows.append(("j", "accuracy", f"{domain}_{kind}", f"{domain}{n}", hits, 1.0))
+    parts = by_style(pd.DataFrame(rows, columns=["judge", "metric", "category", "prompt", "hits", "size"]))
     assert list(parts) == ["all", *sorted(rates)]
-    found = crossed_rates(parts["all"].assign(set="rm_bench_style"), 200).set_index("category")
-    assert found.loc["easy", "value"] == pytest.approx((0.9 + 0.6 + (0.2 + 0.4) / 2) / 3)
-    assert found.loc["hard", "value"] == pytest.approx((0.7 + 0.4 + (0.0 + 0.2) / 2) / 3)
-    bias = style_bias(parts["all"], 200)
-    assert bias.value == pytest.approx(0.2) and bias.low < 0.2 < bias.high
-    assert style_bias(parts["code"], 200).value == pytest.approx(0.2)
+    found = parts["all"].groupby("category")[["hits", "size"]].sum()
+    assert found["hits"]["easy"] / found["size"]["easy"] == pytest.approx((0.9 + 0.6 + (0.2 + 0.4) / 2) / 3)
+    assert found["hits"]["hard"] / found["size"]["hard"] == pytest.approx((0.7 + 0.4 + (0.0 + 0.2) / 2) / 3)
 
 
 def test_the_new_sets_have_protocols():
     assert primary_protocol("rm_bench").rule == primary_protocol("evalbiasbench").rule == "mean_of_orders"
     assert not primary_protocol("rm_bench").forced, "the set's authors count equal scores as wrong"
-
-
-# ---------------------------------------------------------------- pictures
-
-
-def test_the_pictures_show_every_category_and_judge():
-    found = shrunken_rates(PlantedDomains(categories=5).draw(0)[0], 10).table
-    table = pd.concat([found.assign(judge=judge, panel=p) for judge in ("minilm", "features") for p in ("One", "Two")])
-    axes = plot_categories(table)
-    assert [ax.get_title(loc="left") for ax in axes] == ["One", "Two"]
-    for ax in axes:
-        assert len(ax.get_yticklabels()) == 5 and len(ax.lines) >= 4
-        order = [label.get_text() for label in ax.get_yticklabels()]
-        means = found.set_index("category")["value"]
-        assert order == sorted(order, key=lambda name: means[name])
-    rows = [
-        (p, j, k, 0.5, 0.4, 0.6) for p in ("all", "chat") for j in ("minilm", "longer") for k in labelled.DIFFICULTIES
-    ]
-    axes = plot_styles(pd.DataFrame(rows, columns=["panel", "judge", "category", "value", "low", "high"]))
-    assert [ax.get_title(loc="left") for ax in axes] == ["all", "chat"]
-    matplotlib.pyplot.close("all")
-
-
-def test_panels_fill_columns_evenly():
-    heights = dict(zip("abcd", (8, 8, 5, 9), strict=True))
-    assert split_evenly(list("abcd"), heights, 2) == [["a", "b"], ["c", "d"]]
-    assert split_evenly(list("ab"), {"a": 9, "b": 1}, 2) == [["a"], ["b"]]
-    assert split_evenly(["a"], {"a": 9}, 2) == [["a"]]

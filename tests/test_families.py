@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.bias.families import NO_FAMILY, family_of, family_patterns, same_family
+from judgekit.bias.family import NO_FAMILY, family_of, family_patterns, same_family
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.corpora import ANSWERS, CORPORA, chatbot_arena, load_answers_with_report, load_corpus

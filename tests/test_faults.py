@@ -564,7 +564,7 @@ def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypa
 def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
     judge = LayeredJudge(str(model_folder), Settings(mode="verdict"))
     requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
-    longest = max(judge.reader.tokens.size(list(judge.prompt(r, "pair").messages)) for r in requests[:2])
+    longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2])
     short_of_memory(monkeypatch, judge.reader.engine, lambda rows, columns: columns > longest)
     replies = judge.judge(requests)
     assert [reply.status for reply in replies] == ["ok", "ok", "error"]

@@ -1,26 +1,18 @@
 """hf/ judges: real, tiny causal models on the CPU, compared with transformers used in the plainest way."""
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from tiny_causal import CHATML, SPECIAL, save_tiny, teach, tiny_tokenizer
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM
 
 from judgekit.cli import main
-from judgekit.data.sample import load_sample
-from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.hf import Settings
-from judgekit.judges.token_verdict import compared_marks
+from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.models import Unavailable
-from judgekit.models.batching import shared_start
-from judgekit.models.causal import CausalModel, load_model, memory_estimate, parameter_count
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import ModelFiles, model_files
-from judgekit.models.one_pass import nested, plan_of
+from judgekit.models.files import model_files
 from judgekit.prompts import strategy_names
 from judgekit.records import PreferencePair
 from judgekit.scoring import run_judge
@@ -166,54 +158,7 @@ def test_every_strategy_is_judged_in_one_pass(folder, strategy, policy):
     assert [reply.verdict for reply in replies] == [("first", "second", "tie")[int(row.argmax())] for row in p]
 
 
-def test_equal_responses_tie_or_are_ambiguous_when_rated(folder):
-    same = Request("Which?", "the same", "the same")
-    (reply,) = judge_of(folder, "single", mode="one_pass").judge([same])
-    assert reply.verdict == "tie" and reply.p_first == pytest.approx(reply.p_second) and reply.calls == 1
-    (reply,) = judge_of(folder, "single", mode="one_pass", policy="strict").judge([same])
-    assert (reply.verdict, reply.status) == (None, "ambiguous")
-
-
-def test_weights_that_are_no_numbers_are_an_error(tmp_path):
-    save_tiny(tmp_path)
-    weights = load_file(tmp_path / "model.safetensors")
-    save_file(
-        {name: torch.full_like(w, math.nan) if "lm_head" in name else w for name, w in weights.items()},
-        tmp_path / "model.safetensors",
-        metadata={"format": "pt"},
-    )
-    (reply,) = judge_of(tmp_path, mode="one_pass").judge(REQUESTS[:1])
-    assert (reply.verdict, reply.status) == (None, "error") and "damaged weights" in reply.raw
-
-
 # ---------------------------------------------------------------- plans
-
-
-def test_plans_follow_a_candidate_until_it_is_told_apart():
-    tokens = ChatTokenizer(tiny_tokenizer())
-    plan = plan_of({"first": "[[A]]", "second": "[[B]]"}, tokens.reply_tokens)
-    assert tokens.tokenizer.decode(plan.forced) == "[[" and [len(path) for path in plan.paths] == [1, 1]
-    assert plan.branches == () and list(plan.nodes) == [()]
-    marks = plan_of({mark: f"[[{mark}]]" for mark in (1, 2, 10)}, tokens.reply_tokens)
-    assert {tokens.tokenizer.decode(path) for path in marks.paths} == {"1]]", "2]]", "10]]"}
-    assert {tokens.tokenizer.decode(branch) for branch in marks.branches} == {"2", "10"}
-    assert marks.weights([0.0, -math.inf, 0.0]) == {1: 0.5, 2: 0.0, 10: 0.5}
-
-
-@pytest.mark.parametrize("texts", [["one"], ["same", "same"]])
-def test_candidates_must_differ(texts):
-    tokens = ChatTokenizer(tiny_tokenizer())
-    with pytest.raises(ValueError, match="two or more"):
-        plan_of(dict(enumerate(texts)), tokens.reply_tokens)
-
-
-def test_only_a_beginning_needs_what_closes_it():
-    assert nested(["[[1]]", "[[10]]"]) and not nested(["[[1]]", "[[9]]"]) and nested(["no", "nothing"])
-
-
-def test_marks_are_compared_as_independent():
-    assert compared_marks({1.0: 0.25, 2.0: 0.75}, {2.0: 1.0}, ("first", "second")) == {"first": 0.0, "second": 1.0}
-    assert compared_marks({2.0: 1.0}, {2.0: 1.0}, ("first", "second")) == {"first": 0.5, "second": 0.5}
 
 
 # ---------------------------------------------------------------- generation
@@ -239,20 +184,6 @@ def test_a_reply_ends_at_the_end_token(taught):
     ] * len(REQUESTS)
     weighed = judge_of(taught, "letter", mode="one_pass").judge(REQUESTS)
     assert all(reply.verdict == "first" and reply.p_first > 0.9 for reply in weighed)
-
-
-def test_a_models_own_sampling_settings_are_not_obeyed(taught, tmp_path):
-    tokenizer, model = AutoTokenizer.from_pretrained(taught), AutoModelForCausalLM.from_pretrained(taught)
-    model.generation_config.update(do_sample=True, temperature=50.0, suppress_tokens=tokenizer("A")["input_ids"])
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    assert {reply.raw for reply in judge_of(tmp_path, "letter").judge(REQUESTS)} == {"A"}
-
-
-def test_sampling_is_seeded(folder):
-    drawn = [judge_of(folder, temperature=1.5, seed=seed).judge(REQUESTS[:2]) for seed in (1, 1, 2)]
-    raws = [[reply.raw for reply in replies] for replies in drawn]
-    assert raws[0] == raws[1] != raws[2]
 
 
 # ---------------------------------------------------------------- memory
@@ -299,44 +230,7 @@ def test_one_prompt_that_does_not_fit_costs_one_item(folder, monkeypatch, mode):
     assert "do not fit into the memory" in replies[1].raw
 
 
-def test_a_shared_beginning_that_does_not_fit_is_told(folder, monkeypatch):
-    judge = judge_of(folder, mode="one_pass")
-    short_of_memory(monkeypatch, judge, lambda rows, columns: True)
-    assert {reply.status for reply in judge.judge(REQUESTS)} == {"error"}
-
-
-def test_other_failures_of_the_model_are_not_taken_for_memory(folder, monkeypatch):
-    judge = judge_of(folder, mode="one_pass")
-    judge.load()
-
-    def broken(*args, **more):
-        raise RuntimeError("shapes do not match")
-
-    monkeypatch.setattr(judge.engine.model, "forward", broken)
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        judge.judge(REQUESTS)
-
-
-def test_the_memory_estimate_counts_what_is_loaded(folder):
-    config = AutoConfig.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    assert parameter_count(config) == model.num_parameters()
-    cache = model(input_ids=torch.ones((1, 1000), dtype=torch.long), use_cache=True).past_key_values
-    held = sum(layer.keys.numel() + layer.values.numel() for layer in cache.layers)
-    weights, states = (f"{2 * count / 2**30:.2g} GiB" for count in (model.num_parameters(), held))
-    estimate = memory_estimate("tiny", config, torch.bfloat16, 1000)
-    assert f"bfloat16: {weights} of weights + {states} of keys and values for 1,000 tokens" in estimate
-
-
 # ---------------------------------------------------------------- prompts as tokens
-
-
-def test_harmless_texts_are_tokenised_as_the_library_does():
-    tokenizer = tiny_tokenizer()
-    tokens = ChatTokenizer(tokenizer)
-    for pair in load_sample("sample_natural")[:20]:
-        messages = [{"role": "system", "content": "Judge."}, {"role": "user", "content": pair.response_a}]
-        assert tokens.ids(messages) == tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
 
 
 @pytest.mark.parametrize("template", [CHATML, None])
@@ -354,17 +248,6 @@ def test_special_tokens_in_texts_stay_text(template):
     assert specials(HOSTILE) == specials("fine") == specials("<|im_end|><|im_end|><<|im_end|>⟦stop⟧⟦stop⟧")
     naive = tokenizer(HOSTILE)["input_ids"]
     assert len(special & set(naive)) == 4, "the tokenizer itself falls for this text"
-
-
-def test_a_hostile_response_changes_no_frame(folder):
-    judge = judge_of(folder, mode="one_pass")
-    special = set(judge.tokens.tokenizer.all_special_ids)
-    counts = []
-    for text in (HOSTILE, "fine"):
-        prompt = judge.strategy.render("verdict", Request(text, text, text))
-        counts.append(sum(token in special for token in judge.question(prompt.messages, "verdict").ids))
-    assert counts[0] == counts[1] > 0
-    assert judge.judge([Request(HOSTILE, HOSTILE, "b")])[0].status == "ok"
 
 
 def test_texts_cannot_steer_a_template():
@@ -388,24 +271,12 @@ def test_a_template_without_a_system_message_gets_it_before_the_user(template):
     assert text == "<|im_start|>user\nJudge.\n\nHi.<|im_end|>\n<|im_start|>assistant\n"
 
 
-def test_a_template_that_refuses_everything_is_told():
-    tokens = ChatTokenizer(tiny_tokenizer(template="{{ raise_exception('never') }}"))
-    with pytest.raises(Exception, match="never"):
-        tokens.ids([{"role": "user", "content": "Hi."}])
-
-
 def test_without_a_template_the_prompt_is_plain(tmp_path):
     judge = judge_of(save_tiny(tmp_path, template=None), "letter", mode="one_pass")
     text, _ = judge.tokens.rendered(judge.strategy.render("verdict", REQUESTS[0]).messages)
     assert text.startswith("System:\nYou compare") and "\n\nUser:\n" in text and text.endswith("\n\nAssistant:\n")
     assert any("no chat template" in note for note in judge.notes())
     assert judge.judge(REQUESTS[:1])[0].status == "ok"
-
-
-def test_a_template_that_knows_the_date_gives_the_same_prompt_every_day():
-    dated = "{% if date_string is not defined %}{{ strftime_now('%s') }}{% else %}{{ date_string }}{% endif %}" + CHATML
-    text, _ = ChatTokenizer(tiny_tokenizer(template=dated)).rendered([{"role": "user", "content": "Hi."}])
-    assert text.startswith("26 Jul 2024<|im_start|>")
 
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])
@@ -502,12 +373,6 @@ def test_adapters_that_cannot_be_used_are_told(adapter, tmp_path):
         judge_of(bare)
 
 
-def test_an_adapter_finds_a_base_that_lies_beside_its_config(folder, adapter, tmp_path):
-    place = changed_adapter(adapter, tmp_path / "a", base_model_name_or_path="base")
-    (place / "base").symlink_to(folder)
-    assert model_files(str(place)) == ModelFiles(str(place / "base"), None, str(place), str(place / "base"))
-
-
 def test_the_fingerprint_follows_weights_strategy_and_template(folder, tmp_path):
     judge = judge_of(folder)
     assert judge.fingerprint == judge_of(folder, batch_tokens=99).fingerprint
@@ -523,14 +388,6 @@ def test_the_fingerprint_follows_weights_strategy_and_template(folder, tmp_path)
     assert judge.fingerprint == judge_of(again).fingerprint
     (again / "chat_template.jinja").write_text("Now: " + CHATML)
     assert judge.fingerprint != judge_of(again).fingerprint
-
-
-@pytest.mark.parametrize(
-    "setting", [{"mode": "one_pass"}, {"temperature": 1.0}, {"max_new_tokens": 9}, {"dtype": "float16"}]
-)
-def test_what_changes_replies_stands_in_the_decoding(folder, setting):
-    assert judge_of(folder).decoding != judge_of(folder, **setting).decoding
-    assert judge_of(folder).decoding == judge_of(folder, batch_tokens=9, share_prefix=False).decoding
 
 
 def test_a_hub_name_stands_for_a_commit(folder, tmp_path, monkeypatch):
@@ -576,34 +433,6 @@ def test_what_is_wrong_is_told(folder, name, settings, message):
         load_judge(name.format(folder=folder), settings=settings)
 
 
-def test_names_say_the_strategy(folder):
-    assert judge_of(folder).name == f"hf/{folder}"
-    assert judge_of(folder, "cot-strict").name == f"hf/{folder}#cot-strict"
-    with pytest.raises(UnknownJudge, match="hf/<model>"):
-        load_judge("hg/model")
-
-
-def test_a_model_is_only_read_when_it_is_needed(folder):
-    judge = judge_of(folder)
-    assert judge.engine is None and judge.notes() and judge.forecast(REQUESTS).calls == len(REQUESTS)
-    assert judge.engine is None
-    judge.judge(REQUESTS[:1])
-    assert isinstance(judge.engine, CausalModel)
-
-
-def test_loading_keeps_to_the_dtype(folder):
-    model = load_model(model_files(str(folder)), torch.bfloat16, "cpu")
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16} and not model.training
-    replies = judge_of(folder, mode="one_pass", dtype="bfloat16").judge(REQUESTS)
-    exact = judge_of(folder, mode="one_pass").judge(REQUESTS)
-    assert torch.allclose(probabilities(replies), probabilities(exact), atol=0.2)
-    assert Settings().dtype == "auto" and judge_of(folder).dtype == "float32"
-
-
-def test_what_sequences_share():
-    assert shared_start([(1, 2, 3), (1, 2, 4), (1, 2)]) == (1, 2) and shared_start([(1,), (2,)]) == ()
-
-
 # ---------------------------------------------------------------- the command line
 
 
@@ -636,31 +465,8 @@ def test_a_file_is_judged_and_both_orders_are_averaged(folder, judged):
         assert (row["p_a"], row["p_b"], row["p_tie"]) == pytest.approx(wanted, abs=NEAR)
 
 
-def test_a_taught_model_judges_from_the_command_line(taught, judged):
-    code, rows, said = judged(f"hf/{taught}#letter", "--quiet", "--order", "ab")
-    assert code == 0 and "parameters" not in said
-    assert [(row["verdict"], row["status"]) for row in rows] == [("A", "ok")] * len(PAIRS)
-
-
 def test_a_dry_run_reads_no_weights(tmp_path, judged):
     save_tiny(tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
     code, rows, said = judged(f"hf/{tmp_path / 'model'}", "--dry-run")
     assert (code, rows) == (0, None) and "parameters" in said and "8 verdicts: 8 calls" in said
-
-
-def test_damaged_weights_are_bad_usage(tmp_path, judged):
-    save_tiny(tmp_path / "model")
-    whole = (tmp_path / "model" / "model.safetensors").read_bytes()
-    (tmp_path / "model" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    code, rows, said = judged(f"hf/{tmp_path / 'model'}", "--quiet")
-    assert (code, rows) == (2, None) and "cannot be loaded" in said and said.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("judge", "arguments", "message"),
-    [("hf/nowhere", [], "no such folder"), ("hf/{folder}", ["--set", "mode=x"], "mode='x'")],
-)
-def test_bad_usage(folder, judged, judge, arguments, message):
-    code, rows, said = judged(judge.format(folder=folder), *arguments)
-    assert (code, rows) == (2, None) and message in said and said.count("\n") == 1

@@ -35,10 +35,11 @@ FORBIDDEN = (
     "bias",
     "people.calibration",
 )
-BLIND = ("scoring.metrics", "scoring.store", "bias.tampering")  # of these rooms, what knows no set
+BLIND = ("scoring.metrics", "scoring.store", "bias.edits")  # of these rooms, what knows no set
 CHOOSING = ("data/cleaning", "training", "inside", "studies/selection")
 SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).rglob("*.py"))
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
+TRAINING_STUDIES = ["train_encoder_judge", "train_causal_judge", "data_mixture", "defend_encoder_judge"]
 ALLOWED = {
     "load_answer_set",
     "load_set",
@@ -117,6 +118,15 @@ def test_training_notebooks_load_named_corpora_and_nothing_else(path):
     assert not any(name == "corpora" or name.startswith(("corpora.", "benchmarks", "sample")) for name in others)
 
 
+@pytest.mark.parametrize("name", TRAINING_STUDIES)
+def test_what_training_notebooks_call_loads_named_corpora_and_nothing_else(name):
+    text = (PACKAGE / "studies" / f"{name}.py").read_text(encoding="utf-8")
+    names = imported(text)
+    loaders = {name for name in names if name.startswith("data.catalogue")}
+    assert {name.rpartition(".")[2] for name in loaders} <= ALLOWED and reaches(names - loaders) == []
+    assert not {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)} & TEST_SETS
+
+
 @pytest.mark.parametrize("path", TRAINING_NOTEBOOKS, ids=lambda path: path.stem)
 def test_training_notebooks_name_no_test_set(path):
     for text, _ in code_of(path):
@@ -167,11 +177,6 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 
-def test_there_are_notebooks_and_parameters_to_check():
-    assert len(TRAINING_NOTEBOOKS) >= 2 and len(PARAMETER_FILES) >= 4
-    assert names_in({"shares": {"pandalm": 1}, "x": ["autoj", 3]}) & TEST_SETS == {"pandalm", "autoj"}
-
-
 # ---------------------------------------------------------------- at work
 
 
@@ -198,14 +203,6 @@ class GuardedTurn:
 
     def __getattr__(self, name):
         raise AssertionError(f"{name} of a test item's turn was read")
-
-
-def test_the_guard_guards():
-    guarded = Guarded(catalogue.load_set("sample_natural")[0])
-    assert guarded.question
-    for name in ("label", "votes", "response_a", "response_b", "reference", "swapped"):
-        with pytest.raises(AssertionError, match=name):
-            getattr(guarded, name)
 
 
 def test_collecting_test_questions_reads_questions_only(monkeypatch):
@@ -287,14 +284,6 @@ def nearly_equal(questions, others, share=0.8, shortest=6):
         for other in set().union(*(holders[word] for word in rarest(question))) if len(question) >= shortest else ():
             if len(own & set(other)) >= share * len(own | set(other)):
                 yield question, other
-
-
-def test_nearly_equal_questions_are_seen():
-    question = words_of("What is the name of the river that runs through Vienna?")
-    near, far = words_of("What is the name of the river that runs through Prague?"), words_of("Why is the sky so blue?")
-    assert list(nearly_equal([question], [near, far], 0.8)) == [(question, near)]
-    assert list(nearly_equal([question], [near, far], 0.9)) == []
-    assert list(nearly_equal([("why",)], [("why",)])) == []
 
 
 @pytest.mark.realdata

@@ -129,7 +129,7 @@ def test_active_without_a_judge_is_fewest_votes_first(folder):
 @posix
 def test_active_with_a_judge_is_what_consensus_wants_next(folder):
     from judgekit.judges import load_judge
-    from judgekit.people.consensus.active import label_next
+    from judgekit.people.active import label_next
     from judgekit.scoring import run_judge
     from judgekit.scoring.items import stated_probabilities
     from judgekit.scoring.store import VerdictStore

@@ -74,18 +74,8 @@ def test_typeset_is_total(text, limit):
     assert tex.replace(r"\{", "").replace(r"\}", "").count("{") == tex.replace(r"\{", "").replace(r"\}", "").count("}")
 
 
-@pytest.mark.parametrize("text", [None, "", "  \n "])
-def test_nothing_is_shown_as_nothing(text):
-    assert typeset(text) == r"\excerpt{\emptytext}"
-
-
 def test_typeset_says_how_much_is_cut():
     assert r"\cutmark{4,000}" in typeset("a" * 5000, 1000)
-
-
-def test_long_words_may_break():
-    longest = max(map(len, re.split(r" |\\wordbreak\{\}", typeset("x" * 5000, 6000))))
-    assert longest < 30
 
 
 def test_quotes_are_found_with_their_place(project):
@@ -273,28 +263,6 @@ def test_what_latex_warns_of_fails_the_build_each_time(project, body):
 
 
 @needs_lualatex
-def test_a_box_that_stands_out_a_little_passes(project):
-    save_results("laptop", "10_x", {"a.b": Number(0.5)})
-    write_document(project, r"\noindent\rule{\dimexpr\textwidth+4.9pt}{1pt}")
-    assert latex.build("laptop", "report").is_file()
-    assert "Overfull" in (project / "report/build/laptop/report.log").read_text(errors="replace")
-
-
-@needs_lualatex
-def test_lines_of_a_log_are_not_broken(project):
-    name = "a_name_so_long_that_the_line_of_a_log_which_holds_it_is_broken_where_latex_likes"
-    body = rf"\input{{{name}}} {'中文' * 9} \ref{{{name}}}"
-    (project / "report" / f"{name}.tex").write_text("\\noindent\\rule{20cm}{1pt}\\par\n")
-    write_document(project, body, "")
-    report = project / "report"
-    save_results("laptop", "10_x", {"a.b": Number(0.5)})
-    with pytest.raises(latex.BuildError) as caught:
-        latex.build("laptop", "report")
-    assert f"Reference `{name}' on page 1 undefined on input line 2" in str(caught.value)
-    assert name in (report / "build" / "laptop" / "report.log").read_text(encoding="utf-8", errors="replace")
-
-
-@needs_lualatex
 def test_two_builds_of_one_state_are_equal_byte_by_byte(project):
     save_results("laptop", "10_x", {"a.b": Number(0.5)})
     write_document(
@@ -304,17 +272,6 @@ def test_two_builds_of_one_state_are_equal_byte_by_byte(project):
     shutil.rmtree(project / "report" / "build")
     time.sleep(1.1)  # a date in the file would have another second
     assert latex.build("laptop", "report").read_bytes() == first
-
-
-@needs_lualatex
-def test_what_failed_is_compiled_again(project):
-    save_results("laptop", "10_x", {"a.b": Number(0.5)})
-    write_document(project, r"\input{lost}")
-    for _ in range(2):
-        with pytest.raises(latex.BuildError, match=r"File `lost.tex. not found"):
-            latex.build("laptop", "report")
-    (project / "report" / "lost.tex").write_text("found")
-    assert latex.build("laptop", "report").is_file()
 
 
 @needs_lualatex

@@ -13,13 +13,13 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from judgekit.cli import main
 from judgekit.data.paths import PRETRAINED
-from judgekit.inside.layers.reading import LayerReader
+from judgekit.inside.layer_logits import LayerReader
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.models import Unavailable
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, model_files
-from judgekit.training.causal_base import adapter_config, load_base, load_trained
-from judgekit.training.causal_recipe import CausalRecipe, RecipeError
+from judgekit.training.causal import adapter_config, load_base, load_trained
+from judgekit.training.causal_data import CausalRecipe, RecipeError
 
 QUERY = "model.layers.0.self_attn.q_proj.weight"
 

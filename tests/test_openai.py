@@ -12,13 +12,10 @@ import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 
 from judgekit.data.sample import load_sample
-from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.chat import retry_after, streamed
-from judgekit.judges.generative import estimated_tokens, letters_turned
-from judgekit.judges.names import slug
-from judgekit.judges.openai import OpenAIJudge, Settings, settings_of
-from judgekit.judges.server import Budget, BudgetSpent, RateLimit, Secret
-from judgekit.judges.token_verdict import token_probabilities
+from judgekit.judges import Judge, Request, load_judge, request_of
+from judgekit.judges.generative import read_settings, token_probabilities
+from judgekit.judges.openai import OpenAIJudge, Settings
+from judgekit.judges.server import Budget, BudgetSpent, RateLimit, retry_after
 from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
@@ -110,12 +107,6 @@ def test_disagreeing_orders_are_synthesised(serve):
     assert json.loads(reply.earlier)["exchanged"] == "I like (b).\nOutput (b) is better."
 
 
-def test_letters_are_turned_both_ways():
-    text = "Output (a) beats (B), f(a, b) and (c) (a"
-    assert letters_turned(text) == "Output (b) beats (A), f(a, b) and (c) (a"
-    assert letters_turned(letters_turned(text)) == text
-
-
 def test_marks_of_single_answers_are_kept_and_compared(serve):
     serve()
     (reply,) = judge_of(strategy="single").judge([REQUEST])
@@ -124,15 +115,6 @@ def test_marks_of_single_answers_are_kept_and_compared(serve):
     equal = Request("Which?", "right", "right!")
     assert judge_of(strategy="single").judge([equal])[0].verdict == "tie"
     assert judge_of(strategy="single", policy="strict").judge([equal])[0].status == "ambiguous"
-
-
-def test_a_reply_that_cannot_be_read_is_kept_and_done(serve):
-    server = serve(respond=always("Both are lovely."))
-    judge, store = judge_of(), VerdictStore(":memory:")
-    (verdict,) = run_judge(judge, pairs(1), store, orders=("ab",))
-    assert (verdict.status, verdict.verdict, verdict.raw) == ("unparsed", None, "Both are lovely.")
-    run_judge(judge, pairs(1), store, orders=("ab",))
-    assert sum(server.asked.values()) == 1
 
 
 def test_a_cut_input_is_recorded(serve):
@@ -177,16 +159,6 @@ def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
     assert judge_of().fingerprint != plain.fingerprint, "another server may mean another model"
 
 
-def test_names_say_the_strategy(serve):
-    serve()
-    assert judge_of("openai/org/m-1").name == "openai/org/m-1"
-    judge = judge_of("openai/org/m-1#cot-strict")
-    assert (judge.name, judge.strategy.name, judge.strategy.policy) == ("openai/org/m-1#cot-strict", "cot", "strict")
-    assert slug(judge.name) == "m_1_cot_strict"
-    with pytest.raises(Unavailable, match="the settings another"):
-        judge_of("openai/m#cot", strategy="rules")
-
-
 # ---------------------------------------------------------------- probabilities and choices
 
 
@@ -197,14 +169,6 @@ def logprobs_of(*tokens):
         for token, others in tokens
     ]
     return {"content": entries}
-
-
-def test_probabilities_are_read_from_the_deciding_token(serve):
-    given = logprobs_of((" B", {" B": 0.5, " A": 0.25, " C": 0.05, "The": 0.2}))
-    serve(respond=always(" B", logprobs=given))
-    (reply,) = judge_of(strategy="letter", logprobs=True).judge([REQUEST])
-    assert reply.verdict == "second"
-    assert (reply.p_first, reply.p_second, reply.p_tie) == pytest.approx((0.3125, 0.625, 0.0625))
 
 
 @pytest.mark.parametrize(
@@ -245,11 +209,6 @@ def test_token_probabilities(name, text, tokens, labels, expected):
     assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
 
 
-@pytest.mark.parametrize("tokens", [[None], [{"token": 3}], [{"token": "A", "top_logprobs": [None, {"token": "A"}]}]])
-def test_misshapen_log_probabilities_are_none(tokens):
-    assert token_probabilities("letter", "A", tokens, ("first", "second")) is None
-
-
 def test_a_server_without_log_probabilities_is_asked_without(serve):
     def respond(body, _):
         if "logprobs" in body or "top_logprobs" in body:
@@ -263,20 +222,6 @@ def test_a_server_without_log_probabilities_is_asked_without(serve):
         replies = judge.judge([REQUEST, TURNED])
     assert [(reply.verdict, reply.p_first) for reply in replies] == [("first", None), ("second", None)]
     assert "logprobs" not in server.bodies[-1]
-
-
-def test_another_name_for_the_longest_completion(serve):
-    def respond(body, _):
-        if "max_tokens" in body:
-            said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'."
-            return 400, {"error": {"message": said, "type": "invalid_request_error"}}
-        return good_reply(body)
-
-    server = serve(respond=respond)
-    with pytest.warns(UserWarning, match="max_tokens"):
-        replies = judge_of().judge([REQUEST] * 1 + [TURNED])
-    assert [reply.verdict for reply in replies] == ["first", "second"]
-    assert server.bodies[-1]["max_completion_tokens"] == 1024
 
 
 def obeys(*names):
@@ -313,30 +258,7 @@ def test_choices_are_used_only_where_the_server_obeys(serve, ways, trials, param
     assert all({"structured_outputs", "response_format"} & set(body) == ({parameter} - {None}) for body in verdicts)
 
 
-def test_a_server_that_refuses_choices_is_asked_without(serve):
-    def respond(body, _):
-        if "structured_outputs" in body or "response_format" in body:
-            return 400, {"error": {"message": "no such thing"}}
-        return good_reply(body)
-
-    serve(respond=respond)
-    assert judge_of(strategy="vanilla", structured="auto").judge([REQUEST])[0].verdict == "first"
-
-
-def test_open_replies_are_never_held_to_a_choice(serve):
-    server = serve(respond=obeys("choice"))
-    judge_of(strategy="cot", structured="auto").judge([REQUEST])
-    assert len(server.bodies) == 1 and "structured_outputs" not in server.bodies[0]
-
-
 # ---------------------------------------------------------------- failures
-
-
-def test_a_wait_that_the_server_asks_for_is_kept(serve):
-    server = serve(lambda text, attempt: "429" if attempt == 0 else None, retry_after="0.4")
-    assert judge_of().judge([REQUEST])[0].status == "ok"
-    (first, second) = next(iter(server.times.values()))
-    assert second - first >= 0.4
 
 
 @pytest.mark.parametrize(
@@ -355,11 +277,6 @@ def test_waits_are_read(headers, seconds):
     assert retry_after(headers) == seconds
 
 
-def test_a_wait_may_be_a_date():
-    later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 90))
-    assert retry_after({"retry-after": later}) == pytest.approx(90, abs=2)
-
-
 @pytest.mark.parametrize("fault", ["500", "cut", "broken_json", "empty_choices", "wrong_schema", "429"])
 def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, fault):
     broken = {"now": True}
@@ -373,13 +290,6 @@ def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, f
     asked = sum(server.asked.values())
     assert [v.status for v in run_judge(judge, pairs(3), store, orders=("ab",))] == ["ok"] * 3
     assert sum(server.asked.values()) == asked + 1
-
-
-def test_a_refused_item_is_not_sent_again(serve):
-    server = serve(respond=lambda body, text: (400, {"error": "no"}) if "Question 1?" in text else good_reply(body))
-    verdicts = run_judge(judge_of(), pairs(2), VerdictStore(":memory:"), orders=("ab",))
-    assert [v.status for v in verdicts] == ["ok", "error"] and sum(server.asked.values()) == 2
-    assert "400" in verdicts[1].raw
 
 
 @pytest.mark.parametrize(
@@ -411,20 +321,6 @@ def closed_port():
         return free.getsockname()[1]
 
 
-def test_a_server_that_asks_for_hours_is_not_waited_for(serve):
-    serve(lambda text, attempt: "429", retry_after="7200")
-    started = time.monotonic()
-    (reply,) = judge_of().judge([REQUEST])
-    assert reply.status == "error" and "7,200 s" in reply.raw and time.monotonic() - started < 60
-
-
-def test_one_pair_that_cannot_be_asked_about_costs_no_other(serve):
-    serve()
-    requests = [REQUEST, Request("Which?", "right", "wrong", reference="It is."), REQUEST]
-    statuses = [reply.status for reply in judge_of(strategy="reference").judge(requests)]
-    assert statuses == ["error", "ok", "error"]
-
-
 def test_replies_are_stored_one_by_one(serve):
     server = serve(lambda text, attempt: "hang" if "Question 3?" in text else None, hang=30)
     judge, store = judge_of(timeout=30.0), VerdictStore(":memory:")
@@ -447,64 +343,17 @@ def test_replies_are_stored_one_by_one(serve):
     assert Counter(server.asked.values()) == {1: 5, 2: 1}
 
 
-def test_a_stream_that_is_closed_stops_its_work():
-    reached = []
-
-    async def work(put):
-        try:
-            for n in range(1000):
-                await put(n)
-                await asyncio.sleep(0.01)
-        finally:
-            reached.append("end")
-
-    stream = streamed(work)
-    assert next(stream) == 0
-    stream.close()
-    assert reached == ["end"]
-
-
-def test_a_slow_consumer_never_leaves_more_undone_than_there_are_workers():
-    """What is answered while the consumer syncs to disk would be lost on Ctrl-C: each worker waits for its own."""
-    answered = []
-
-    async def work(put):
-        async def worker():
-            for n in range(20):
-                await asyncio.sleep(0.001)
-                answered.append(n)
-                await put(n)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(4):
-                group.create_task(worker())
-
-    dealt_with = 0
-    for _ in streamed(work):
-        time.sleep(0.02)  # twenty times as long as an answer takes
-        assert len(answered) - dealt_with <= 4
-        dealt_with += 1
-    assert dealt_with == len(answered) == 80
-
-
-def test_a_stream_passes_on_what_was_raised():
-    async def work(put):
-        await put(1)
-        raise ZeroDivisionError("here")
-
-    stream = streamed(work)
-    assert next(stream) == 1
-    with pytest.raises(ZeroDivisionError, match="here"):
-        next(stream)
+def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
+    """What is answered while the consumer syncs to disk would be lost on Ctrl-C: nothing more is asked meanwhile."""
+    server = serve()
+    stream = judge_of(concurrency=4).judge_stream([request_of(pair, "ab") for pair in pairs(20)])
+    for dealt_with, _ in enumerate(stream):
+        time.sleep(0.02)  # many times as long as an answer takes
+        assert sum(server.asked.values()) - dealt_with <= 4
+    assert dealt_with == 19
 
 
 # ---------------------------------------------------------------- pace and budget
-
-
-def test_no_more_run_at_once_than_allowed(serve):
-    server = serve(delay=0.01)
-    judge_of(concurrency=3).judge([request_of(pair, "ab") for pair in pairs(30)])
-    assert server.most_at_once <= 3
 
 
 def test_no_window_holds_more_than_the_rate():
@@ -512,7 +361,7 @@ def test_no_window_holds_more_than_the_rate():
         limit, times = RateLimit(5, window=0.2), []
 
         async def one():
-            await limit.take(1)
+            await limit.take()
             times.append(time.monotonic())
 
         await asyncio.gather(*(one() for _ in range(17)))
@@ -521,21 +370,6 @@ def test_no_window_holds_more_than_the_rate():
     times = asyncio.run(play())
     assert all(later - earlier >= 0.2 for earlier, later in zip(times, times[5:], strict=False))
     assert times[-1] - times[0] < 20
-
-
-def test_a_request_above_the_rate_waits_for_an_empty_window():
-    async def play():
-        limit = RateLimit(10, window=1)
-        await limit.take(1)
-        started = time.monotonic()
-        entry = await limit.take(50)
-        assert time.monotonic() - started >= 1
-        entry[1] = 2
-        started = time.monotonic()
-        await limit.take(8)
-        assert time.monotonic() - started < 0.9, "it does not wait for the next window"
-
-    asyncio.run(play())
 
 
 def test_a_budget_is_never_exceeded(serve):
@@ -563,12 +397,6 @@ def test_costs_are_counted_in_the_declared_prices(serve):
         Budget(Settings(max_cost=0.001, price_in=2.0, price_out=10.0)).reserve(1, 100)
 
 
-def test_a_cost_needs_prices(serve):
-    serve()
-    with pytest.raises(Unavailable, match="price_in"):
-        judge_of(max_cost=1.0)
-
-
 def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
     server = serve()
     judge, store = judge_of(price_in=1.0, price_out=2.0, max_tokens=100), VerdictStore(":memory:")
@@ -581,12 +409,6 @@ def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
     assert "6 verdicts: 6 calls" in str(foreseen)
     bare = judge_of(strategy="reference").forecast([REQUEST])
     assert (bare.impossible, bare.calls, bare.most_cost) == (1, 0, None)
-
-
-@pytest.mark.parametrize("text", ["Hello there, how are you?", "你好，今天天气怎么样？", "", "x" * 1000])
-def test_tokens_are_estimated_rather_too_many(text):
-    estimate = estimated_tokens([{"content": text}])
-    assert len(text) / 4 < estimate <= len(text.encode()) + 8
 
 
 # ---------------------------------------------------------------- environment and secrets
@@ -636,20 +458,6 @@ def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
         pickle.dumps(judge)
 
 
-def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
-    serve(respond=lambda body, text: good_reply(body, "EMPTY sk-learn_is_a_library\n[[A]]"))
-    completion = "EMPTY sk-learn_is_a_library\n[[A]]"
-    (reply,) = judge_of().judge([REQUEST])
-    assert (reply.raw, reply.status) == (completion, "ok")
-    assert Secret("EMPTY").redacted("EMPTY") == "EMPTY"
-    assert Secret("0123456789").redacted(completion, alike=False) == completion
-
-
-def test_what_looks_like_a_key_is_taken_out_too():
-    said = "Incorrect API key provided: sk-proj-abcd1234****wxyz. hf_ABCDEFGHIJKL"
-    assert Secret("other").redacted(said) == "Incorrect API key provided: [key] [key]"
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -664,22 +472,4 @@ def test_what_looks_like_a_key_is_taken_out_too():
 )
 def test_wrong_settings_are_told(given, message):
     with pytest.raises(Unavailable, match=message):
-        settings_of(given)
-
-
-def test_settings_may_come_as_text():
-    given = {"timeout": "2.5", "max_tokens": "7", "logprobs": "true", "strategy": "cot", "max_total_tokens": "5"}
-    settings = settings_of(given)
-    assert (settings.timeout, settings.max_tokens, settings.logprobs, settings.max_total_tokens) == (2.5, 7, True, 5)
-
-
-def test_only_judges_that_have_settings_take_some():
-    with pytest.raises(UnknownJudge, match="takes no settings"):
-        load_judge("baseline/longer", settings={"timeout": 1})
-
-
-@pytest.mark.parametrize("name", ["openai/", "openai/#cot", "openai/m#nonesuch", "openai/m#demonstrations"])
-def test_wrong_names_are_told(serve, name):
-    serve()
-    with pytest.raises(Unavailable):
-        load_judge(name)
+        read_settings(Settings, given)

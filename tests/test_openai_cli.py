@@ -46,14 +46,6 @@ def judged(tmp_path, capsys):
     return run
 
 
-@pytest.mark.parametrize("judge", ["openai/tiny", "openai/tiny#vanilla-strict", "openai/tiny#single"])
-def test_a_file_is_judged(server, judged, judge):
-    code, rows, said = judged(judge=judge)
-    assert code == 0 and "accuracy 100.0%" in said
-    assert [(row["verdict"], row["status"], row["judge"]) for row in rows] == [("A", "ok", judge)] * 4
-    assert sorted(os.listdir(judged.folder)) == ["pairs.jsonl", "verdicts.jsonl"]
-
-
 def test_failed_items_give_code_3_and_are_tried_again(server, judged):
     server.plan = lambda text, attempt: "500" if "Question 2?" in text else None
     code, rows, said = judged()
@@ -102,9 +94,3 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(server, judged):
     code, rows, said = judged("--dry-run", "--set", "price_in=1", "--set", "price_out=2")
     assert (code, rows) == (0, None) and "8 verdicts: 8 calls" in said and "at these prices" in said
     assert not server.asked and os.listdir(judged.folder) == ["pairs.jsonl"]
-
-
-def test_a_dry_run_of_a_judge_that_asks_nobody_is_bad_usage(judged, tmp_path, capsys):
-    pairs = tmp_path / "pairs.jsonl"
-    code = main(["judge", str(pairs), "--out", str(tmp_path / "o.jsonl"), "--judge", "baseline/longer", "--dry-run"])
-    assert code == 2 and "nothing to foretell" in capsys.readouterr().err

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from judgekit.data.votes import ClassProbabilities, Votes
-from judgekit.people.consensus.active import area_gain, gain_curves, hold_out, votes_saved
-from judgekit.people.consensus.active_sampling import asking_chances, estimated_accuracy
-from judgekit.people.consensus.clustered import clustered_mean
+from judgekit.people.clustered import clustered_mean
 from judgekit.stats import coverage
+from judgekit.studies.replace_annotators import (
+    area_gain,
+    asking_chances,
+    estimated_accuracy,
+    gain_curves,
+    hold_out,
+    votes_saved,
+)
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
@@ -149,8 +155,3 @@ def test_accuracies_are_held_however_items_were_chosen(estimate):
 
 def test_the_share_among_chosen_items_is_not():
     assert coverage(naive, true_accuracy(), judged, SIMULATIONS) < ENOUGH - 50
-
-
-def test_choosing_by_doubt_shortens_the_interval():
-    widths = [np.mean([e(judged(k)).high - e(judged(k)).low for k in range(200)]) for e in (by_doubt, at_random)]
-    assert widths[0] < 0.95 * widths[1]

@@ -11,36 +11,31 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judgekit.people.calibration.maps import confidence_slope, cross_fitted, fit_map, restated
-from judgekit.people.calibration.measures import (
-    disagreement,
-    log_losses,
-    mean_interval,
-    measures,
-    paired,
-    reliability_table,
-    verdict_cells,
-)
-from judgekit.people.calibration.planted import Planted, planted_cases
+from judgekit.people.calibration.maps import confidence_slope, cross_fitted, fit_map
+from judgekit.people.calibration.measures import log_losses, measures, reliability_table, verdict_cells
 from judgekit.people.calibration.selective import (
     areas,
     certified,
     certify,
     coverages_for,
     halves,
-    kept_numbers,
     losses_of,
     risk_at,
     set_numbers,
     sets_cutoff,
     thresholds_at,
 )
+from judgekit.people.clustered import mean_interval
+from judgekit.people.planted import PlantedJudge, planted_cases
+from judgekit.studies.calibration import disagreement
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
-TRUE = Planted()
-SURE = Planted(temperature=1.8)  # overconfident
+TRUE = PlantedJudge()
+SURE = PlantedJudge(temperature=1.8)  # overconfident
 KNOWN = {"true": TRUE, "sure": SURE}
+RISK, DELTA = 0.25, 0.1
+ASKED = replace(SURE, misled=0.1, prompts=100, per_prompt=5)
 
 
 @cache
@@ -69,7 +64,7 @@ def held(numbers, value):
 def truth(case):
     """Every measure of four hundred thousand items; a calibrated judge has no gaps at all."""
     found = {name: number.value for name, number in measures(large(case)).items()}
-    none = ("ece", "ece_width", "ece_debiased", "classwise_ece", "reliability") if case == "true" else ()
+    none = ("ece", "ece_debiased") if case == "true" else ()
     return found | dict.fromkeys(none, 0.0)
 
 
@@ -128,12 +123,6 @@ def test_the_planted_temperature_is_recovered():
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
 
 
-def test_the_temperature_of_items_that_are_taken_for_prompts_fails():
-    planted = replace(SURE, per_prompt=8, prompts=75)
-    found = [confidence_slope(alone(planted_cases(planted, k))) for k in range(SIMULATIONS)]
-    assert held(found, 1 / SURE.temperature) < ENOUGH
-
-
 @cache
 def loss_by_slope():
     """Expected loss of every temperature, from many items."""
@@ -179,18 +168,6 @@ def paired_mean(cases):
     return mean_interval(log_losses(cases), cases.weights, cases.cluster_index)
 
 
-def test_a_map_from_another_set_changes_the_loss_by_what_it_does():
-    """Fitted on an overconfident judge and used on a calibrated one: the harm is held, and it is harm."""
-    moved = restated("temperature", large("sure", 20_000), large("true"))
-    value = float((log_losses(moved) - log_losses(large("true"))).mean())
-    fitted = fit_map("temperature", large("sure", 20_000))
-    found = [
-        paired(drawn("true", k), drawn("true", k).stating(fitted(drawn("true", k).probabilities)))
-        for k in range(SIMULATIONS)
-    ]
-    assert value > 0 and held(found, value) >= ENOUGH
-
-
 # ---------------------------------------------------------------- abstaining
 
 
@@ -210,17 +187,6 @@ def test_the_risk_of_a_share_holds_its_value(share):
         held([risk_at(drawn("sure", k), share) for k in range(SIMULATIONS)], risk_at(large("sure"), share).value)
         >= ENOUGH
     )
-
-
-def test_areas_of_items_that_are_taken_for_prompts_fail():
-    planted = replace(SURE, per_prompt=8, prompts=75)
-    value = areas(large("sure"))["risk_coverage_auc"].value
-    found = [areas(alone(planted_cases(planted, k)))["risk_coverage_auc"] for k in range(SIMULATIONS)]
-    assert held(found, value) < ENOUGH
-
-
-RISK, DELTA = 0.25, 0.1
-ASKED = replace(SURE, misled=0.1, prompts=100, per_prompt=5)
 
 
 @cache
@@ -263,16 +229,6 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
     assert kept < SIMULATIONS * (1 - DELTA)
 
 
-def test_certificates_for_items_that_are_taken_for_prompts_break_it():
-    """All items counted as independent draws, at a risk that they just meet: half of the prompts' noise is missed."""
-    planted = replace(ASKED, per_prompt=20, prompts=30)
-    kept = 0
-    for k in range(SIMULATIONS):
-        cases = alone(planted_cases(planted, k))
-        kept += word_kept(certify(cases, risk_above()[2], RISK, DELTA, "binomial", seed=k))
-    assert kept < SIMULATIONS * (1 - DELTA)
-
-
 def test_prediction_sets_cover_as_promised_and_stated_mass_does_not():
     many = large("sure", 20_000)
     label = np.sort((many.probabilities * many.shares).sum(1))
@@ -302,17 +258,6 @@ def test_what_a_judge_knows_of_disagreement_is_held():
         assert held([found[name] for found in disagreements()], number.value) >= ENOUGH, name
 
 
-def test_agreement_read_off_the_shares_of_three_votes_fails():
-    """A vote agrees with itself: squared shares overstate how often two people agree."""
-    value = float(np.mean([found["people_agreement"].value for found in disagreements()]))
-    found = []
-    for k in range(SIMULATIONS):
-        cases = planted_cases(VOTED, k)
-        ends = mean_interval((cases.shares**2).sum(1), cases.weights, cases.cluster_index)
-        found.append(SimpleNamespace(low=ends[1], high=ends[2]))
-    assert held(found, value) < ENOUGH
-
-
 # ---------------------------------------------------------------- what is shown of bins, kept verdicts and sets
 
 
@@ -329,14 +274,6 @@ def test_bins_of_the_diagram_hold_their_rate():
     for place in range(4, 10):
         count = [low and high for where, low, high in bins if where == place]
         assert len(count) > 150 and np.mean(count) >= 0.93, place
-
-
-def test_what_a_threshold_keeps_is_held():
-    many = large("sure")
-    truth_of = {name: number.value for name, number in kept_numbers(many, many.confidence >= 0.8).items()}
-    found = [kept_numbers(drawn("sure", k), drawn("sure", k).confidence >= 0.8) for k in range(SIMULATIONS)]
-    for name, value in truth_of.items():
-        assert held([numbers[name] for numbers in found], value) >= ENOUGH, name
 
 
 def test_coverage_and_risk_of_certified_thresholds_are_held():

@@ -1,4 +1,4 @@
-"""judgekit.figures: every picture draws on tidy tables, returns its axes and lacks no glyph."""
+"""judgekit.figures: every kind draws what its table says, at the width and under the names that are printed."""
 
 import warnings
 
@@ -10,66 +10,11 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from judgekit import figures as plots
-from judgekit.figures.probes import plot_layer_curves, plot_methods
-from judgekit.figures.training import plot_rank_check, plot_stages
-from judgekit.stats import Number
+from judgekit.figures import bars, curve, draw, forest, heat, judge_style, scatter, style_of, waterfall
+from judgekit.figures.style import COLUMN, JUDGES, TEXT
 
-JUDGES = ["minilm", "features", "longer", "some_other_judge"]
-
-
-def scores():
-    rows = [(j, s, 0.1 * i + 0.3) for s in ("PandaLM", "Auto-J") for i, j in enumerate(JUDGES)]
-    table = pd.DataFrame(rows, columns=["judge", "set", "value"])
-    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05)
-
-
-def waterfall():
-    return pd.DataFrame({"step": ["read", "duplicate", "empty", "kept"], "count": [1000, 300, 1, 699]})
-
-
-def labels():
-    rows = [(s, x, c) for s in ("PandaLM", "LLMBar") for x, c in (("A", 50), ("B", 40), ("tie", 0))]
-    return pd.DataFrame(rows, columns=["set", "label", "count"])
-
-
-def curve():
-    steps = np.arange(1, 101)
-    return pd.DataFrame({"step": steps, "loss": 1 / steps, "validation": np.where(steps % 20, np.nan, 1 / steps)})
-
-
-def tradeoff():
-    x = np.linspace(0.4, 0.6, len(JUDGES))
-    table = pd.DataFrame({"judge": JUDGES, "x": x, "y": 1 - x})
-    return table.assign(x_low=x - 0.02, x_high=x + 0.02, y_low=table["y"] - 0.02, y_high=table["y"] + 0.02)
-
-
-def reliability():
-    confidence = np.linspace(0.4, 0.95, 6)
-    parts = [
-        pd.DataFrame({"judge": j, "confidence": confidence, "accuracy": confidence, "count": 9}) for j in JUDGES[:2]
-    ]
-    return pd.concat(parts).assign(low=0.3, high=0.99)
-
-
-def settings():
-    rows = [("base", "base", 0.6, 0.3), ("gate_strength", "open", 0.4, 0.2), ("rank", "4", 0.61, 0.33)]
-    return pd.DataFrame(rows, columns=["factor", "level", "validation", "test"])
-
-
-def rank_check(table, **options):
-    return plot_rank_check(table, "misleading", "LLMBar adversarial", **options)
-
-
-PICTURES = [
-    (rank_check, settings),
-    (plots.plot_forest, scores),
-    (plots.plot_waterfall, waterfall),
-    (plots.plot_label_counts, labels),
-    (plots.plot_training_curve, curve),
-    (plots.plot_tradeoff, tradeoff),
-    (plots.plot_reliability, reliability),
-]
+SLUGS = ["minilm", "features", "gpt_4_vanilla_norules", "some_other_judge"]
+PRINTED = ["MiniLM (ours)", "surface features", "GPT-4, vanilla no rules", "some other judge"]
 
 
 @pytest.fixture(autouse=True)
@@ -78,109 +23,141 @@ def closed():
     plt.close("all")
 
 
-@pytest.mark.parametrize(("plot", "table"), PICTURES)
-def test_picture_draws_without_a_warning(plot, table):
+def scores():
+    rows = [(judge, name, 0.1 * i + 0.3) for name in ("PandaLM", "Auto-J") for i, judge in enumerate(SLUGS)]
+    table = pd.DataFrame(rows, columns=["judge", "set", "value"])
+    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, clear=table["value"] > 0.45)
+
+
+def points():
+    x = np.linspace(0.4, 0.6, len(SLUGS))
+    return pd.DataFrame({"judge": SLUGS, "x": x, "y": 1 - x, "x_low": x - 0.02, "x_high": x + 0.02})
+
+
+def lines():
+    rows = [(judge, x, 0.5 * x) for judge in SLUGS[:2] for x in (0.2, 0.6, 1.0)]
+    table = pd.DataFrame(rows, columns=["judge", "share", "value"])
+    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, random=0.4, n=[1, 2, 3, 1, 2, 3])
+
+
+def contests():
+    rows = [(a, b, 0.1 * (i - j)) for i, a in enumerate(SLUGS) for j, b in enumerate(SLUGS) if i != j]
+    return pd.DataFrame(rows, columns=["judge", "other", "value"]).assign(clear=lambda t: t["value"].abs() > 0.15)
+
+
+def labels():
+    rows = [(name, label, n) for name in ("PandaLM", "LLMBar") for label, n in (("A", 50), ("B", 40), ("tie", 0))]
+    return pd.DataFrame(rows, columns=["set", "label", "count"])
+
+
+def steps():
+    return pd.DataFrame({"step": ["read", "duplicate", "empty", "kept"], "count": [1000, 300, 1, 699]})
+
+
+PICTURES = [
+    (forest, scores, {"panel": "set", "reference": 0.5}),
+    (forest, scores, {"y": "set", "hue": "judge", "clear": "clear"}),
+    (curve, lines, {"x": "share", "spread": "band", "beside": {"random": "random routing"}}),
+    (curve, lines, {"x": "share", "spread": "bars", "diagonal": True, "counts": "n", "percent": "xy"}),
+    (scatter, points, {"chance": (0.5, 0.5)}),
+    (heat, contests, {"x": "other", "y": "judge", "limit": 0.5, "clear": "clear"}),
+    (bars, labels, {}),
+    (waterfall, steps, {}),
+]
+
+
+@pytest.mark.parametrize("width", [COLUMN, TEXT])
+@pytest.mark.parametrize(("kind", "table", "options"), PICTURES)
+def test_a_picture_is_as_wide_as_it_is_printed_and_cuts_nothing(kind, table, options, width):
+    figure = draw(kind, table(), width=width, xlabel="a label (%)", ylabel="another", **options)
+    assert figure.get_size_inches()[0] == width
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ax = plot(table())
-        axes = np.atleast_1d(ax).flat[0]
-        assert isinstance(axes, matplotlib.axes.Axes)
-        figure = axes.get_figure()
+        warnings.simplefilter("error")  # a missing glyph, a layout that does not fit
         figure.canvas.draw()
-    assert figure.get_figwidth() in (plots.COLUMN, plots.TEXT)
-    # No text leaves the page.
-    renderer = figure.canvas.get_renderer()
-    for text in figure.findobj(matplotlib.text.Text):
-        if text.get_visible() and text.get_text().strip() and text.get_in_layout():
-            box = text.get_window_extent(renderer)
-            on_page = box.x0 > -2 and box.y0 > -2 and box.x1 < figure.bbox.x1 + 2 and box.y1 < figure.bbox.y1 + 2
-            assert on_page or not text.axes or text in _hidden_ticks(text.axes), text
+    page = figure.bbox
+    for ax in figure.axes:
+        if ax.get_visible():
+            box = ax.get_tightbbox()
+            assert box.x0 > -2 and box.y0 > -2 and box.x1 < page.x1 + 2 and box.y1 < page.y1 + 2
 
 
-def _hidden_ticks(ax):
-    """Labels of ticks outside of the limits, which are never drawn."""
-    ticks = [*ax.xaxis.get_major_ticks(), *ax.yaxis.get_major_ticks()]
-    shown = {*ax.xaxis._update_ticks(), *ax.yaxis._update_ticks()}
-    return [label for tick in ticks if tick not in shown for label in (tick.label1, tick.label2)]
-
-
-@pytest.mark.parametrize(("plot", "table"), PICTURES)
-def test_picture_takes_axes_and_names_missing_columns(plot, table):
-    frame = table()
-    if "set" in frame and "value" in frame:
-        frame = frame[frame["set"] == "PandaLM"]
+@pytest.mark.parametrize(("kind", "table", "options"), PICTURES)
+def test_a_table_that_lacks_a_column_or_all_rows_is_refused(kind, table, options):
+    options = {name: value for name, value in options.items() if name != "panel"}
     ax = plt.subplots()[1]
-    assert plot(frame, ax=ax) is ax
     with pytest.raises(ValueError, match="lacks"):
-        plot(frame.iloc[:, :1])
+        kind(ax, table().iloc[:, :1].rename(columns=lambda name: f"no {name}"), **options)
     with pytest.raises(ValueError, match="empty"):
-        plot(frame.iloc[:0])
+        kind(ax, table().iloc[:0], **options)
+
+
+def marks(ax):
+    """Middle and ends of every estimate with whiskers, and whether it is filled."""
+    drawn = []
+    for container in ax.containers:
+        line, _, whiskers = container
+        (x,), (y,) = line.get_xdata(), line.get_ydata()
+        ends = whiskers[0].get_segments()[0][:, 0]
+        drawn.append((x, y, *ends, line.get_markerfacecolor() != "white"))
+    return drawn
+
+
+def test_a_forest_has_each_estimate_in_its_row_with_its_interval():
+    figure = draw(forest, scores(), "set", clear="clear")
+    for ax, name in zip(figure.axes, ("PandaLM", "Auto-J"), strict=True):
+        assert ax.get_title(loc="left") == name
+        shown = np.array([(0.1 * i + 0.3, i, 0.1 * i + 0.25, 0.1 * i + 0.35, 0.1 * i + 0.3 > 0.45) for i in range(4)])
+        assert np.array(marks(ax)) == pytest.approx(shown)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == PRINTED
+    assert figure.axes[0].get_ylim()[0] > figure.axes[0].get_ylim()[1], "the first row stands on top"
+
+
+def test_values_without_an_interval_or_outside_of_it_are_drawn():
+    draw(forest, scores().assign(low=np.nan, high=np.nan))
+    draw(forest, scores().assign(low=lambda t: t["value"] + 0.01))
+
+
+def test_marks_of_one_row_stand_side_by_side_and_the_legend_names_them_once():
+    figure = draw(forest, scores(), y="set", hue="judge", before="low")
+    heights = [y for _, y, *_ in marks(figure.axes[0])]
+    assert len(set(heights)) == len(heights)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == PRINTED
+
+
+def test_a_curve_goes_through_its_points_and_shows_what_stands_beside():
+    figure = draw(curve, lines(), x="share", spread="band", beside={"random": "random routing"})
+    drawn = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
+    assert (0.1, 0.3, 0.5) in drawn and (0.4, 0.4, 0.4) in drawn
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*PRINTED[:2], "random routing"]
+
+
+def test_cells_say_who_is_ahead_by_how_much():
+    ax = draw(heat, contests(), x="other", y="judge", limit=0.5, clear="clear").axes[0]
+    cells = {(round(text.get_position()[1] - 0.5), round(text.get_position()[0] - 0.5)): text for text in ax.texts}
+    assert cells[0, 1].get_text() == "−10" and cells[3, 0].get_text() == "+30" and (0, 0) not in cells
+    assert cells[3, 0].get_fontweight() == "bold" and cells[0, 1].get_fontweight() == "normal"
+
+
+def test_names_of_points_do_not_hide_each_other():
+    table = points().assign(x=0.5, y=[0.5, 0.501, 0.502, 0.503])
+    ax = draw(scatter, table, width=COLUMN, height=2.5).axes[0]
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
+    assert len(boxes) == len(SLUGS)
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_a_picture_is_the_same_each_time():
+    made = [draw(scatter, points(), width=COLUMN).axes[0] for _ in range(2)]
+    one, other = ([text.get_position() for text in ax.texts] for ax in made)
+    assert one == other
 
 
 def test_a_waterfall_that_loses_rows_is_refused():
     with pytest.raises(ValueError, match="a row is lost"):
-        plots.plot_waterfall(pd.DataFrame({"step": ["read", "x", "kept"], "count": [10, 1, 8]}))
+        draw(waterfall, pd.DataFrame({"step": ["read", "x", "kept"], "count": [10, 1, 8]}))
 
 
-def test_value_outside_of_its_interval_is_drawn():
-    table = scores().assign(low=lambda t: t["value"] + 0.01)
-    plots.plot_forest(table)
-
-
-def test_scores_without_intervals_are_drawn():
-    plots.plot_forest(scores().assign(low=np.nan, high=np.nan))
-
-
-def test_one_colour_per_judge():
-    assert plots.judge_style("minilm") == plots.judge_style("minilm")
-    assert plots.judge_style("qwen3_4b") == plots.judge_style("qwen3_4b")
-    named = [plots.judge_style(judge) for judge in plots.style.JUDGES]
-    assert len(set(named)) == len(named)
-
-
-def test_names_in_other_scripts_are_drawn():
-    ax = plots.plot_waterfall(pd.DataFrame({"step": ["读入", "مكرر", "kept"], "count": [3, 1, 2]}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without a font for them they are boxes, not an error
-        ax.get_figure().canvas.draw()
-
-
-def test_stages_are_drawn_side_by_side():
-    histories = {stage: curve().assign(accuracy=np.linspace(0.5, 1, 100)) for stage in ("drill", "sft", "dpo")}
-    figure = plot_stages(histories)
-    assert [ax.get_title(loc="left") for ax in figure.axes[:3]] == list(histories) and len(figure.axes) == 6
-    assert {tuple(ax.lines[0].get_ydata()[[0, -1]]) for ax in figure.axes[3:]} == {(0.5, 1.0)}
-    with pytest.raises(ValueError, match="no stages"):
-        plot_stages({})
-    with pytest.raises(ValueError, match="lacks"):
-        plot_stages({"sft": curve()})
-
-
-# ---------------------------------------------------------------- probes
-
-
-def test_layer_curves_have_a_line_per_aspect_and_a_panel_per_set():
-    rows = [
-        (name, aspect, layer, 0.1 * layer, 0.01)
-        for name in ("one", "two")
-        for aspect in ("a", "b")
-        for layer in range(3)
-    ]
-    table = pd.DataFrame(rows, columns=["set", "aspect", "layer", "value", "deviation"])
-    plots.use_style()  # titles stand on the left, whichever test came before
-    panels = plot_layer_curves(table[:-3]).axes  # the second set lacks an aspect
-    assert [panel.get_title(loc="left") for panel in panels] == ["one", "two"]
-    assert [len(panel.containers) for panel in panels] == [2, 1]
-    assert panels[1].containers[0][0].get_ydata().tolist() == pytest.approx([0, 0.1, 0.2])
-
-
-def test_methods_stand_in_their_rows_and_the_first_has_an_interval():
-    rows = [("one", "a", "probe", Number(0.7, 0.6, 0.8)), ("one", "a", "length", Number(0.5, 0.4, 0.6))]
-    rows += [("two", "a", "probe", Number(0.6, 0.5, 0.7))]
-    table = pd.DataFrame(rows, columns=["set", "aspect", "method", "number"])
-    figure = plot_methods(table, {"probe": "a probe", "length": "length", "encoder": "an encoder"})
-    first, second = figure.axes
-    drawn = [line.get_xdata() for line in first.lines]
-    assert any(list(x) == [0.6, 0.8] for x in drawn) and any(0.5 in list(x) for x in drawn)
-    assert not any(0.5 in list(line.get_xdata()) and len(line.get_xdata()) == 1 for line in second.lines)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a probe", "length"]
+def test_one_colour_and_marker_per_judge_and_series():
+    assert judge_style("qwen3_4b") == judge_style("qwen3_4b")
+    assert len({judge_style(judge) for judge in JUDGES}) == len(JUDGES)
+    assert len(set(style_of("abcdefgh").values())) == 8

@@ -8,8 +8,9 @@ import pytest
 
 from judgekit.cli import main
 from judgekit.data.paths import project_root
-from judgekit.data.sample.ratings import load_sample_ratings
-from judgekit.inside.rating import evaluate_samples, fit_probes, load_rater
+from judgekit.data.sample import load_sample_ratings
+from judgekit.inside.rating import evaluate_samples, load_rater
+from judgekit.studies.fitted_raters import fit_probes
 
 DOCS = project_root() / "docs" / "inside_judges.md"
 

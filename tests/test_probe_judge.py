@@ -8,9 +8,8 @@ from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
 from judgekit.data.sample import load_sample
-from judgekit.inside.probes.pairs import TieModel, fit_ties, margins_of
-from judgekit.inside.probes.saved import ProbeError, SavedProbe
 from judgekit.inside.representations import inputs_of
+from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel
 from judgekit.judges import UnknownJudge, load_judge, request_of
 from judgekit.judges.probe import ProbeJudge, save_probe_judge
 from judgekit.models.states import StateReader
@@ -88,21 +87,3 @@ def test_a_probe_of_single_responses_judges_no_pairs(folder, tmp_path):
         load_judge(f"probe/{tmp_path / 'judge'}")
     with pytest.raises(UnknownJudge, match=r"no ties\.json in"):
         load_judge("probe/nothing")
-
-
-def test_the_tie_model_finds_the_parameters_it_was_drawn_from():
-    rng = np.random.default_rng(0)
-    margins = rng.normal(0, 2, 20_000)
-    probabilities = TieModel(0.7, -0.5, 1, 1).probabilities(margins)
-    labels = [("A", "B", "tie")[rng.choice(3, p=row)] for row in probabilities]
-    found = fit_ties(margins, labels)
-    assert (found.scale, found.log_nu) == pytest.approx((0.7, -0.5), abs=0.05)
-    assert (found.n_pairs, found.n_ties) == (20_000, labels.count("tie"))
-
-
-def test_ties_that_are_not_there_cannot_be_learnt():
-    with pytest.raises(ValueError, match="0 of 2 pairs are ties"):
-        fit_ties([1, -1], ["A", "B"])
-    with pytest.raises(ValueError, match="label 'C' is none"):
-        fit_ties([1, -1], ["A", "C"])
-    assert np.isfinite(margins_of([0.0, 1.0])).all()

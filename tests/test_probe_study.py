@@ -1,19 +1,24 @@
-"""The study of probes: what is kept, what is computed again, and what the published procedure would have said."""
+"""The study of probes: what is stored and what is computed again, estimates, raters that come out of it, yardsticks."""
 
 import json
 
 import numpy as np
 import pytest
+from tiny_causal import save_tiny
+from tiny_encoder import save_tiny_encoder
 
-from judgekit.inside.probes import study
-from judgekit.inside.probes.heads import HEADS
-from judgekit.inside.probes.nested import nested_probe
-from judgekit.inside.probes.published import published_estimate
-from judgekit.inside.probes.selection import Space
-from judgekit.inside.probes.study import Cell, Method, layer_curve, metrics_of, run_study
+from judgekit.data.sample import load_sample_ratings
+from judgekit.inside.aspects import Aspect, load_aspects
+from judgekit.inside.probes import HEADS, NestedResult, Space, nested_probe
+from judgekit.inside.representations import rated_text
+from judgekit.models.states import StateReader
+from judgekit.studies import representation_probes as study
+from judgekit.studies.fitted_raters import Cell, cells_of, fit_rater, metric_table, read_states
+from judgekit.studies.representation_probes import Method, level_shares, mean_difference, run_study
 
 METHODS = {
     "linear": Method(("mean",), {"binary": ("logistic",)}),
+    "wide": Method(("mean",), {"binary": ("logistic", "rbf_svm")}),
     "majority": Method(("length",), {"binary": ("majority",)}),
 }
 
@@ -31,39 +36,35 @@ def cell_of(seed=0, n=80, signal=2.0):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_those_of_nested_cross_validation(tmp_path, workers):
     cell = cell_of()
-    found = run_study([cell], METHODS, tmp_path, workers=workers, shown=False)
-    assert set(found) == {("toy", "aspect", "binary", name) for name in METHODS}
-    space = Space(families=("logistic",))
-    wanted = nested_probe({"mean": cell.features["mean"]}, cell.labels, cell.groups, cell.head, space)
-    result = found["toy", "aspect", "binary", "linear"]
-    assert result.predicted.tolist() == wanted.predicted.tolist()
-    assert metrics_of(cell, result) == wanted.metrics
-    curve = layer_curve(result, "mean")
-    assert curve.shape == (3, 2) and curve[:, 0].argmax() == 1
+    results = run_study([cell], METHODS, tmp_path, workers=workers, shown=False)
+    assert set(results) == {("toy", "aspect", "binary", name) for name in METHODS}
+    for name, families in (("linear", ("logistic",)), ("wide", ("logistic", "rbf_svm"))):
+        features = {"mean": cell.features["mean"]}
+        wanted = nested_probe(features, cell.labels, cell.groups, cell.head, Space(families=families))
+        assert results["toy", "aspect", "binary", name].predicted.tolist() == wanted.predicted.tolist()
 
 
-def test_what_is_kept_is_not_computed_again_and_what_is_damaged_is(tmp_path, monkeypatch):
+def test_what_is_stored_is_not_computed_again_and_what_is_damaged_is(tmp_path, monkeypatch):
     first = run_study([cell_of()], METHODS, tmp_path, shown=False)
-    counted, compute = [], study.compute
-    monkeypatch.setattr(study, "compute", lambda *task: counted.append(1) or compute(*task))
+    computed = []
+    monkeypatch.setattr(study, "nested_probe", lambda *task: computed.append(1) or nested_probe(*task))
     again = run_study([cell_of()], METHODS, tmp_path, shown=False)
-    assert not counted
+    assert not computed
     for key, result in first.items():
         assert again[key].scores.tolist() == result.scores.tolist()
-        assert [choice.layers for choice in again[key].choices] == [choice.layers for choice in result.choices]
+        assert again[key].choices == result.choices
+
     path = sorted(tmp_path.glob("*.json"))[0]
     path.write_text(path.read_text()[:-20])
     run_study([cell_of()], METHODS, tmp_path, shown=False)
-    assert len(counted) == 1
+    assert len(computed) == 1
     json.loads(path.read_text())
 
 
 @pytest.mark.parametrize("change", ["features", "labels", "groups", "seed"])
 def test_other_material_is_computed_anew(tmp_path, change):
-    cell = cell_of()
-    run_study([cell], METHODS, tmp_path, shown=False)
-    before = len(list(tmp_path.iterdir()))
-    other, seed = cell_of(), 0
+    run_study([cell_of()], METHODS, tmp_path, shown=False)
+    other, seed = cell_of(), int(change == "seed")
     if change == "features":
         other.features["mean"][0, 0, 0] += 1
         other.features["length"][0, 0, 0] += 1
@@ -71,28 +72,89 @@ def test_other_material_is_computed_anew(tmp_path, change):
         other.labels[0] = 1 - other.labels[0]
     elif change == "groups":
         other.groups[0] = "q9"
-    else:
-        seed = 1
     run_study([other], METHODS, tmp_path, seed, shown=False)
-    assert len(list(tmp_path.iterdir())) == 2 * before
+    assert len(list(tmp_path.iterdir())) == 2 * len(METHODS)
 
 
-def test_features_that_are_not_there_are_named(tmp_path):
+def test_features_that_are_missing_are_named(tmp_path):
     with pytest.raises(ValueError, match="toy/aspect/binary has no features 'last'"):
         run_study([cell_of()], {"linear": Method(("last",))}, tmp_path, shown=False)
 
 
-def test_the_published_procedure_praises_noise_and_nested_selection_does_not():
-    """Labels that nothing tells: the layer that the test fold likes best is above chance, the nested one is not."""
-    published, nested = [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        features = {name: rng.normal(size=(90, 14, 8)) for name in ("mean", "last")}
-        labels = np.arange(90) % 2
-        groups = [f"q{i}" for i in range(90)]
-        published.append(published_estimate(features, labels, HEADS["binary"], n_boot=20)[0]["accuracy"][0])
-        result = nested_probe(features, labels, groups, HEADS["binary"], Space(families=("logistic",)), n_boot=20)
-        nested.append(result.metrics["accuracy"][0])
-    assert np.mean(published) > 0.65
-    spread = 2.6 * np.std(nested, ddof=1) / np.sqrt(len(nested))
-    assert abs(np.mean(nested) - 0.5) < spread + 0.02
+# ---------------------------------------------------------------- rated responses
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    return StateReader(str(save_tiny_encoder(tmp_path_factory.mktemp("model") / "bert")), limit=96)
+
+
+@pytest.fixture(scope="module")
+def material(reader):
+    ratings = {"sample": {aspect: items[:60] for aspect, items in load_sample_ratings().items()}}
+    states = read_states(ratings, reader, ("mean", "max"), shown=False)
+    return ratings, *cells_of(ratings, states, ("binary", "five", "ordinal"))
+
+
+def test_cells_hold_states_and_scores_and_small_ones_are_left_out(material, reader):
+    ratings, cells, skipped = material
+    assert len(cells) == 6 and not skipped
+    cell = next(cell for cell in cells if cell.name == ("sample", "factuality", "five"))
+    items = ratings["sample"]["factuality"]
+    assert cell.labels.tolist() == [int(item.score) for item in items]
+    text = rated_text(items[7].question, items[7].response)
+    assert np.abs(cell.features["mean"][7] - reader.read([text])["mean"][0]).max() < 1e-4
+    n_words = np.expm1(cell.features["length"][7, 0, 1])
+    assert n_words == pytest.approx(len(items[7].response.replace(".", " ").split()), abs=2)
+    few = {"sample": {"factuality": items[:20]}}
+    cells, skipped = cells_of(few, read_states(few, reader, ("mean",), shown=False), ("binary", "five"))
+    assert not cells and "of 20 items in the rarest class" in skipped["sample", "factuality", "five"]
+
+
+def test_a_rater_comes_out_of_the_study_with_its_estimates(material, reader, tmp_path):
+    _, cells, _ = material
+    part = [cell for cell in cells if cell.head.name == "binary"]
+    results = run_study(part, {"linear": Method(("mean", "max"), {"binary": ("logistic",)})}, tmp_path, shown=False)
+    table = metric_table(part, results, n_boot=50)
+    rater = fit_rater(part, table, reader, ("mean", "max"))
+    assert rater.name == "sample-binary"
+    about = rater.probes["factuality"].about
+    wanted = table[(table["aspect"] == "factuality") & (table["metric"] == "accuracy")]["number"].item()
+    assert about["estimate"]["accuracy"] == wanted.row() and about["n"] == 60
+    with pytest.raises(ValueError, match="cells of 2 sets and heads"):
+        fit_rater(cells[:2], table, reader, ("mean",))
+
+
+def test_differences_are_those_of_the_tables(material):
+    """The mean difference over aspects is the difference of the tabulated scores."""
+    _, cells, _ = material
+    part = [cell for cell in cells if cell.head.name == "binary"]
+    rng, results = np.random.default_rng(0), {}
+    for cell in part:
+        for method, share in (("good", 0.9), ("bad", 0.5)):
+            right = rng.random(len(cell.labels)) < share
+            predicted = np.where(right, cell.labels, 1 - cell.labels)
+            results[*cell.name, method] = NestedResult(predicted, predicted.astype(float), np.zeros(1), [])
+    table = metric_table(part, results, n_boot=50)
+    f1 = table[table["metric"] == "weighted_f1"]
+    means = f1.groupby("method")["number"].agg(lambda rows: np.mean([number.value for number in rows]))
+    gap = mean_difference(part, results, "good", "bad", n_boot=200)
+    assert gap.value == pytest.approx(means["good"] - means["bad"]) and 0 < gap.low < gap.value < gap.high
+    assert mean_difference(part, results, "good", "good", n_boot=50).value == 0
+
+
+def test_an_encoder_takes_the_closest_level(material, reader):
+    """Levels that repeat some responses word for word: each of these responses gets its level."""
+    items = material[0]["sample"]["factuality"]
+    levels = {score: rated_text(items[score].question, items[score].response) for score in (1, 2, 3, 4, 5)}
+    shares, ranked = level_shares(reader, items, Aspect("factuality", "Factuality", "What is stated.", levels))
+    assert shares[1:6].argmax(1).tolist() == [0, 1, 2, 3, 4]
+    assert ranked == pytest.approx(shares[:, -1] - shares[:, 0])
+
+
+def test_a_causal_model_is_asked_for_the_score(material, tmp_path):
+    model = StateReader(str(save_tiny(tmp_path / "llama")), limit=96)
+    items = material[0]["sample"]["factuality"][:6]
+    shares, ranked = level_shares(model, items, load_aspects("reasoning")["factuality"])
+    assert shares.shape == (6, 5) and np.allclose(shares.sum(1), 1)
+    assert ranked == pytest.approx(shares @ np.arange(1, 6))

@@ -1,6 +1,8 @@
 """Probes: fitted, chosen, estimated and saved; and that what is held out has no say in what is chosen."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,24 +13,25 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-from judgekit.inside.probes.controls import length_features
-from judgekit.inside.probes.export import saved_probe
-from judgekit.inside.probes.families import FAMILIES, Projection, make_probe
-from judgekit.inside.probes.heads import CLASSIFIERS, HEADS, binary_labels, checked_labels
-from judgekit.inside.probes.nested import nested_probe
-from judgekit.inside.probes.ordinal import OrdinalLogistic, class_probabilities, penalised_loss
-from judgekit.inside.probes.saved import Inputs, ProbeError, load_probe, save_probe
-from judgekit.inside.probes.scores import METRICS, class_counts, scored
-from judgekit.inside.probes.selection import (
+from judgekit.inside.ordinal import OrdinalLogistic, class_probabilities, penalised_loss
+from judgekit.inside.probes import (
+    CLASSIFIERS,
+    FAMILIES,
+    HEADS,
+    METRICS,
     Choice,
+    Projection,
     Search,
     Space,
     choose_probe,
+    class_counts,
     fit_choice,
     grouped_folds,
     joined_layers,
+    make_probe,
+    nested_probe,
 )
-from judgekit.stats import cluster_bootstrap, cluster_sums, proportion_interval
+from judgekit.inside.saved_probes import Inputs, ProbeError, load_probe, save_probe, saved_probe
 
 FAST = Space(n_components=8, candidates=3, max_layers=2, n_inner=3, families=("logistic",))
 
@@ -43,52 +46,19 @@ def material(n=120, n_layers=4, width=6, signal=(2,), seed=0, classes=5, per_que
     return {"mean": states}, labels, [f"q{i // per_question}" for i in range(n)]
 
 
-# ---------------------------------------------------------------- heads and metrics
-
-
-def test_binary_labels_follow_the_threshold():
-    assert binary_labels([1, 4, 5, 3.9]).tolist() == [0, 1, 1, 0]
-    assert binary_labels([1, 2], threshold=2).tolist() == [0, 1]
-
-
-def test_labels_outside_the_head_are_refused():
-    with pytest.raises(ValueError, match="label 6 is no class of the head five: 1, 2, 3, 4, 5"):
-        checked_labels([1, 6], HEADS["five"])
-    with pytest.raises(ValueError, match="all 3 labels are equal"):
-        checked_labels([1, 1, 1], HEADS["binary"])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_metrics_are_those_of_scikit_learn(seed):
-    rng = np.random.default_rng(seed)
+def test_metrics_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
     labels, predicted = rng.integers(1, 6, 40), rng.integers(1, 5, 40)  # class 5 is never predicted
     matrix = class_counts(labels, predicted, range(1, 6)).sum(0)
-    kept = {"labels": range(1, 6), "zero_division": 0}
+    given = {"labels": range(1, 6), "zero_division": 0}
     expected = {
         "accuracy": accuracy_score(labels, predicted),
-        "macro_f1": f1_score(labels, predicted, average="macro", **kept),
-        "weighted_f1": f1_score(labels, predicted, average="weighted", **kept),
+        "macro_f1": f1_score(labels, predicted, average="macro", **given),
+        "weighted_f1": f1_score(labels, predicted, average="weighted", **given),
     }
     assert {name: float(metric(matrix)) for name, metric in METRICS.items()} == pytest.approx(expected)
-
-
-def test_scores_have_intervals_that_resample_questions():
-    labels = np.array([0, 1] * 40)
-    predicted = np.where(np.arange(80) % 5, labels, 1 - labels)
-    single = scored(labels, predicted, predicted, range(80), (0, 1), n_boot=500)
-    doubled = scored(
-        np.repeat(labels, 4), np.repeat(predicted, 4), np.repeat(predicted, 4), np.repeat(range(80), 4), (0, 1), 500
-    )
-    assert set(single) == {"weighted_f1", "macro_f1", "accuracy", "spearman"}
-    assert all(low < value < high for value, low, high in single.values())
-    assert doubled["accuracy"] == pytest.approx(single["accuracy"])  # copies of an item are no new evidence
-
-
-def test_predictions_outside_the_classes_are_refused():
     with pytest.raises(ValueError, match="7 is none of the classes"):
         class_counts([1, 2], [1, 7], (1, 2))
-    with pytest.raises(ValueError, match="2 labels for 1 predictions"):
-        class_counts([1, 2], [1], (1, 2))
 
 
 # ---------------------------------------------------------------- ordinal regression
@@ -114,41 +84,34 @@ def test_two_ordered_classes_are_logistic_regression(class_weight):
 def test_the_order_is_recovered_with_its_thresholds():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(4000, 2))
-    position = X @ [2.0, -1.0] + rng.logistic(size=4000)
-    labels = np.digitize(position, [-2.0, 0.0, 3.0])
-    found = OrdinalLogistic(C=100).fit(X, labels)
-    np.testing.assert_allclose(found.coef_, [2, -1], atol=0.15)
-    np.testing.assert_allclose(found.thresholds_, [-2, 0, 3], atol=0.2)
-    chances = found.predict_proba(X)
-    np.testing.assert_allclose(chances.sum(1), 1)
+    labels = np.digitize(X @ [2.0, -1.0] + rng.logistic(size=4000), [-2.0, 0.0, 3.0])
+    fitted = OrdinalLogistic(C=100).fit(X, labels)
+    np.testing.assert_allclose(fitted.coef_, [2, -1], atol=0.15)
+    np.testing.assert_allclose(fitted.thresholds_, [-2, 0, 3], atol=0.2)
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(1), 1)
     best_possible = class_probabilities(X @ [2.0, -1.0], np.array([-2.0, 0.0, 3.0])).argmax(1)
-    assert (chances >= 0).all()
-    assert (found.predict(X) == labels).mean() > (best_possible == labels).mean() - 0.01
-
-
-def test_one_class_is_nothing_to_order():
-    with pytest.raises(ValueError, match="two classes"):
-        OrdinalLogistic().fit(np.zeros((3, 1)), [1, 1, 1])
+    assert (fitted.predict(X) == labels).mean() > (best_possible == labels).mean() - 0.01
 
 
 # ---------------------------------------------------------------- families
 
 
 @pytest.mark.parametrize("family", [*CLASSIFIERS, "ordinal"])
-def test_every_family_learns_what_is_there(family):
+def test_every_family_learns_what_is_there_and_is_reproducible(family):
     features, labels, _ = material(n=200)
     X = joined_layers(features["mean"], (2,))
-    probe = make_probe(family, FAMILIES[family].usual, n_components=None).fit(X[:150], labels[:150])
-    assert (probe.predict(X[150:]) == labels[150:]).mean() > 0.45  # chance is 0.2
+    twice = [
+        make_probe(family, FAMILIES[family].usual, None, seed=3).fit(X[:150], labels[:150]).predict(X[150:])
+        for _ in range(2)
+    ]
+    assert (twice[0] == twice[1]).all() and (twice[0] == labels[150:]).mean() > 0.45  # chance is 0.2
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_setting_of_a_grid_fits_and_is_reproducible(family):
+def test_every_setting_of_a_grid_fits(family):
     features, labels, _ = material(n=40, classes=2)
     X = joined_layers(features["mean"], (1, 2))
-    for setting in FAMILIES[family].grid:
-        twice = [make_probe(family, setting, 5, seed=3).fit(X, labels).predict(X) for _ in range(2)]
-        assert (twice[0] == twice[1]).all()
+    assert all(set(make_probe(family, each, 5).fit(X, labels).predict(X)) <= {0, 1} for each in FAMILIES[family].grid)
 
 
 def test_components_are_capped_by_rows_and_columns():
@@ -156,18 +119,17 @@ def test_components_are_capped_by_rows_and_columns():
     for centred in (True, False):
         assert Projection(50, centred).fit(X).transform(X).shape == (6, 5)
         assert Projection(50, centred).fit(X[:, :2]).transform(X[:, :2]).shape == (6, 2)
-        assert Projection(3, centred).fit(X).transform(X).shape == (6, 3)
 
 
-def test_exchanging_responses_changes_the_sign_and_nothing_else():
+def test_swapping_responses_changes_the_sign_and_nothing_else():
     rng = np.random.default_rng(0)
     differences = rng.normal(0.5, 1, (60, 8))  # not centred at zero: A has been shown with larger numbers
     preferred = (differences[:, 0] + rng.normal(size=60) > 0.5).astype(int)
-    turned = rng.random(60) < 0.5
-    sign = np.where(turned, -1, 1)
+    swapped = rng.random(60) < 0.5
+    sign = np.where(swapped, -1, 1)
     one = make_probe("pair_logistic", {"C": 1.0}, 4).fit(differences, preferred)
     other = make_probe("pair_logistic", {"C": 1.0}, 4).fit(
-        differences * sign[:, None], np.where(turned, 1 - preferred, preferred)
+        differences * sign[:, None], np.where(swapped, 1 - preferred, preferred)
     )
     p = one.predict_proba(differences)
     np.testing.assert_allclose(one.predict_proba(-differences), p[:, ::-1], atol=1e-12)
@@ -183,9 +145,6 @@ def test_no_question_is_on_both_sides_and_every_item_is_tested_once():
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(60))
     for train, test in folds:
         assert not {groups[i] for i in train} & {groups[i] for i in test}
-
-
-def test_folds_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="2 questions cannot be cut into 3 folds"):
         grouped_folds(np.array([0, 1, 0, 1]), np.array(list("aabb")), 3, 0)
     with pytest.raises(ValueError, match="one class"), pytest.warns(UserWarning, match="least populated"):
@@ -206,64 +165,50 @@ def test_layers_are_added_only_while_they_help():
     states = rng.normal(size=(300, 3, 1))
     states[:, [0, 2]] += 1.5 * labels[:, None, None]  # two layers that tell of the label, each with noise of its own
     assert choose_probe({"x": states}, labels, groups, HEADS["binary"], FAST).layers == (0, 2)
-    single = choose_probe({"x": states}, labels, groups, HEADS["binary"], replace(FAST, max_layers=1))
-    assert single.layers in {(0,), (2,)}
     copies = np.repeat(states[:, :1], 3, axis=1)
     assert len(choose_probe({"x": copies}, labels, groups, HEADS["binary"], FAST).layers) == 1
 
 
 def test_of_equal_means_the_steadier_wins_and_of_equals_the_smaller(monkeypatch):
-    told = {(0,): (0.7, 0.2), (1,): (0.7, 0.1), (2,): (0.68, 0.0), (1, 2): (0.68, 0.0)}
+    known = {(0,): (0.7, 0.2), (1,): (0.7, 0.1), (2,): (0.68, 0.0), (1, 2): (0.68, 0.0)}
     features, labels, groups = material(n_layers=3)
     search = Search(features, labels, np.array(groups), HEADS["five"], replace(FAST, stability=0.5), 0)
-    monkeypatch.setattr(search, "score", lambda name, layers, family, setting: told[tuple(sorted(layers))])
-    _, order = search.ranking("mean")
-    assert order == [2, 1, 0]  # 0.68, 0.65, 0.60 after the penalty
+    monkeypatch.setattr(search, "score", lambda name, layers, family, setting: known[tuple(sorted(layers))])
+    assert search.ranking("mean")[1] == [2, 1, 0]  # 0.68, 0.65, 0.60 after the penalty
     assert search.worth("mean", (2,), "logistic", {}) > search.worth("mean", (1, 2), "logistic", {})
-    search.space = replace(search.space, stability=0.0)
-    assert search.ranking("mean")[1] == [1, 0, 2]
 
 
 @pytest.mark.parametrize("head", ["five", "ordinal"])
-def test_a_signal_is_found_out_of_fold(head):
+def test_a_signal_is_seen_out_of_fold(head):
     features, labels, groups = material(n=150)
-    found = nested_probe(
-        features, labels, groups, HEADS[head], replace(FAST, families=None if head == "ordinal" else ("logistic",))
-    )
-    assert found.metrics["accuracy"][1] > 0.3 and found.metrics["spearman"][1] > 0.7
-    assert [2 in choice.layers for choice in found.choices] == [True] * 5
-    assert len(found.predicted) == 150 and set(found.fold) == set(range(5))
+    families = None if head == "ordinal" else ("logistic",)
+    result = nested_probe(features, labels, groups, HEADS[head], replace(FAST, families=families))
+    assert (result.predicted == labels).mean() > 0.35 and np.corrcoef(result.scores, labels)[0, 1] > 0.7
+    assert [2 in choice.layers for choice in result.choices] == [True] * 5 and set(result.fold) == set(range(5))
 
 
-def test_the_majority_and_controls_go_through_the_same_door():
+def test_the_majority_and_pairs_go_through_the_same_door():
     features, labels, groups = material(classes=2)
     labels[:30] = 1  # 75 of 120 or so
     majority = nested_probe(features, labels, groups, HEADS["binary"], replace(FAST, families=("majority",)))
-    assert (majority.predicted == 1).all() and majority.metrics["accuracy"][0] == pytest.approx(labels.mean())
-    texts = ["word " * (3 + 5 * label + i % 3) for i, label in enumerate(labels)]
-    length = nested_probe({"length": length_features(texts)}, labels, groups, HEADS["binary"], FAST)
-    assert length.metrics["accuracy"][0] == 1
-
-
-def test_pairs_are_judged_by_the_difference():
-    rng = np.random.default_rng(0)
-    differences = rng.normal(size=(100, 2, 5))
+    assert (majority.predicted == 1).all()
+    differences = np.random.default_rng(0).normal(size=(100, 2, 5))
     preferred = (differences[:, 1, 0] > 0).astype(int)
-    found = nested_probe(
-        {"mean": differences}, preferred, np.arange(100) // 2, HEADS["pair"], replace(FAST, families=None)
+    pairs = nested_probe(
+        {"x": differences}, preferred, np.arange(100) // 2, HEADS["pair"], replace(FAST, families=None)
     )
-    assert found.metrics["accuracy"][1] > 0.75
+    assert (pairs.predicted == preferred).mean() > 0.8
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (lambda f, y, g: ({"mean": f["mean"][:-1]}, y, g), "shape .119, 4, 6."),
-        (lambda f, y, g: ({"mean": f["mean"][:, 0]}, y, g), "layers, width"),
         (lambda f, y, g: ({"mean": np.where(f["mean"] > 3, np.nan, f["mean"])}, y, g), "not finite"),
         (lambda f, y, g: ({}, y, g), "0 kinds of features"),
         (lambda f, y, g: (f, y, g[:-1]), "120 labels, 119 groups"),
-        (lambda f, y, g: (f, y + 1, g), "label 6 is no class"),
+        (lambda f, y, g: (f, y + 1, g), "label 6 is no class of the head five"),
+        (lambda f, y, g: (f, 0 * y + 1, g), "all 120 labels are equal"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(change, words):
@@ -289,56 +234,44 @@ def noise(seed, n=100, n_layers=14, width=8):
 
 
 def best_by_the_test_fold(features, labels, seed):
-    """The original's procedure: every layer, pooling and classifier is scored on one test fold, the best is told.
-
-    Scaling is fitted on all rows, the split ignores questions, and what is reported is the score that was chosen by.
-    """
+    """The published procedure: every layer, pooling and classifier is scored on one test fold, the best is quoted."""
     train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(labels, labels))
-    told = []
+    scores = []
     for array in features.values():
         for layer in range(array.shape[1]):
             X = StandardScaler().fit_transform(array[:, layer])
             for family in ("logistic", "linear_svm", "rbf_svm"):
-                classifier = FAMILIES[family].make(FAMILIES[family].usual, seed)
-                told.append((classifier.fit(X[train], labels[train]).predict(X[test]) == labels[test]).mean())
-    return max(told), len(test)
+                classifier = FAMILIES[family].make(seed, **FAMILIES[family].usual)
+                scores.append((classifier.fit(X[train], labels[train]).predict(X[test]) == labels[test]).mean())
+    return max(scores)
 
 
 def test_noise_stays_at_chance_unless_the_test_fold_chooses():
     space = replace(FAST, families=("logistic", "rbf_svm"), n_components=None)
-    hits, questions, chosen_by_test = [], [], []
+    nested, chosen_by_test, inner = [], [], []
     for seed in range(6):
         features, labels, groups = noise(seed)
-        found = nested_probe(features, labels, groups, HEADS["binary"], space, seed=seed, n_boot=200)
-        hits.append(found.predicted == labels)
-        questions += [f"{seed}:{group}" for group in groups]
+        result = nested_probe(features, labels, groups, HEADS["binary"], space, seed=seed)
+        nested.append((result.predicted == labels).mean())
+        inner.append(np.mean([choice.mean for choice in result.choices]))
         chosen_by_test.append(best_by_the_test_fold(features, labels, seed))
-        assert chosen_by_test[-1][0] > hits[-1].mean() + 0.1
-    counts = np.column_stack([np.concatenate(hits), np.ones(len(questions))])
-    value, low, high = cluster_bootstrap(cluster_sums(counts, questions), lambda s: s[..., 0] / s[..., 1], 2000)
-    assert low <= 0.5 <= high, value
-    best, n = (sum(column) for column in zip(*((share * n, n) for share, n in chosen_by_test), strict=True))
-    assert proportion_interval(best / n, n)[0] > 0.6  # far above chance, where nothing is to be known
-
-
-def test_the_inner_score_that_chose_is_too_good_and_not_what_is_reported():
-    features, labels, groups = noise(0, n_layers=10)
-    found = nested_probe(features, labels, groups, HEADS["binary"], FAST)
-    assert np.mean([choice.mean for choice in found.choices]) > found.metrics["macro_f1"][0] + 0.03
+        assert chosen_by_test[-1] > nested[-1] + 0.1
+    assert abs(np.mean(nested) - 0.5) < 2.6 * 0.5 / np.sqrt(600) + 0.02
+    assert (
+        np.mean(chosen_by_test) > 0.65 and np.mean(inner) > np.mean(nested) + 0.03
+    )  # the score that chose is too good
 
 
 def test_choices_and_probes_do_not_see_the_fold_that_is_held_out():
     features, labels, groups = material(classes=2)
-    found = nested_probe(features, labels, groups, HEADS["binary"], FAST)
+    result = nested_probe(features, labels, groups, HEADS["binary"], FAST)
     for number in (0, 3):
-        held_out = found.fold == number
+        held_out = result.fold == number
         disturbed = features["mean"].copy()
         disturbed[held_out] = 1e6 * (1 - 2 * labels[held_out, None, None])  # a giveaway, in every layer
         other = nested_probe({"mean": disturbed}, labels, groups, HEADS["binary"], FAST)
-        assert (other.fold == found.fold).all()
-        assert other.choices[number] == found.choices[number]
-        rankings = [result.choices[number].ranking["mean"] for result in (found, other)]
-        assert (rankings[0] == rankings[1]).all()
+        assert (other.fold == result.fold).all() and other.choices[number] == result.choices[number]
+        assert (other.choices[number].ranking["mean"] == result.choices[number].ranking["mean"]).all()
 
 
 def test_items_of_a_question_do_not_vouch_for_each_other():
@@ -347,10 +280,10 @@ def test_items_of_a_question_do_not_vouch_for_each_other():
     labels = rng.permutation(np.arange(40) % 2)[questions]  # by question, and by nothing else
     states = rng.normal(size=(40, 3, 40))[questions] + 0.1 * rng.normal(size=(160, 3, 40))
     whole = replace(FAST, n_components=None)
-    grouped = nested_probe({"x": states}, labels, questions, HEADS["binary"], whole).metrics["accuracy"]
-    apart = nested_probe({"x": states}, labels, np.arange(160), HEADS["binary"], whole).metrics["accuracy"]
-    assert grouped[1] <= 0.5 <= grouped[2]
-    assert apart[1] > 0.6  # the questions are known again
+    grouped = nested_probe({"x": states}, labels, questions, HEADS["binary"], whole).predicted == labels
+    apart = nested_probe({"x": states}, labels, np.arange(160), HEADS["binary"], whole).predicted == labels
+    assert abs(grouped.mean() - 0.5) < 2 * 0.5 / np.sqrt(40)
+    assert apart.mean() > 0.7  # the questions are known again
 
 
 # ---------------------------------------------------------------- saving
@@ -366,7 +299,7 @@ def fitted(family, classes=5, n_components=8):
     return probe, saved_probe(probe, family, inputs, {"aspect": "fluency"}), states
 
 
-@pytest.mark.parametrize("n_components", [None, 3, 8])
+@pytest.mark.parametrize("n_components", [None, 3])
 @pytest.mark.parametrize(
     ("family", "classes"), [("logistic", 2), ("logistic", 5), ("ordinal", 5), ("pair_logistic", 2)]
 )
@@ -379,7 +312,6 @@ def test_a_saved_probe_predicts_as_the_fitted_one(tmp_path, family, classes, n_c
     assert (loaded.predict(states) == probe.predict(X)).all() and len(set(loaded.predict(states))) > 1
     np.testing.assert_allclose(loaded.expected(states), probe.predict_proba(X) @ probe.classes_, atol=1e-6)
     assert loaded.inputs == saved.inputs and loaded.about == {"aspect": "fluency"}
-    assert sorted(path.name for path in (tmp_path / "probe").iterdir()) == ["probe.json", "probe.safetensors"]
 
 
 def test_a_probe_that_cannot_be_written_leaves_the_old_one(tmp_path):
@@ -391,10 +323,7 @@ def test_a_probe_that_cannot_be_written_leaves_the_old_one(tmp_path):
 
 
 def test_a_saved_probe_needs_no_scikit_learn():
-    import subprocess
-    import sys
-
-    code = "import sys, judgekit.inside.probes.saved\nprint(*sys.modules)"
+    code = "import sys, judgekit.inside.saved_probes\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sklearn", "torch", "transformers"} & set(done.stdout.split())
 
@@ -406,38 +335,28 @@ def test_another_model_or_shape_is_refused():
         saved.check_model("a" * 64, 512, False)
     with pytest.raises(ProbeError, match="with limit 512, not with 256"):
         saved.check_model("f" * 64, 256, False)
-    with pytest.raises(ProbeError, match="with bf16 False, not with True"):
-        saved.check_model("f" * 64, 512, True)
     with pytest.raises(ValueError, match=r"shape \(30, 1, 6\).*\(n_texts, 2, 6\)"):
         saved.probabilities(states[:, :1])
-
-
-def test_what_cannot_be_saved_is_said():
-    features, labels, _ = material(n=40)
-    probe = fit_choice(Choice("mean", (0,), "forest", {}, 0, 0), features, labels)
     with pytest.raises(ValueError, match="'forest' cannot be saved: logistic"):
-        saved_probe(probe, "forest", Inputs("m", "f", "mean", (0,), 6, 512))
-    probe = fit_choice(Choice("mean", (0,), "logistic", {}, 0, 0), features, labels)
-    with pytest.raises(ValueError, match="fitted on 6 features; the inputs say 2 x 6"):
-        saved_probe(probe, "logistic", Inputs("m", "f", "mean", (0, 1), 6, 512))
+        saved_probe(None, "forest", saved.inputs)
+    with pytest.raises(ValueError, match="fitted on 12 features; the inputs say 1 x 6"):
+        saved_probe(fitted("logistic")[0], "logistic", Inputs("m", "f", "mean", (0,), 6, 512))
 
 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
         ("format", 99, "'format' is 99"),
-        ("kind", "forest", "'kind' is 'forest', none of logistic"),
-        ("classes", [5, 1], "'classes' is .5, 1."),
+        ("kind", "forest", "'kind' is 'forest': Input should be 'logistic'"),
+        ("classes", [5, 1], "'classes' is .5, 1.: .*ascending"),
         ("classes", [1, 2, 3], "'weight' has shape .12, 5."),
-        ("layers", [2], "'weight' has shape"),
-        ("layers", [2.5], "'layers' is"),
-        ("width", "6", "'width' is '6', not int"),
+        ("layers", [2.5], "'layers.0' is 2.5"),
+        ("width", "6", "'width' is '6'"),
         ("width", 7, "'weight' has shape"),
-        ("limit", None, "'limit' is None"),
-        ("limit", True, "'limit' is True, not int"),
-        ("bf16", 0, "'bf16' is 0, not bool"),
+        ("limit", True, "'limit' is True"),
+        ("bf16", 0, "'bf16' is 0"),
         ("sha256", "0" * 64, "probe.safetensors: not the file.*'sha256'"),
-        ("model_fingerprint", ..., "'model_fingerprint' is missing"),
+        ("model_fingerprint", ..., "'model_fingerprint' is .*required"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named_with_its_file(tmp_path, field, value, words):
@@ -445,9 +364,9 @@ def test_a_field_that_does_not_fit_is_named_with_its_file(tmp_path, field, value
     config = json.loads((tmp_path / "probe.json").read_text())
     changed = {name: content for name, content in config.items() if name != field}
     (tmp_path / "probe.json").write_text(json.dumps(changed if value is ... else changed | {field: value}))
-    with pytest.raises(ProbeError, match=words) as told:
+    with pytest.raises(ProbeError, match=words) as raised:
         load_probe(tmp_path)
-    assert str(tmp_path) in str(told.value)
+    assert str(tmp_path) in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["probe.json", "probe.safetensors"])

@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from judgekit.data.benchmarks import BENCHMARKS
+from judgekit.data.benchmarks import BENCHMARKS, published
 from judgekit.data.benchmarks.published import (
     counterpart_of,
-    counterparts,
     fitting_counts,
     owner_statistics,
     published_scores,
@@ -73,9 +72,9 @@ def test_table_has_a_row_for_each_figure():
 
 def test_counterparts_name_published_rows():
     rows = {(s.table, s.judge, "llmbar" if s.set in SIZES else s.set) for s in published_scores()}
-    for entry in counterparts():
-        assert (entry.table, entry.judge, entry.set) in rows
-        assert entry.why.endswith(".")
+    for entry in published._document()["counterparts"]:
+        assert (entry["table"], entry["judge"], entry["set"]) in rows
+        assert entry["why"].endswith(".")
 
 
 def test_a_figure_finds_its_counterpart():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from judgekit.data.votes import ClassProbabilities, matchup_votes, votes_of_pairs
-from judgekit.people.calibration import bradley_terry as bt
-from judgekit.people.calibration import ppi
-from judgekit.people.calibration.comparisons import comparisons_of, model_pairs, said_shares, vote_shares, win_rates
+from judgekit.people import ppi, ranking
+from judgekit.people.ranking import comparisons_of, judge_shares, model_pairs, vote_shares, win_rates
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import outcome_probabilities
+from judgekit.studies import rank_models as study
 
 
 def pair(item, a, b, cluster="q", **votes):
@@ -24,15 +24,22 @@ PAIRS = [
 ]
 
 
-def test_comparisons_are_in_the_order_of_names_whichever_side_a_model_stood_on():
+def test_comparisons_are_in_the_order_of_names_and_found_by_key():
     shares = vote_shares(votes_of_pairs(PAIRS))
     found = comparisons_of(PAIRS, shares.items)
     assert found.models == ("ann", "bob", "cid") and found.questions == ("q", "r")
     counts = found.counts(shares)
     assert counts[0] == pytest.approx(np.array([[2 / 3, 1, 1 / 3], [0, 0, 0], [0, 0, 0]]))
     assert counts[1] == pytest.approx(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1]]))
-    rates = win_rates(counts)
-    assert rates[0] == pytest.approx([5 / 12, 7 / 12, np.nan], nan_ok=True)
+    assert win_rates(counts)[0] == pytest.approx([5 / 12, 7 / 12, np.nan], nan_ok=True)
+    turned = ClassProbabilities(shares.items[::-1], shares.values[::-1])
+    assert (found.counts(turned) == counts).all()
+    with pytest.raises(KeyError, match="'3'"):
+        found.counts(ClassProbabilities(shares.items[:2], shares.values[:2]))
+    with pytest.raises(ValueError, match="elsewhere: an item that is none"):
+        comparisons_of(PAIRS, ["elsewhere"])
+    with pytest.raises(ValueError, match=r"set/9.*no two models"):
+        comparisons_of([pair("9", "ann", "ann")], ["9"])
 
 
 def test_matches_shown_both_ways_are_one():
@@ -43,36 +50,19 @@ def test_matches_shown_both_ways_are_one():
     assert counts[0, 0] == pytest.approx([2 / 3, 0, 1 / 3])  # x met the match twice: the first vote counts
 
 
-def test_shares_are_found_by_key_and_a_missing_one_is_an_error():
-    shares = vote_shares(votes_of_pairs(PAIRS))
-    found = comparisons_of(PAIRS, shares.items)
-    turned = ClassProbabilities(shares.items[::-1], shares.values[::-1])
-    assert (found.counts(turned) == found.counts(shares)).all()
-    with pytest.raises(KeyError, match="'3'"):
-        found.counts(ClassProbabilities(shares.items[:2], shares.values[:2]))
-    with pytest.raises(ValueError, match="elsewhere: an item that is none"):
-        comparisons_of(PAIRS, ["elsewhere"])
-
-
-def test_pairs_without_two_models_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"set/9.*no two models"):
-        comparisons_of([pair("9", "ann", "ann")], ["9"])
-
-
 def test_verdicts_without_probabilities_count_for_what_they_say():
     said = [Verdict("1", "j", "ab", "A"), Verdict("1", "j", "ba", "B"), Verdict("2", "j", "ab", "tie")]
     said.append(Verdict("3", "j", "ab", "B", p_a=0.25, p_b=0.5, p_tie=0.25))
-    values = said_shares(said, PAIRS).values
-    assert values.tolist() == [[0.5, 0.5, 0], [0, 0, 1], [0.25, 0.5, 0.25]]
+    assert judge_shares(said, PAIRS).values.tolist() == [[0.5, 0.5, 0], [0, 0, 1], [0.25, 0.5, 0.25]]
     with pytest.raises(ValueError, match="not one reply"):
-        said_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
+        judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
 
 
 def test_errors_count_each_item_for_both_models():
     people = ClassProbabilities(("1", "2", "3"), np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]]))
     judge = ClassProbabilities(("1", "2", "3"), np.array([[0.9, 0.1, 0], [0.9, 0.1, 0], [1, 0, 0]]))
     table = comparisons_of(PAIRS, people.items).errors(people, judge)
-    assert table[0].tolist() == [[1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 0]]  # ann won both, bob is said to have won one
+    assert table[0].tolist() == [[1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 0]]  # ann won both, the judge gives bob one
     assert table[1].tolist() == [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]]
 
 
@@ -86,27 +76,25 @@ def scores(seed=0, n=30, others=60):
     return people[:n], judge[:n], judge[n:]
 
 
-def test_estimate_is_that_of_ppi_py_where_its_power_is_free():
+def test_estimate_is_that_of_ppi_py_where_its_power_is_free_and_one_stratum_changes_nothing():
     from ppi_py import ppi_mean_pointestimate
 
     found = ppi.prediction_powered(*scores())
     theirs = ppi_mean_pointestimate(*scores(), lam_optim_mode="element")
     assert (found.power < 1).all()
     assert found.value == pytest.approx(theirs, abs=2e-3)  # their covariance divides by n, and centres on the estimate
+    one = ppi.stratified([(*scores(), 1.0)])
+    assert np.allclose(found.low, one.low) and np.allclose(found.power, one.power)
 
 
-def test_a_judge_that_hedges_is_amplified():
+def test_a_hedging_judge_is_amplified_an_ignorant_one_ignored_and_bias_cancels():
     people, judge, elsewhere = scores()
-    plain, hedged = (ppi.prediction_powered(people, *both) for both in ((judge, elsewhere), (judge / 9, elsewhere / 9)))
+    plain = ppi.prediction_powered(people, judge, elsewhere)
+    hedged = ppi.prediction_powered(people, judge / 9, elsewhere / 9)
     assert (hedged.power > 1).all() and hedged.low == pytest.approx(plain.low)
-
-
-def test_a_judge_that_knows_nothing_is_ignored_and_bias_cancels():
-    people, judge, elsewhere = scores()
     nothing = ppi.prediction_powered(people, 0 * judge + 0.4, 0 * elsewhere + 0.4)
     assert (nothing.power == 0).all() and nothing.value == pytest.approx(people.mean(0))
-    shifted = ppi.prediction_powered(people, judge + 5, elsewhere + 5)
-    assert shifted.value == pytest.approx(ppi.prediction_powered(people, judge, elsewhere).value)
+    assert ppi.prediction_powered(people, judge + 5, elsewhere + 5).value == pytest.approx(plain.value)
     assert ppi.prediction_powered(people, judge, elsewhere[:0]).low == pytest.approx(ppi.mean_of(people).low)
 
 
@@ -120,31 +108,18 @@ def test_too_few_questions_and_missing_scores_are_refused():
         ppi.stratified([(people, judge, elsewhere, 1.0)] * 2)
 
 
-def test_one_stratum_is_the_plain_estimate():
-    plain, one = ppi.prediction_powered(*scores()), ppi.stratified([(*scores(), 1.0)])
-    assert np.allclose(plain.low, one.low) and np.allclose(plain.power, one.power)
-
-
-def test_rogan_gladen_by_hand():
+def test_rogan_gladen_and_savings_by_hand():
     errors = np.tile([8.0, 10, 2, 10], (20, 1))  # finds 80 of 100 wins, and calls 20 of 100 others one
-    judged = np.tile([5.0, 10], (20, 1))
-    found = ppi.rogan_gladen(errors, judged)
+    found = study.rogan_gladen(errors, np.tile([5.0, 10], (20, 1)))
     assert (found.value, found.power) == pytest.approx((0.5, 0.6))
-
-
-def test_correlation_is_pearsons():
     people, judge, _ = scores()
-    expected = [np.corrcoef(people[:, k], judge[:, k])[0, 1] for k in range(3)]
-    assert ppi.correlation(people, judge).value == pytest.approx(expected)
-
-
-def test_mean_savings_are_those_of_each_model():
-    people, judge, _ = scores()
-    alone = ppi.labels_saved(ppi.correlation(people, judge).value, 10, 30)
-    assert ppi.mean_saved(people, judge, 10).value == pytest.approx(alone.mean())
+    r = study.correlation(people, judge).value
+    assert r == pytest.approx([np.corrcoef(people[:, k], judge[:, k])[0, 1] for k in range(3)])
+    alone = study.labels_saved(r, 10, 30)
+    assert study.mean_saved(people, judge, 10).value == pytest.approx(alone.mean())
     gone = np.where(np.arange(30)[:, None] < [[0, 0, 5]], np.nan, people)
-    kept = ppi.labels_saved(ppi.correlation(people[5:, 2], judge[5:, 2]).value, 10, 25)
-    both = ppi.mean_saved(gone, np.where(np.isnan(gone), np.nan, judge), 10).value
+    kept = study.labels_saved(study.correlation(people[5:, 2], judge[5:, 2]).value, 10, 25)
+    both = study.mean_saved(gone, np.where(np.isnan(gone), np.nan, judge), 10).value
     shares = np.array([20 / 30, 20 / 30, 15 / 25])
     assert both == pytest.approx(np.mean([*alone[:2] / shares[:2], kept / shares[2]]) * shares.mean())
 
@@ -172,9 +147,10 @@ def test_davidson_is_the_log_linear_model_of_statsmodels():
             rows.append([*np.eye(6)[k], *strength[1:], tie])
             counted.append(table[k, outcome])
     theirs = sm.GLM(counted, np.array(rows), family=sm.families.Poisson()).fit().params[6:]
-    ours = bt.fit(table)
+    ours = ranking.fit(table)
     assert ours[:4] - ours[0] == pytest.approx([0, *theirs[:3]], abs=1e-5)
     assert ours[4] == pytest.approx(theirs[3], abs=1e-5)
+    assert ranking.fit(np.stack([table, totals(3)]))[1] == pytest.approx(ranking.fit(totals(3)))
 
 
 def test_rao_kupper_maximises_its_likelihood():
@@ -185,13 +161,13 @@ def test_rao_kupper_maximises_its_likelihood():
 
     def loss(x):
         s = np.array([*x[:3], -x[:3].sum()])
-        return -(table * np.log(bt.rao_kupper(s[first] - s[second], x[3])[0])).sum()
+        return -(table * np.log(ranking.rao_kupper(s[first] - s[second], x[3])[0])).sum()
 
     best = minimize(loss, np.zeros(4), tol=1e-10).x
-    assert bt.fit(table, bt.rao_kupper)[[0, 1, 2, 4]] == pytest.approx(best, abs=1e-4)
+    assert ranking.fit(table, ranking.rao_kupper)[[0, 1, 2, 4]] == pytest.approx(best, abs=1e-4)
 
 
-@pytest.mark.parametrize("model", [bt.davidson, bt.rao_kupper])
+@pytest.mark.parametrize("model", [ranking.davidson, ranking.rao_kupper])
 def test_derivatives_are_those_of_the_probabilities(model):
     d, tie, step = np.array([-1.5, 0.3]), np.array([-0.4, -0.4]), 1e-6
     p, slopes = model(d, tie)
@@ -200,29 +176,24 @@ def test_derivatives_are_those_of_the_probabilities(model):
         assert slopes[..., k] == pytest.approx((np.log(model(*a)[0]) - np.log(model(*b)[0])) / (2 * step), abs=1e-5)
 
 
-def test_many_tables_at_once_are_each_for_itself():
-    tables = np.stack([totals(seed) for seed in range(5)])
-    assert bt.fit(tables)[3] == pytest.approx(bt.fit(tables[3]))
-
-
 def test_a_model_that_never_lost_is_refused_by_name():
     counts = np.array([[[3.0, 0, 0], [2, 0, 0], [1, 1, 1]]])
     with pytest.raises(ValueError, match=r"ann.*never took points"):
-        bt.refuse_separated(counts, ["ann", "bob", "cid"])
+        ranking.refuse_separated(counts, ["ann", "bob", "cid"])
     counts[0, 0, 2] = 1
-    bt.refuse_separated(counts, ["ann", "bob", "cid"])
+    ranking.refuse_separated(counts, ["ann", "bob", "cid"])
 
 
 def test_without_a_judge_that_varies_strengths_are_peoples():
     rng = np.random.default_rng(0)
     people = np.stack([rng.multinomial(2, [0.5, 0.3, 0.2], size=3) for _ in range(30)]).astype(float)
     same = np.tile([0.7, 0.7, 0.6], (30, 3, 1))
-    found, alone = bt.prediction_powered_strengths(people, same, same), bt.strengths(people)
+    found, alone = ranking.prediction_powered_strengths(people, same, same), ranking.strengths(people)
     assert found.value == pytest.approx(alone.value, abs=1e-6) and float(found.power) < 1e-12
 
 
 def test_rank_sets_of_clear_and_of_equal_models():
-    clear = bt.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
-    assert [part.tolist() for part in bt.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
+    clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
+    assert [part.tolist() for part in ranking.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
     blurred = clear._replace(value=np.array([2.0, 0.0, 0.1]))
-    assert [part.tolist() for part in bt.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]
+    assert [part.tolist() for part in ranking.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]

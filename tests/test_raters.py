@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from judgekit.data import paths
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark, mtbench_repro, outputs
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark, mtbench, outputs
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.sources import DataError, Row, read_rows
 from judgekit.judges import load_judge
@@ -53,7 +53,7 @@ def answer(model, number=81, turns=("1", "2")):
 
 def test_every_two_models_meet_on_every_question():
     answers = {model: rows_of(answer(model, turns=(model, model.upper()))) for model in ("zed", "Ada", "bob")}
-    pairs, report = mtbench_repro.pairs_from_rows(rows_of(question()), answers)
+    pairs, report = mtbench.repro_pairs(rows_of(question()), answers)
     assert [pair.item_id for pair in pairs] == ["81:Ada:zed", "81:bob:zed", "81:Ada:bob"] and report == {}
     first = pairs[0]
     assert (first.response_a, first.response_b, first.question) == ("ADA", "ZED", "Go on.")
@@ -73,7 +73,7 @@ def test_every_two_models_meet_on_every_question():
 )
 def test_faults_of_the_set_are_named(questions, answers, words):
     with pytest.raises(DataError, match=words):
-        mtbench_repro.pairs_from_rows(rows_of(*questions), {"a": rows_of(*answers), "b": rows_of(answer("b"))})
+        mtbench.repro_pairs(rows_of(*questions), {"a": rows_of(*answers), "b": rows_of(answer("b"))})
 
 
 def judgment(**changes):
@@ -131,9 +131,9 @@ def test_joined_verdicts_are_the_winners_that_the_files_name(model):
     ours = {p.item_id: joined_verdict(given[p.item_id, "ab"], given[p.item_id, "ba"], "any") for p in pairs}
     for file in outputs.PUBLISHED[model].files:
         for row in read_rows(file):
-            sides = mtbench_repro.sides_of(row.text("model_a"), row.text("model_b"))
+            sides = mtbench.sides_of(row.text("model_a"), row.text("model_b"))
             named = dict(zip(sides, "AB", strict=True)) | {"tie": "tie", "inconsistent": "tie", "error": None}
-            assert ours[mtbench_repro.item_id_of(row.whole("question_id"), *sides)] == named[row.text("winner")]
+            assert ours[f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"] == named[row.text("winner")]
 
 
 @pytest.mark.realdata

@@ -19,10 +19,9 @@ from test_cli import read_lines
 from test_pairfile import write
 
 from judgekit.cli import main
-from judgekit.cli.ray_engine import PIECE, RayJudge, Worker
+from judgekit.cli.ray_engine import PIECE, Worker
 from judgekit.data.pairfile import read_pairs
 from judgekit.judges import load_judge, request_of
-from judgekit.scoring.running import replies_of
 
 N = 12 * PIECE + 5
 
@@ -50,11 +49,6 @@ def test_a_worker_replies_as_the_judge_does_here(tmp_path):
     assert replies == {7 + n: reply for n, reply in enumerate(load_judge("baseline/longer").judge(requests))}
 
 
-def test_where_nothing_waits_ray_is_not_started():
-    judge = RayJudge(load_judge("baseline/longer"), {}, None)
-    assert not list(replies_of(judge, [])) and not list(judge.judge_stream([]))
-
-
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is here")
 def test_without_ray_there_is_one_clear_sentence(tmp_path, capsys):
     path = write(tmp_path, json.dumps(PAIR))
@@ -62,12 +56,6 @@ def test_without_ray_there_is_one_clear_sentence(tmp_path, capsys):
     err = capsys.readouterr().err
     assert err.startswith("error: this command needs the package ray") and err.count("\n") == 1
     assert os.listdir(tmp_path) == [path.name]
-
-
-def test_workers_without_ray_are_refused(tmp_path, capsys):
-    path = write(tmp_path, json.dumps(PAIR))
-    assert main(["judge", str(path), "--out", str(tmp_path / "o"), *LONGER, "--workers", "2"]) == 2
-    assert "only --engine ray has workers" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- with Ray

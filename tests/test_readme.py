@@ -37,20 +37,6 @@ def test_a_block_without_its_results_is_an_error(name):
             block(name, {})
 
 
-def test_a_form_that_changes_verdicts_is_called_another_judge():
-    results = load_results("laptop")
-    equal = [key for key in results if re.fullmatch(r"bench\.format\.\w+\.equal_verdicts", key)]
-    for share, others in ((0.995, 0), (0.9949, len(equal))):
-        kept = {key: {"text": f"{share:.2%}", "value": share, "interval": None} for key in equal}
-        assert equal and block("forms", results | kept).count("another judge") == others
-
-
-def test_a_missing_result_is_an_error():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"training\.minilm\.pairs"):
-        filled(text, {})
-
-
 def test_every_notebook_is_in_a_stage_and_its_minutes_in_the_sum():
     rows = block("time", load_results("laptop")).splitlines()[2:]
     assert {name[0] for name in notebook_list()} == {row[2] for row in rows[:-1]}
@@ -68,11 +54,6 @@ def test_a_notebook_without_results_has_no_minutes(monkeypatch):
     )
     with pytest.raises(ResultsError, match="no results of 10_clean_preferences"):
         block("time", load_results("laptop"))
-
-
-def test_a_missing_marker_is_an_error():
-    with pytest.raises(ValueError, match="scores:begin"):
-        filled("no markers", load_results("laptop"))
 
 
 def test_notebook_table_lists_every_notebook_in_order():
@@ -93,10 +74,6 @@ def test_the_pair_is_judged_as_is_said(capsys):
     assert len([line for line in block.splitlines() if line]) == 3
     run_python(block, "README.md", {})
     assert capsys.readouterr().out.strip() == block.rsplit("# ", 1)[1].strip()
-
-
-def test_there_are_at_most_three_badges():
-    assert len(re.findall(r"\[!\[|badge|shields\.io", README)) <= 3
 
 
 def test_citation_is_valid_and_names_this_version():

@@ -40,11 +40,6 @@ TYPED = re.compile(
 )
 
 
-def test_documents_are_the_files_that_latex_can_compile():
-    compiled = {path.stem for path in REPORT.glob("*.tex") if r"\documentclass" in path.read_text(encoding="utf-8")}
-    assert compiled == set(latex.DOCUMENTS)
-
-
 @pytest.mark.parametrize("document", latex.DOCUMENTS)
 def test_all_that_is_quoted_exists(document):
     results = load_results(RUN)
@@ -56,13 +51,6 @@ def test_all_that_is_quoted_exists(document):
         kept = name in results if kind == "number" else (ROOT / f"outputs/{RUN}/{kind}s/{name}.{ending}").exists()
         missing += [] if kept else [f"{kind} {name} at {place}"]
     assert not missing
-
-
-@pytest.mark.parametrize("document", latex.DOCUMENTS)
-def test_quotes_are_found(document):
-    quotes = find_quotes(document_files(document))
-    assert {quote.kind for quote in quotes} >= {"number", "figure"}
-    assert all(re.fullmatch(r"[a-z0-9_.]+", quote.name) for quote in quotes)
 
 
 def test_every_section_is_part_of_a_document():
@@ -192,14 +180,6 @@ def test_every_kept_figure_and_table_is_shown(folder, shown):
     unused = {name for name in kept if (folder, name) not in shown}
     assert kept
     assert sorted(unused) == [], "show it in a document or link it in the docs, or do not save it"
-
-
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
-def test_figures_and_tables_are_kept_in_both_forms():
-    kept = {path.name for folder in ("figures", "tables") for path in tracked(folder)}
-    twin = {".pdf": ".png", ".png": ".pdf", ".tex": ".md", ".md": ".tex"}
-    alone = {name for name in kept if Path(name).with_suffix(twin[Path(name).suffix]).name not in kept}
-    assert alone <= {"case_studies.tex"}, "case studies are text, not a table: all else is kept for LaTeX and Markdown"
 
 
 def test_every_notebook_is_referred_to():

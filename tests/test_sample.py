@@ -8,13 +8,16 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from judgekit.data.sample import ASSISTANTS, DISTRACTORS, FAMILIES, SAMPLE_SETS, annotators, load_sample
-from judgekit.data.sample.pairs import make_set
-from judgekit.data.sample.problems import PEOPLE
-from judgekit.data.sample.quantities import THINGS
+from judgekit.data.sample import ASSISTANTS, SAMPLE_SETS, annotators, load_sample
 from judgekit.records import to_rows
 
 GOLDEN = "8d0a21e740c333a0039b5a3399a0cc674d5cf5c0aaafaf15e7a4a17fb1dcc7a6"
+FAMILIES = "arithmetic dates units strings lists characters reading ordering constraints format".split()
+DISTRACTORS = "longer confident formatted neighbour injected repeated".split()
+NAMES = (
+    "Ada Ben Carla Dev Elif Farid Grace Hana Ivan Jonas Kofi Lena Mara Nia Omar Priya Rosa "
+    "pencils notebooks oranges mugs candles postcards tulips batteries"
+).split()
 SIZES = {"sample_train": 500, "sample_validation": 150, "sample_natural": 160, "sample_adversarial": 120}
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 FACTORS = {
@@ -284,7 +287,7 @@ def test_no_question_in_two_splits():
         # An instance is the same whoever it is told of.
         template = pair.cluster_id.rsplit("-", 1)[0]
         if template.startswith(("arithmetic", "dates", "format")):
-            told = re.sub("|".join((*PEOPLE, *THINGS)), "_", pair.question)
+            told = re.sub("|".join(NAMES), "_", pair.question)
             splits_of[template, told].add(pair.benchmark)
     assert all(len(splits) == 1 for splits in splits_of.values())
     assert len({pair.cluster_id for pair in all_pairs()}) == len({pair.question for pair in all_pairs()})
@@ -344,9 +347,7 @@ def test_the_panel_has_readers_and_others():
 
 
 def test_golden():
-    pairs = [pair for name in SAMPLE_SETS for pair in make_set(name)]
-    rows = json.dumps(to_rows(pairs), sort_keys=True)
-    assert pairs == all_pairs()
+    rows = json.dumps(to_rows(all_pairs()), sort_keys=True)
     assert hashlib.sha256(rows.encode()).hexdigest() == GOLDEN
 
 

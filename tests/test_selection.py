@@ -15,6 +15,7 @@ from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
+from judgekit.studies.data_mixture import Level
 from judgekit.studies.selection import (
     by_judge,
     by_rater,
@@ -45,11 +46,10 @@ from judgekit.studies.selection.study import (
     student_of,
 )
 from judgekit.studies.selection.views import States, Views, exchanged, view
-from judgekit.training.constructed import BESIDE
+from judgekit.training.constructed import OFF_TOPIC
+from judgekit.training.encoder import RelevanceRecipe
 from judgekit.training.features import FeatureTable
-from judgekit.training.material import make_material
-from judgekit.training.mixture import Level
-from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.mixture import make_material
 
 matplotlib.use("Agg")
 
@@ -497,7 +497,7 @@ def test_the_encoder_judge_is_trained_on_what_is_kept_and_read_back(tmp_path, mo
         r=4, layers=1, steps=2, questions_per_step=6, eval_every=2, train_response_tokens=32, **options
     )
     material = make_material(train, mixture, {"v": held_out}, TextEncoder())
-    comparing = {"v": held_out, "misleading": material.constructed("validation", tuple(BESIDE), 2, 150)}
+    comparing = {"v": held_out, "misleading": material.constructed("validation", tuple(OFF_TOPIC), 2, 150)}
     views = {name: view(found, states) for name, found in comparing.items()}
     pool = view(train, states)
     question = Question(pool, view([pair(1), pair(2)], states), views, mixture, ("probe",))

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import matplotlib
@@ -45,8 +46,8 @@ def test_every_judge_drawn_has_a_size_or_is_said_to_have_none(judge):
 @pytest.mark.parametrize(("name", "size"), sizes().items(), ids=list(sizes()))
 def test_sizes_have_sources_and_fit_the_names_of_models(name, size):
     assert len(size.source) > 10
-    stated = [int(part[:-1]) for part in name.split("_") if part[:-1].isdigit() and part.endswith("b")]
-    assert not stated or abs(size.parameters / 1e9 / stated[0] - 1) < 0.3
+    stated = re.findall(r"([\d.]+)([BM])\b", size.title)
+    assert not stated or abs(size.parameters / float(stated[0][0]) / {"B": 1e9, "M": 1e6}[stated[0][1]] - 1) < 0.3
 
 
 def test_the_size_of_ours_is_what_its_weights_hold():

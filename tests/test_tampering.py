@@ -6,8 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.bias.tampering import CONTROLS, EDITS, HELD_OUT, REPLACING, TRAINABLE, tampered
-from judgekit.bias.tampering.edits import LONG_WORDS, UNWORDED, WHOLE, ZERO_WIDTH, reworded, sentences_of, wordings
+from judgekit.bias.edits import (
+    CONTROLS,
+    EDITS,
+    HELD_OUT,
+    LONG_WORDS,
+    REPLACING,
+    TRAINABLE,
+    UNWORDED,
+    WHOLE,
+    ZERO_WIDTH,
+    reworded,
+    sentences_of,
+    tampered,
+    wordings,
+)
 from judgekit.judges.surface import words_of
 
 QUESTION = "How do I boil an egg? Name two ways."

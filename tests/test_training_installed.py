@@ -20,9 +20,8 @@ from judgekit.data.sample import load_sample
 ENCODER = """
 from judgekit.data.pairfile import read_pairs
 from judgekit.models.encoder import TextEncoder
-from judgekit.training.material import make_material
-from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import train_relevance
+from judgekit.training.encoder import RelevanceRecipe, train_relevance
+from judgekit.training.mixture import make_material
 
 train, held_out = read_pairs("train.jsonl"), read_pairs("held_out.jsonl")
 recipe = RelevanceRecipe(base="encoder", r=4, layers=1, steps=2, eval_every=2)

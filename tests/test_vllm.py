@@ -114,7 +114,7 @@ def test_wrong_settings_are_told(folder, settings, message):
 
 def test_memory_set_aside_limits_prompts(folder):
     judge = load_judge(f"vllm/{folder}", settings={"max_model_len": 300, "max_new_tokens": 100})
-    assert judge.max_prompt_tokens == 200
+    assert judge.limit == 200
 
 
 @pytest.mark.parametrize(("rank", "aside"), [(4, 8), (16, 16), (20, 32)])

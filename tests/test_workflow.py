@@ -88,15 +88,6 @@ def test_every_notebook_is_in_the_sample_and_a_file_there_says_more_than_the_run
         assert set(yaml.safe_load(path.read_text(encoding="utf-8"))) > {"run"}, path.name
 
 
-def test_a_notebook_without_a_file_has_its_defaults_in_the_sample_alone(project):
-    (project / "params" / "sample" / "10_count.yaml").unlink()
-    assert jobs_of("sample") == {"10_count": []} and read_parameters("sample", "10_count") == {"run": "sample"}
-    (project / "params" / "laptop").mkdir()
-    assert jobs_of("laptop") == {}
-    with pytest.raises(WorkflowError, match=r"params/laptop/10_count\.yaml does not exist"):
-        read_parameters("laptop", "10_count")
-
-
 def test_a_parameter_file_holds_only_what_differs():
     for run, name in CHAIN:
         cells = json.loads(workflow.notebook_path(name).read_text(encoding="utf-8"))["cells"]
@@ -106,11 +97,6 @@ def test_a_parameter_file_holds_only_what_differs():
         defaults = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body}
         same = [key for key, value in read_parameters(run, name).items() if key != "run" and defaults[key] == value]
         assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"
-
-
-def test_parameters_are_read(project):
-    give(project, "run: sample\nn: 5 # more\n")
-    assert read_parameters("sample", "10_count") == {"run": "sample", "n": 5}
 
 
 @pytest.mark.parametrize(
@@ -132,13 +118,6 @@ def test_a_faulty_file_is_refused_with_its_name(project, text, words):
     give(project, text)
     with pytest.raises(WorkflowError, match=words):
         read_parameters("sample", "10_count")
-
-
-def test_a_run_without_parameters_is_refused(project):
-    with pytest.raises(WorkflowError, match="no run is called 'gpu'; params/ has sample"):
-        read_parameters("gpu", "10_count")
-    with pytest.raises(WorkflowError, match=r"params/sample/11_more.yaml does not exist; the runs are sample"):
-        read_parameters("sample", "11_more")
 
 
 def test_parameters_are_what_the_tagged_cell_assigns(project):
@@ -169,14 +148,6 @@ def test_a_faulty_list_is_refused(project, text, words):
         notebook_list()
 
 
-def test_a_list_is_filled_with_defaults(project):
-    (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n  threads: 2\n")
-    assert notebook_list() == {
-        "10_count": {"after": [], "threads": 1},
-        "20_more": {"after": ["10_count"], "threads": 2},
-    }
-
-
 def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
     (project / "notebooks" / "notebooks.yaml").write_text("10_count:\n20_more:\n  after: [10_count]\n30_no:\n")
     folder = project / "params" / "gpu"
@@ -203,12 +174,6 @@ def test_faulty_resources_are_refused(project, text, words):
     (project / "params" / "sample" / "resources.yaml").write_text(text)
     with pytest.raises(WorkflowError, match=words):
         make_run("sample", 1)
-
-
-def test_parameters_without_a_notebook_are_refused(project):
-    (project / "params" / "sample" / "10_cuont.yaml").write_text("run: sample\n")
-    with pytest.raises(WorkflowError, match=r"params/sample/10_cuont.yaml: no notebook is called '10_cuont'"):
-        jobs_of("sample")
 
 
 # ---------------------------------------------------------------- dependencies
@@ -277,13 +242,6 @@ def test_what_says_something_else_changes_the_stamp(package, project, name, old,
     assert digest() == first
 
 
-def test_fields_of_a_class_are_code(package):
-    (package / "counts.py").write_text("class Row:\n    n: int\nhalf = Row\n")
-    first = digest()
-    (package / "counts.py").write_text("class Row:\n    n: float\nhalf = Row\n")
-    assert digest() != first
-
-
 def test_imports_are_followed_to_the_end():
     names = {str(path.relative_to(paths.PACKAGE)) for path in workflow.code_files("30_score_benchmarks")}
     direct = {"scoring/__init__.py", "scoring/store.py", "data/paths.py", "report/__init__.py", "__init__.py"}
@@ -317,13 +275,6 @@ def test_a_failure_names_notebook_cell_and_error_and_leaves_the_copy(project, ca
     assert not attempt.with_name("10_count.ipynb").exists()
 
 
-def test_a_misspelt_parameter_stops_before_anything_runs(project, capsys):
-    give(project, "run: sample\nm: 3\n")
-    assert main(["run", "10_count", "sample"]) == 1
-    assert "no parameter 'm'" in capsys.readouterr().err
-    assert not (project / "outputs").exists()
-
-
 def test_one_run_is_made_by_one_process(project, monkeypatch):
     folder = project / "outputs" / "sample"
     folder.mkdir(parents=True)
@@ -350,13 +301,6 @@ def test_the_dag_holds_every_notebook_of_the_sample():
     for run, name in CHAIN:
         if run == "sample":
             assert f"outputs/sample/executed/{name}.ipynb" in done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_the_dag_refuses_an_unknown_run():
-    done = snakemake(ROOT, "-n", "--config", "run=smaple")
-    assert done.returncode != 0
-    assert "no run is called 'smaple'" in done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -408,13 +352,3 @@ def test_a_statement_re_makes_the_notebooks_that_import_it_and_prose_none(checko
     assert planned(checkout) == set()
     module.write_text(code + "\nCHANGED = True\n")
     assert planned(checkout) == following(users)
-
-
-@pytest.mark.slow
-def test_the_dag_refuses_a_misspelt_parameter(checkout):
-    (checkout / "params" / "sample" / "10_clean_preferences.yaml").write_text("run: sample\nmax_char: 5\n")
-    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--config", "run=sample"]
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, env=environment)
-    assert done.returncode != 0
-    assert "no parameter 'max_char'" in done.stdout + done.stderr

@@ -41,9 +41,8 @@ import sys, warnings
 warnings.simplefilter("ignore", FutureWarning)
 from judgekit.models.encoder import TextEncoder
 from judgekit.data.sample import load_sample
-from judgekit.training.encoder import train_encoder
-from judgekit.training.material import make_material
-from judgekit.training.recipe import RelevanceRecipe
+from judgekit.training.encoder import RelevanceRecipe, train_encoder
+from judgekit.training.mixture import make_material
 
 recipe = RelevanceRecipe(steps=24, questions_per_step=8, eval_every=2, max_response_tokens=64, bf16=False)
 validation = {"sample_validation": load_sample("sample_validation")[:12]}

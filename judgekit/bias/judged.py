@@ -1,81 +1,88 @@
-"""The table that every study of bias reads: one row per pair, with what people and one judge said of it."""
+"""The table that every study of bias reads: one row per pair, with what people and a judge prefer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.judges.replay import replay_hashes
 from judgekit.judges.surface import words_of
-from judgekit.records import PreferencePair, Verdict
+from judgekit.records import ORDERS, PreferencePair, Verdict
+from judgekit.scoring import pivot_orders
 
 CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
-COLUMNS = (
-    "item_id",
-    "cluster",
-    "subset",
-    "people",
-    "n_votes",
-    "ab",
-    "ba",
-    "p_ab",
-    "p_ba",
-    "words_a",
-    "words_b",
-    "model_a",
-    "model_b",
-)
+KEYS = ["set", "judge", "item"]
 
 
-def people_share(pair: PreferencePair) -> float:
-    """People's preference for A in [0, 1]: a tie is one half; NaN where nobody said anything.
+def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | None = None) -> pd.DataFrame:
+    """`judgekit.scoring.verdicts` with one row per set, judge and pair, preferences as credit for the pair's A.
 
-    The share of the votes where there are votes, the label otherwise.
+    Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0.5 for a tie, 0; NaN where
+    there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
+    of the votes, or else the label, in [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a,
+    words_b, model_a and model_b.
     """
-    said = list(pair.votes.values()) or [label for label in (pair.label,) if label is not None]
-    return float(np.mean([CREDIT[label] for label in said])) if said else np.nan
+    rows = pivot_orders(table)
+    rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
+    expected = table.assign(p=table["p_a"] + table["p_tie"].fillna(0.0) / 2).pivot(
+        index=KEYS, columns="order", values="p"
+    )
+    p = expected.reindex(pd.MultiIndex.from_frame(rows[KEYS]), columns=list(ORDERS)).to_numpy(float)
+    opinions = [
+        list(votes.values()) or [label] * (label is not None) for votes, label in rows[["votes", "label"]].to_numpy()
+    ]
+    people = [float(np.mean([CREDIT[one] for one in given])) if given else np.nan for given in opinions]
+    rows = rows.assign(p_ab=p[:, 0], p_ba=p[:, 1], people=people, n_votes=[len(given) for given in opinions])
+    rows = rows.drop(columns=["label", "votes"])
+    if pairs is None:
+        return rows
+    written = [
+        (name, one.item_id, len(words_of(one.response_a)), len(words_of(one.response_b)), one.model_a, one.model_b)
+        for name, items in pairs.items()
+        for one in items
+    ]
+    columns = ["set", "item", "words_a", "words_b", "model_a", "model_b"]
+    return rows.merge(pd.DataFrame(written, columns=columns), on=["set", "item"], how="left")
 
 
-def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """One row per pair with what people and one judge said of it: the columns of `COLUMNS`.
+def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
+    """`judged` of pairs and verdicts of one's own, as a set of that name; ValueError where a verdict is on no pair."""
+    return judged(verdict_frame(pairs, verdicts, name), {name: pairs})
 
-    ``people`` is preference for A in [0, 1], NaN without label or vote; ``ab`` and ``ba`` are the verdict in either
-    order as credit for the item's A (1, 0.5 for a tie, 0; NaN where there is none, for whatever reason); ``p_ab`` and
-    ``p_ba``, probability of A and half that of a tie (NaN without); authors are None where unknown.
-    ValueError if a verdict is on no pair of these, two are on one item and order, or they are of several judges.
-    """
-    if len(judges := {verdict.judge for verdict in verdicts}) > 1:
-        raise ValueError(f"verdicts of several judges: {', '.join(sorted(judges))}")
-    known, cells = {pair.item_id for pair in pairs}, {}
-    for verdict in verdicts:
-        if verdict.item_id not in known:
-            raise ValueError(f"{verdict.judge}: a verdict on {verdict.item_id}, which is no pair of these")
-        if (verdict.item_id, verdict.order) in cells:
-            raise ValueError(f"{verdict.judge}: two verdicts for {verdict.item_id} in order {verdict.order}")
-        cells[verdict.item_id, verdict.order] = verdict
+
+def verdict_frame(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
+    """`judgekit.scoring.verdicts` for pairs and verdicts of one's own; ValueError where a verdict is on no pair."""
+    by_id = {pair.item_id: pair for pair in pairs}
+    if strangers := [one for one in verdicts if one.item_id not in by_id]:
+        raise ValueError(f"{strangers[0].judge}: a verdict on {strangers[0].item_id}, which is no pair of these")
     rows = []
-    for pair in pairs:
-        given = [cells.get((pair.item_id, order)) for order in ("ab", "ba")]
-        rows.append(
-            (
-                pair.item_id,
-                pair.cluster,
-                pair.subset,
-                people_share(pair),
-                len(pair.votes) or int(pair.label is not None),
-                *(CREDIT.get(verdict and verdict.verdict, np.nan) for verdict in given),
-                *(expected_credit(verdict) for verdict in given),
-                len(words_of(pair.response_a)),
-                len(words_of(pair.response_b)),
-                pair.model_a,
-                pair.model_b,
-            )
-        )
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    for one in verdicts:
+        pair = by_id[one.item_id]
+        given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+        rows.append((name, pair.item_id, pair.cluster, one.judge, *given, pair.label, pair.votes))
+    columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
+    return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
 
 
-def expected_credit(verdict: Verdict | None) -> float:
-    """Probability of A and half that of a tie; NaN where the judge gave no probabilities."""
-    if verdict is None or verdict.p_a is None:
-        return np.nan
-    return verdict.p_a + (verdict.p_tie or 0.0) / 2
+def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:
+    """Judges as `judgekit.scoring.verdicts` takes them, with the slugs that are declared for some."""
+    return [{"name": name, **({"slug": slugs[name]} if name in slugs else {})} for name in judges]
+
+
+def data_read(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of the files that sets, and the verdicts of the replayed ones among judges, are read from."""
+    hashes = set_hashes(dict.fromkeys(sets))
+    for judge in judges:
+        hashes |= replay_hashes(judge) if judge.startswith("replay/") else {}
+    return hashes
+
+
+def show_pair(table: pd.DataFrame, name: str, item: str, whole: str | None = None) -> pd.DataFrame:
+    """Prints a pair of a set (or of the ``whole`` that it is a part of); returns its rows of a table of verdicts."""
+    pair = next(one for one in load_set(whole or name) if one.item_id == item)
+    for title, text in (("Question", pair.asked), ("Response A", pair.response_a), ("Response B", pair.response_b)):
+        print(f"{title}: {text[:600]}\n")
+    return table[(table["set"] == name) & (table["item"] == item)].drop(columns=["set", "item", "prompt"])

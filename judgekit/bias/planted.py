@@ -11,7 +11,7 @@ own family wrote a response. Both draw a tie by Davidson's model (`judgekit.stat
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from judgekit.bias.judged import COLUMNS
 from judgekit.judges.base import Request
 from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
@@ -48,20 +47,16 @@ class Population:
 
     prompts: int = 150
     per_prompt: int = 4  # pairs about each prompt
-    models: dict[str, float] | None = None  # who writes (a family, ``-``, more), and the mean quality of it
+    models: Mapping[str, float] | None = None  # who writes (a family, ``-``, more), and the mean quality of it
     prompt_spread: float = 0.5  # standard deviation of a prompt's part in the difference: its pairs go together
     richer: float = 0.0  # doublings that a unit of quality brings; above 0, long responses are better more often
-    wordier: dict[str, float] | None = None  # doublings by which a model writes more than others, whatever the quality
+    wordier: Mapping[str, float] | None = None  # doublings by which a model writes more, whatever the quality
     people: float = 1.0  # log odds of people per unit of quality
     voters: int = 3  # votes on each pair
     log_nu: float = NO_TIES  # log of people's tie parameter
 
-    def named(self) -> dict[str, float]:
-        """The models; six of three families, of equal quality, where none are given."""
-        return self.models or {f"{family}-{n}": 0.0 for family in ("amber", "birch", "cedar") for n in (1, 2)}
 
-
-def draw_credits(difference: Array, log_nu: float, rng: np.random.Generator) -> Floats:
+def _draw_credits(difference: Array, log_nu: float, rng: np.random.Generator) -> Floats:
     """Credit for A (1, 0.5, 0) of verdicts with these log odds, drawn by Davidson's model; any shape."""
     a, b, _ = np.moveaxis(outcome_probabilities(difference, np.full(np.shape(difference), log_nu)), -1, 0)
     drawn = rng.random(np.shape(difference))
@@ -69,14 +64,15 @@ def draw_credits(difference: Array, log_nu: float, rng: np.random.Generator) -> 
 
 
 def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.DataFrame:
-    """A table of `judgekit.bias.judged` with one planted judge, and what was planted in it.
+    """A table of `judgekit.bias.judged` with one planted judge, and ``quality`` (of A less that of B), never read.
 
-    That is ``quality`` (of A less that of B), a column which no estimator may read.
+    Without models in the population there are six of three families, of equal quality.
     """
     rng = np.random.default_rng(seed)
     n = population.prompts * population.per_prompt
     prompt = np.repeat(np.arange(population.prompts), population.per_prompt)
-    models = population.named()
+    six = {f"{family}-{k}": 0.0 for family in ("amber", "birch", "cedar") for k in (1, 2)}
+    models = population.models or six
     names, means = np.array(list(models)), np.array(list(models.values()))
     a = rng.integers(len(names), size=n)
     b = (a + rng.integers(1, len(names), size=n)) % len(names)
@@ -85,22 +81,11 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
     doublings += np.array([(population.wordier or {}).get(name, 0.0) for name in names])[np.stack([a, b])]
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
-    votes = draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
-    table = pd.DataFrame(
-        {
-            "item_id": np.arange(n).astype(str),
-            "cluster": prompt.astype(str),
-            "subset": "",
-            "people": votes.mean(0),
-            "n_votes": population.voters,
-            "words_a": words[0],
-            "words_b": words[1],
-            "model_a": names[a],
-            "model_b": names[b],
-            "quality": quality,
-        }
-    )
-    return judged_again(table, bias, rng)
+    votes = _draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
+    columns = {"item": np.arange(n).astype(str), "prompt": prompt.astype(str), "people": votes.mean(0)}
+    columns |= {"n_votes": population.voters, "words_a": words[0], "words_b": words[1]}
+    columns |= {"model_a": names[a], "model_b": names[b], "quality": quality}
+    return judged_again(pd.DataFrame(columns), bias, rng)
 
 
 def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.Generator) -> pd.DataFrame:
@@ -110,23 +95,55 @@ def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.G
     the pairs, when their seeds differ.
     """
     rng, n = np.random.default_rng(seed), len(table)
-    prompt, prompts = pd.factorize(table["cluster"])
+    prompt, prompts = pd.factorize(table["prompt"])
     own = [table[f"model_{side}"].str.startswith(f"{bias.family}-").to_numpy(float) for side in "ab"]
     eta = bias.skill * table["quality"].to_numpy() + bias.opinion * rng.normal(size=n)
     eta += bias.length * np.log2(table["words_a"] / table["words_b"]).to_numpy() + bias.own * (own[0] - own[1])
     position = bias.position + bias.position_spread * rng.normal(size=len(prompts))[prompt]
-    said = {order: draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
+    columns: dict[str, Any] = {order: _draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
     for order, sign in SIGNS:
         p = outcome_probabilities(eta + sign * position, np.full(n, bias.log_nu))
-        said[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
-    return table.assign(**said)[[*COLUMNS, "quality"]]
+        columns[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
+    return table.assign(**columns)
+
+
+def planted_kinds(
+    seed: int,
+    categories: int = 12,
+    cells: tuple[int, int] = (5, 24),
+    per_prompt: int = 3,
+    mean: float = 0.65,
+    spread: float = 0.1,
+    together: float = 0.4,
+    outlier: float | None = None,
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """A table for `judgekit.bias.kinds.shrunken_rates`, and the judge's true rate on each category by name.
+
+    ``cells``: least and most items of a category; ``per_prompt``: most items of a prompt; ``mean`` and ``spread`` of
+    the true rates, which are normal, kept within [0.02, 0.98]; ``together``: correlation of the verdicts on one prompt,
+    in [0, 1); ``outlier``: true rate of the first category, whatever the others'.
+    """
+    rng = np.random.default_rng(seed)
+    truth = np.clip(rng.normal(mean, spread, categories), 0.02, 0.98)
+    if outlier is not None:
+        truth[0] = outlier
+    sizes = rng.integers(cells[0], cells[1] + 1, categories)
+    category = np.repeat(np.arange(categories), sizes)
+    cluster = 1000 * category + np.cumsum(rng.random(len(category)) < 2 / (1 + per_prompt))  # a new prompt begins
+    _, prompt = np.unique(cluster, return_inverse=True)
+    same = rng.random(len(category)) < np.sqrt(together)  # right or wrong as the prompt is, or by itself
+    draw = np.where(same, rng.random(prompt.max() + 1)[prompt], rng.random(len(category)))
+    names = np.char.add("kind ", np.char.zfill(category.astype(str), 2))
+    columns: dict[str, Any] = {"category": names, "prompt": cluster.astype(str)}
+    columns |= {"hits": (draw < truth[category]).astype(float), "size": 1}
+    return pd.DataFrame(columns), dict(zip(pd.unique(names), truth.tolist(), strict=True))
 
 
 class PlantedJudge:
-    """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as told.
+    """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as planted.
 
     It judges ``pairs``; one without label is of equal quality, else the better response is one unit better (``skill``
-    is per unit). Draws are a function of the seed, the item and the order: asked again, it says the same.
+    is per unit). Draws are a function of the seed, the item and the order: asked again, it gives the same verdict.
     """
 
     decoding = "{}"
@@ -142,25 +159,24 @@ class PlantedJudge:
 
     def judge(self, requests: list[Request]) -> list[Reply]:
         """One draw for each request."""
-        return [self.reply(request) for request in requests]
+        return [self._reply(request) for request in requests]
 
-    def reply(self, request: Request) -> Reply:
+    def _reply(self, request: Request) -> Reply:
         """A verdict on the texts as they are shown, by the label of the item."""
-        pair, bias = self.pairs[request.item_id], self.bias
-        first: Any = pair if request.order == "ab" else pair.swapped()
-        taste, draw = item_draws(self.seed, pair.item_id, request.order)
-        quality = {"A": 1.0, "B": -1.0}.get(first.label, 0.0)
+        pair, bias = self.pairs[str(request.item_id)], self.bias
+        first = pair if request.order == "ab" else pair.swapped()
+        taste, draw = self._draws(pair.item_id, request.order)
+        quality = {"A": 1.0, "B": -1.0}.get(str(first.label), 0.0)
         doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))
-        own = [bool(model) and model.split("-")[0] == bias.family for model in (first.model_a, first.model_b)]
+        own = [bool(model) and str(model).split("-")[0] == bias.family for model in (first.model_a, first.model_b)]
         opinion = bias.opinion * (taste if request.order == "ab" else -taste)
         eta = bias.skill * quality + opinion + bias.position + bias.length * doublings + bias.own * (own[0] - own[1])
         p = outcome_probabilities(np.array([eta]), np.array([bias.log_nu]))[0]
-        said = "first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie"
-        return Reply(said, *map(float, p))
+        return Reply("first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie", *map(float, p))
 
-
-def item_draws(seed: int, item_id: str, order: str) -> tuple[float, float]:
-    """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
-    digests = [hashlib.sha256(f"{seed}:{part}".encode()).digest() for part in (item_id, f"{item_id}:{order}")]
-    uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]
-    return float(ndtri(uniform[0])), uniform[1]
+    def _draws(self, item_id: str, order: str) -> tuple[float, float]:
+        """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
+        texts = (f"{self.seed}:{item_id}", f"{self.seed}:{item_id}:{order}")
+        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+        uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]
+        return float(ndtri(uniform[0])), uniform[1]

@@ -1,99 +1,69 @@
 r"""Position bias: how far a verdict depends on which response is shown first.
 
-Every measure is a function of sums over prompts, so that one draw of prompts gives all intervals. With
-:math:`x_1, x_2` the credit of the item's A (1, 1/2 for a tie, 0) when A is shown first and second, the *shift* of a
-pair is :math:`D = x_1 - x_2`: 0 where the judge says the same in both orders, 1 where it takes the first response
-twice, -1 where it takes the second twice, and a half of these where one of the two verdicts is a tie.
+With :math:`x_1, x_2` the credit of a pair's A (1, 1/2 for a tie, 0) when A is shown first and second, the *shift* of
+the pair is :math:`D = x_1 - x_2`: 0 where the judge gives the same verdict in both orders, 1 where it takes the first
+response twice, -1 where it takes the second twice, and a half of these where one of the two verdicts is a tie.
 """
-
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Floats, Number, cluster_sums, holm, percentile_interval, ratio, resampled_sums, two_sided_p
+from judgekit.stats import (
+    Array,
+    Floats,
+    Number,
+    cluster_sums,
+    holm,
+    percentile_interval,
+    ratio,
+    resampled_sums,
+    share_of,
+    two_sided_p,
+)
 
 N_BOOT = 10_000
 FEWEST = 10  # prompts with several pairs, or pairs that disagree, from which a total or log odds are estimated
-COUNTS = (
-    "shown",  # verdicts asked for
-    "given",  # verdicts read
-    "decided",  # verdicts that are no tie
-    "first",  # of those, for the response shown first
-    "pairs",  # pairs read in both orders
-    "same",
-    "toward_first",
-    "toward_second",
-    "shift",
-    "both_decided",  # pairs decided in both orders
-    "same_decided",
-    "opposite_first",  # decided in both orders, for the first response both times
-    "opposite_second",
-    "half_first",  # a tie in one order, in the other the first response
-    "half_second",
-    "disagreeing",
-    "prompts",  # prompts with several pairs
-    "product",  # mean product of the shifts of two pairs of one prompt
-)
-PLACE = {name: k for k, name in enumerate(COUNTS)}
 
 
 def shifts(table: pd.DataFrame) -> Floats:
-    """The shift of every pair, in {-1, -1/2, 0, 1/2, 1}; NaN where a verdict lacks."""
+    """The shift of every pair, in {-1, -1/2, 0, 1/2, 1}; NaN where a verdict is missing."""
     return (table["ab"] - table["ba"]).to_numpy(float)
 
 
-def pair_counts(table: pd.DataFrame) -> Floats:
-    """What each pair adds to the first sixteen of `COUNTS`, shape (n_pairs, 16)."""
+def _parts(table: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
+    """What each pair adds to the two counts of which a measure is the quotient."""
     ab, ba, shift = table["ab"].to_numpy(float), table["ba"].to_numpy(float), shifts(table)
     decided = [np.isin(credit, (0, 1)) for credit in (ab, ba)]
-    read, both, half = np.isfinite(shift), decided[0] & decided[1], np.abs(shift) == 0.5
-    columns = [
-        np.full(len(table), 2),
-        np.isfinite(ab).astype(int) + np.isfinite(ba),
-        decided[0].astype(int) + decided[1],
-        (ab == 1).astype(int) + (ba == 0),
-        read,
-        shift == 0,
-        shift > 0,
-        shift < 0,
-        np.nan_to_num(shift),
-        both,
-        both & (shift == 0),
-        shift == 1,
-        shift == -1,
-        half & (shift > 0),
-        half & (shift < 0),
-        read & (shift != 0),
-    ]
-    return np.column_stack(columns).astype(float)
+    read, both = np.isfinite(shift), decided[0] & decided[1]
+    return {
+        "coverage": (np.isfinite(ab) * 1 + np.isfinite(ba), np.full(len(table), 2)),
+        "consistency": (shift == 0, read),
+        "consistency_decided": (both & (shift == 0), both),
+        "first_rate": ((ab == 1) * 1 + (ba == 0), decided[0] * 1 + decided[1]),
+        "toward_first": (shift > 0, read),
+        "toward_second": (shift < 0, read),
+        "delta": (np.nan_to_num(shift), read),
+        "opposite": (shift == 1, shift == -1),
+        "half": (shift == 0.5, shift == -0.5),
+        "squares": (np.nan_to_num(shift) ** 2, read),
+    }
 
 
-def prompt_sums(table: pd.DataFrame) -> Floats:
-    """`COUNTS` of every prompt, shape (n_prompts, 18)."""
-    counts, shift = pair_counts(table), np.nan_to_num(shifts(table))
-    sums = cluster_sums(np.column_stack([counts, shift**2]), table["cluster"].tolist())
-    m, total, squares = sums[:, PLACE["pairs"]], sums[:, PLACE["shift"]], sums[:, -1]
-    several = m > 1
-    product = ratio(total**2 - squares, m * (m - 1)) * several
-    return np.column_stack([sums[:, :-1], several, product])
+def _sums(table: pd.DataFrame) -> tuple[list[str], Floats]:
+    """Names of the parts, and their sums by prompt, shape (n_prompts, n_parts, 2); ``total`` is the last."""
+    parts = _parts(table)
+    values = np.stack([np.column_stack(part) for part in parts.values()], axis=1)
+    sums, place = cluster_sums(values, table["prompt"].tolist()), list(parts).index
+    (shift, n), squares = sums[:, place("delta")].T, sums[:, place("squares"), 0]
+    product = ratio(shift**2 - squares, n * (n - 1)) * (n > 1)  # mean product of the shifts of two pairs of a prompt
+    return [*parts, "total"], np.concatenate([sums, np.stack([product, n > 1], -1)[:, None]], axis=1)
 
 
-def share(part: str, whole: str) -> Callable[[Floats], Floats]:
-    """The statistic that is one count over another."""
-    return lambda sums: ratio(sums[..., PLACE[part]], sums[..., PLACE[whole]])
-
-
-def total_bias(sums: Floats) -> Floats:
-    """Root of the mean product of two shifts of one prompt; 0 where chance makes it negative."""
-    return np.sqrt(np.maximum(share("product", "prompts")(sums), 0))
-
-
-def log_odds(sums: Floats) -> Floats:
+def log_odds(opposite: Floats, half: Floats) -> Floats:
     r"""Position effect in log odds, given the pair: the conditional maximum of Davidson's likelihood.
 
-    ``sums`` are `COUNTS`, shape (..., 18), of which four are read.
+    ``opposite``: pairs with opposite verdicts, for the first and for the second response both times, shape (..., 2);
+    ``half``: those with one tie, by the side that the other verdict takes.
 
     Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first, and ties be drawn by
     Davidson's model. Given how many ties a pair got and the sum of its two verdicts, neither the pair's
@@ -106,8 +76,8 @@ def log_odds(sums: Floats) -> Floats:
     average pair among those that disagree with themselves; and where a judge's two verdicts are not independent given
     the pair (one mood, one cache), it is not defined at all.
     """
-    a, b = (sums[..., PLACE[f"opposite_{side}"]] + 0.5 for side in ("first", "second"))
-    c, d = (sums[..., PLACE[f"half_{side}"]] for side in ("first", "second"))
+    (a, b), (c, d) = (np.moveaxis(np.asarray(counts, float), -1, 0) for counts in (opposite, half))
+    a, b = a + 0.5, b + 0.5
     low, high = np.full_like(a, -12.0), np.full_like(a, 12.0)
     for _ in range(36):  # the slope of the log-likelihood falls with beta: halve the range that holds its zero
         beta = (low + high) / 2
@@ -116,29 +86,15 @@ def log_odds(sums: Floats) -> Floats:
     return (low + high) / 2
 
 
-# name -> statistic, the count that is its n, the format; a measure of nothing is left out
-MEASURES = {
-    "coverage": (share("given", "shown"), "shown", ".1%"),
-    "consistency": (share("same", "pairs"), "pairs", ".1%"),
-    "consistency_decided": (share("same_decided", "both_decided"), "both_decided", ".1%"),
-    "first_rate": (share("first", "decided"), "decided", ".1%"),
-    "toward_first": (share("toward_first", "pairs"), "pairs", ".1%"),
-    "toward_second": (share("toward_second", "pairs"), "pairs", ".1%"),
-    "delta": (share("shift", "pairs"), "pairs", ".1%"),
-    "total": (total_bias, "prompts", ".1%"),
-    "log_odds": (log_odds, "disagreeing", ".2f"),
-}
-
-
 def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> dict[str, Number]:
-    r"""Every measure of one judge's position bias, with intervals over prompts.
+    r"""Every measure of one judge's position bias on a `judgekit.bias.judged` table, with intervals over prompts.
 
     ``coverage``: verdicts that could be read. Among pairs read in both orders: ``consistency``, the same verdict
-    twice; ``toward_first`` and ``toward_second``, the other verdicts by the side they lean to
-    (:math:`D > 0`, :math:`D < 0`), so that the three sum to one. ``consistency_decided``: the same among pairs
-    that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one half is no
-    preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders, in
-    [-1, 1]. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is left out where there are
+    twice (one less the flip rate); ``toward_first`` and ``toward_second``, the other verdicts by the side they lean to
+    (:math:`D > 0`, primacy, and :math:`D < 0`, recency), so that the three sum to one. ``consistency_decided``: the
+    same among pairs that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one
+    half is no preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders,
+    in [-1, 1]. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is left out where there are
     fewer than ten, or all of them lean to one side. ValueError if no pair was read in both orders.
 
     Opposite leanings cancel in ``delta``, and chance alone makes verdicts inconsistent. ``total`` is
@@ -150,63 +106,43 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     and one less ``consistency``, and misses what differs between the pairs of one prompt. Left out where fewer than
     ten prompts have several pairs.
 
-    >>> table = pd.DataFrame({"cluster": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
-    >>> found = position_numbers(table, n_boot=100)
-    >>> [str(found[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
+    >>> table = pd.DataFrame({"prompt": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
+    >>> numbers = position_numbers(table, n_boot=100)
+    >>> [str(numbers[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
     ['66.7', '33.3', '33.3', '66.7']
     """
-    sums = prompt_sums(table)
-    counts = sums.sum(0)
-    if not counts[PLACE["pairs"]]:
+    names, sums = _sums(table)
+    together = (sums.sum(0), resampled_sums(sums, n_boot, seed))
+    counts, drawn = (dict(zip(names, np.moveaxis(part, -2, 0), strict=True)) for part in together)
+    if not counts["consistency"][1]:
         raise ValueError("no pair has a verdict in both orders")
-    drawn, found = resampled_sums(sums, n_boot, seed), {}
-    for name, (statistic, of, spec) in MEASURES.items():
-        n = int(counts[PLACE[of]])
-        if n >= (FEWEST if name in ("total", "log_odds") else 1) and not (name == "log_odds" and one_sided(counts)):
-            interval = percentile_interval(statistic(drawn))
-            found[name] = Number(float(statistic(counts)), *interval, n=n, spec=spec)
-    return found
+    numbers = {}
+    for name in names[:7]:
+        if n := counts[name][1]:
+            ends = percentile_interval(share_of(drawn[name]))
+            numbers[name] = Number(float(share_of(counts[name])), *ends, n=int(n), spec=".1%")
+    if (n := counts["total"][1]) >= FEWEST:
+        value, many = (np.sqrt(np.maximum(share_of(part["total"]), 0)) for part in (counts, drawn))
+        numbers["total"] = Number(float(value), *percentile_interval(many), n=int(n), spec=".1%")
+    leaning = counts["opposite"] + counts["half"]  # towards the first, towards the second
+    if leaning.sum() >= FEWEST and leaning.all():
+        value, many = (log_odds(part["opposite"], part["half"]) for part in (counts, drawn))
+        numbers["log_odds"] = Number(float(value), *percentile_interval(many), n=int(leaning.sum()), spec=".2f")
+    return numbers
 
 
-def one_sided(counts: Floats) -> bool:
-    """Whether all pairs that disagree lean to one side, so that no odds are finite."""
-    return 0 in (counts[PLACE["toward_first"]], counts[PLACE["toward_second"]])
+def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0, level: float = 0.05) -> pd.DataFrame:
+    """Which position each judge prefers on each set, with Holm's adjustment over all of them.
 
-
-def difference(one: pd.DataFrame, other: pd.DataFrame, measure: str, n_boot: int = N_BOOT, seed: int = 0) -> Number:
-    """One judge's measure (of `MEASURES`) less another's on the same pairs, over one draw of prompts.
-
-    ``n`` is the smaller of the two. ValueError if the tables are not of the same pairs.
+    ``table``: `judgekit.bias.judged.judged` of them. Indexed by set and judge, columns p_value (two-sided, that
+    ``delta`` is zero), p_holm, direction (``first``, ``second``, or ``none`` where p_holm is not below the level).
     """
-    if sorted(one["item_id"]) != sorted(other["item_id"]):
-        raise ValueError("the two judges were not shown the same pairs")
-    statistic, of, spec = MEASURES[measure]
-    sums = np.stack([prompt_sums(one), prompt_sums(other)], axis=1)
-    counts, drawn = sums.sum(0), statistic(resampled_sums(sums, n_boot, seed))
-    value = float(np.subtract(*statistic(counts)))
-    n = int(counts[:, PLACE[of]].min())
-    return Number(value, *percentile_interval(drawn[:, 0] - drawn[:, 1]), n=n, spec=spec)
-
-
-def direction_p(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> float:
-    """Two-sided p-value of no preference for a position (``delta`` is zero), over prompts."""
-    sums = prompt_sums(table)
-    return two_sided_p(resampled_sums(sums, n_boot, seed)[:, PLACE["shift"]]) if sums[:, PLACE["shift"]].any() else 1.0
-
-
-def direction_table(
-    tables: Mapping[Any, pd.DataFrame], n_boot: int = N_BOOT, seed: int = 0, level: float = 0.05
-) -> pd.DataFrame:
-    """Which position each judge (or judge and set) prefers, with Holm's adjustment over all of them.
-
-    Index as the keys of ``tables``; columns ``p_value``, ``p_holm``, ``direction`` (``first``, ``second``, or ``none``
-    where the adjusted p-value is not below the level).
-    """
-    p_values = [direction_p(table, n_boot, seed) for table in tables.values()]
-    signs = [np.nansum(shifts(table)) for table in tables.values()]
-    adjusted = holm(p_values)
-    said = [
-        "none" if p >= level else "first" if sign > 0 else "second" for p, sign in zip(adjusted, signs, strict=True)
-    ]
-    index = pd.Index(list(tables), tupleize_cols=False)
-    return pd.DataFrame({"p_value": p_values, "p_holm": adjusted, "direction": said}, index=index)
+    rows = []
+    for key, part in table.groupby(["set", "judge"], sort=False):
+        shift = np.nan_to_num(shifts(part))
+        drawn = resampled_sums(cluster_sums(shift, part["prompt"].tolist()), n_boot, seed)
+        rows.append((*key, two_sided_p(drawn) if shift.any() else 1.0, shift.sum()))
+    found = pd.DataFrame(rows, columns=["set", "judge", "p_value", "shift"]).set_index(["set", "judge"])
+    found["p_holm"] = holm(found["p_value"])
+    sides = np.where(found["shift"] > 0, "first", "second")
+    return found.assign(direction=np.where(found["p_holm"] < level, sides, "none")).drop(columns="shift")

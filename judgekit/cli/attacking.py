@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.keeping import Keeping
+from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
-from judgekit.cli.options import Fresh, JudgeName, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import read_pair_rows

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.keeping import Keeping
+from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, Stop
-from judgekit.cli.options import Fresh, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from judgekit.cli.keeping import Quiet
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
-from judgekit.cli.options import Quiet
 
 
 def fetch(

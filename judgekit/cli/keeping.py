@@ -1,17 +1,35 @@
-"""Where the replies of a command are kept, and what is said of it."""
+"""Options that several commands have; where the replies of a command are kept, and what is said of it."""
 
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, shortened, tell
 
 if TYPE_CHECKING:
     from judgekit.scoring.store import VerdictStore
 
+Pairs = Annotated[
+    str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet).")
+]
+Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written, JSON lines; - is standard output.")]
+JudgeName = Annotated[str, typer.Option(metavar="NAME", help="provider/model, such as encoder/FOLDER or openai/MODEL.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Setting of the judge or model, e.g. max_cost=5; repeatable."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Verdict store; by default JUDGEKIT_STORE, or one in this user's data folder."),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ask again, and replace what the store holds.")]
+Resume = Annotated[bool, typer.Option(help="Keep every reply in the store, and ask for none that is there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are still shown.")]
 LISTED = 20  # failed items that are named one by one
 
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.keeping import Keeping
+from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
-from judgekit.cli.options import Pairs, Quiet, Settings, Store
 from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import PairRow, read_pair_rows
 
@@ -78,7 +77,7 @@ def _doubtful_first(
 ) -> tuple[int, Callable]:
     """How many pairs the judge states no probabilities of (they come last), and what to label next, best first, given
     the votes so far; equals stand in an order of chance."""
-    from judgekit.people.consensus.active import label_next
+    from judgekit.people.active import label_next
     from judgekit.scoring import run_judge
     from judgekit.scoring.items import stated_probabilities
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.keeping import Keeping
+from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, Stop
-from judgekit.cli.options import Fresh, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
@@ -45,7 +44,7 @@ def rate(
     aspect without a readable score is null, and total_expected is left out. Failed answers are listed, give exit code
     3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
     """
-    from judgekit.inside.rating.samples import best
+    from judgekit.inside.rating import best
 
     if judge is not None and probe is not None:
         raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
@@ -64,8 +63,7 @@ def rate(
 
 def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
     """Rated rows, and the name of the rater."""
-    from judgekit.inside.rating.rater import load_rater
-    from judgekit.inside.rating.samples import added_fields, rated_rows
+    from judgekit.inside.rating import added_fields, load_rater, rated_rows
 
     rater = load_rater(probe)
     rows = read_response_rows(answers, reserved=added_fields(rater))

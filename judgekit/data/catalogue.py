@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
-from judgekit.data.benchmarks.protected import files as protected_files
-from judgekit.data.benchmarks.protected import protected_prompts
+from judgekit.data.benchmarks.labelled import protected_files, protected_prompts
 from judgekit.data.corpora import (
     CORPORA,
     HUB_CORPORA,
@@ -16,8 +15,7 @@ from judgekit.data.corpora import (
     preferred_responses,
 )
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
-from judgekit.data.sample import SAMPLE_SETS, load_sample
-from judgekit.data.sample.ratings import load_sample_ratings
+from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 

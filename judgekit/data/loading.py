@@ -1,33 +1,84 @@
-"""Sets as loaders, and the records their rows become: pairs, single responses, dialogues."""
+"""Sets as loaders: one form for all of them, and the records their rows become: pairs, single responses, dialogues."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from judgekit.data.sources import Row, heads, read_rows, source_hashes, source_names, text_key
 from judgekit.records import PreferencePair, Response, Turn, with_counts
 
 Loaded = tuple[list[Any], dict[str, int]]  # items, and counts of what was repaired, skipped or is odd
 Rows = Iterable[Row]
+Build = Callable[[list[Row]], Loaded]
+Column = str | Callable[[Row], Any]  # a field that holds text, or what is made of the row
 Messages = list[tuple[str, str]]  # speakers and texts
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
-    """A set: how it is loaded, and name to SHA-256 of what it is read from."""
+class DataSet(NamedTuple):
+    """A set: how it is loaded, name to SHA-256 of what it is read from, and what its rows become, where it has rows."""
 
     load: Callable[[], Loaded]
     hashes: Callable[[], dict[str, str]]
+    build: Build | None = None
 
 
-def of_files(
-    build: Callable[[list[Row]], Loaded], *files: str, read: Callable[[str], list[Row]] = read_rows
-) -> DataSet:
+def of_files(build: Build, *files: str, read: Callable[[str], list[Row]] = read_rows) -> DataSet:
     """A set made of all rows of registered files, which may be named by patterns (``llmzoo/*/review.jsonl``)."""
     return DataSet(
         lambda: build([row for file in source_names(*files) for row in read(file)]),
         lambda: source_hashes(source_names(*files)),
+        build,
     )
+
+
+def each(items: Callable[[Row], Iterable[Any]], *counts: str) -> Build:
+    """A set row by row: ``items`` yields a row's items, and names among ``counts`` for what the report counts."""
+
+    def build(rows: list[Row]) -> Loaded:
+        made = [item for row in rows for item in items(row)]
+        report = {name: made.count(name) for name in counts}
+        return [item for item in made if not isinstance(item, str)], report
+
+    return build
+
+
+def pairs(
+    benchmark: str,
+    texts: Sequence[Column],
+    kind: str,
+    label: Callable[[Row], Any] | None = None,
+    turned: bool = True,
+    **fields: Column,
+) -> Build:
+    """A set with one pair a row: the columns of question and responses, and of further fields of the pair.
+
+    Without ``label`` the file names the better response first. ``turned``: a coin says which response is A (`place`).
+    """
+
+    def items(row: Row) -> Iterable[PreferencePair]:
+        values = {field: _value(row, column) for field, column in fields.items()}
+        values |= {"label": label(row) if label else "A", "label_kind": kind}
+        yield (turned_pair if turned else pair_of)(row, benchmark, *(_value(row, text) for text in texts), **values)
+
+    return each(items)
+
+
+def responses(benchmark: str, texts: Sequence[Column], kind: str = "", **fields: Column) -> Build:
+    """A set with one response a row: the columns of question and response, and of further fields."""
+
+    def items(row: Row) -> Iterable[Response]:
+        values = {field: _value(row, column) for field, column in fields.items()}
+        yield response_of(row, benchmark, *(_value(row, text) for text in texts), **values, label_kind=kind)
+
+    return each(items)
+
+
+def _value(row: Row, column: Column) -> Any:
+    return row.text(column) if isinstance(column, str) else column(row)
+
+
+def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
+    """The meaning of a coded field (`Row.code`), as a column."""
+    return lambda row: row.code(field, meanings)
 
 
 def load_named(kind: str, sets: Mapping[str, DataSet], name: str) -> Loaded:

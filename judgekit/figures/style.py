@@ -1,17 +1,20 @@
-"""The one style, the colours of judges, and what every picture needs."""
+"""The one style (seaborn's, with small letters for print) and the colours of judges and of all else that is drawn."""
 
 import hashlib
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
 
 from judgekit.stats import Floats
 
@@ -78,43 +81,31 @@ def _families() -> list[str]:
 
 
 def use_style() -> None:
-    """Set the one style: small letters for print, a light grid, thin spines, fonts embedded whole."""
-    mpl.rcParams.update(
-        {
-            "font.family": _families(),
-            "font.size": 7.5,
-            "axes.titlesize": 8,
-            "axes.titleweight": "bold",
-            "axes.titlelocation": "left",
-            "axes.labelsize": 7.5,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "legend.fontsize": 7,
-            "legend.frameon": False,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": GREY,
-            "axes.linewidth": 0.6,
-            "xtick.color": GREY,
-            "ytick.color": GREY,
-            "xtick.labelcolor": "black",
-            "ytick.labelcolor": "black",
-            "xtick.major.width": 0.6,
-            "ytick.major.width": 0.6,
-            "xtick.major.size": 2.5,
-            "ytick.major.size": 2.5,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "grid.color": "#e6e6e6",
-            "grid.linewidth": 0.5,
-            "lines.linewidth": 1.2,
-            "lines.markersize": 4,
-            "figure.constrained_layout.use": True,
-            "figure.dpi": 120,
-            "pdf.fonttype": 42,
-            "axes.unicode_minus": True,
-        }
-    )
+    """Set the one style for the session: seaborn's grid, letters of 7 pt and more in print, fonts embedded whole."""
+    letters = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "font.size"), 7)
+    ours: dict[str, Any] = {
+        **letters,
+        "font.family": _families(),
+        "axes.titlesize": 7.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.titlepad": 4,
+        "axes.edgecolor": GREY,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "grid.color": "#e6e6e6",
+        "grid.linewidth": 0.5,
+        "xtick.major.pad": 2,
+        "ytick.major.pad": 2,
+        "legend.frameon": False,
+        "lines.linewidth": 1.1,
+        "lines.markersize": 3.5,
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 120,
+        "pdf.fonttype": 42,
+    }
+    sns.set_theme(context="paper", style="whitegrid", rc=ours)
 
 
 def judge_style(judge: str) -> tuple[str, str]:
@@ -141,6 +132,30 @@ def required(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return table
 
 
+def style_of(names: Iterable[Any]) -> dict[Any, tuple[str, str]]:
+    """Colour and marker of what is no judge (methods, strategies, factors), in the order of the names."""
+    colours, markers = (*SERIES, *OTHER_COLOURS), ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+    return dict(zip(dict.fromkeys(names), zip(cycle(colours), cycle(markers), strict=False), strict=False))
+
+
+def percent_axis(axis: Axis) -> None:
+    """Rates as whole percentages; where ticks stand closer, with a decimal."""
+    axis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
+    axis.set_major_formatter(lambda value, _: f"{100 * value:.3g}".replace("-", "−"))
+
+
+def short(value: float) -> str:
+    """A count or a time as a tick prints it.
+
+    >>> short(7_000_000_000), short(1500), short(0.25)
+    ('7B', '1.5k', '0.25')
+    """
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     use_style()
     return plt.subplots(figsize=(width, height))[1] if ax is None else ax
@@ -156,10 +171,3 @@ def whiskers(table: pd.DataFrame, value: str = "value", low: str = "low", high: 
     """Lengths of the whiskers; no interval is no whisker, and a value outside of its interval gets one whisker."""
     below = (table[value] - table[low]).clip(lower=0).fillna(0).to_numpy(float)
     return np.vstack([below, (table[high] - table[value]).clip(lower=0).fillna(0).to_numpy(float)])
-
-
-def short(value: float) -> str:
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"

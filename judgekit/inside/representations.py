@@ -4,15 +4,20 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from judgekit.data.files import replaced
-from judgekit.inside.probes.saved import Inputs, SavedProbe
-from judgekit.models.states import POOLINGS, Array, StateReader, pooled_width
+from judgekit.data.paths import run_folder
+from judgekit.inside.saved_probes import Inputs, SavedProbe
 from judgekit.records import fingerprint_of
+from judgekit.stats import Array
+
+if TYPE_CHECKING:
+    from judgekit.models.states import StateReader
 
 _VERSION = 1  # of what a quantity means: raise it when the same text would give other numbers
 _TENSOR = "states"
@@ -20,6 +25,23 @@ _TENSOR = "states"
 
 def _digest(array: Array) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def rated_text(question: str, response: str) -> str:
+    """A question and a response as one text, the same for every aspect: one forward pass serves them all.
+
+    Joined as they are; nothing in them is interpreted.
+
+    >>> rated_text("Why?", "Because.")
+    'Question:\\nWhy?\\n\\nResponse:\\nBecause.'
+    """
+    return "Question:\n" + question + "\n\nResponse:\n" + response
+
+
+def array_digest(array: Array) -> str:
+    """SHA-256 of an array's shape, type and values."""
+    array = np.ascontiguousarray(array)
+    return hashlib.sha256(str((array.shape, array.dtype.str)).encode() + array.tobytes()).hexdigest()
 
 
 class StateCache:
@@ -68,11 +90,20 @@ class StateCache:
             save_file({_TENSOR: array}, temporary, metadata={"key": key, "sha256": _digest(array)})
 
 
-def inputs_of(reader: StateReader, pooling: str, layers: Sequence[int]) -> Inputs:
+def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
+    """A reader of a frozen model's states, ``limit`` tokens of a text at most, which are cached in the run's folder."""
+    from judgekit.models.states import StateReader
+
+    return StateReader(base, limit=limit, cache=StateCache(run_folder(run, "models", "states")))
+
+
+def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inputs:
     """What a probe remembers about the states it is fitted on; layers by their numbers, ascending.
 
     ValueError where the pooling or a layer is unknown.
     """
+    from judgekit.models.states import POOLINGS, pooled_width  # here, for it needs torch
+
     if pooling not in POOLINGS:
         raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
     if list(layers) != sorted(set(layers) & set(range(reader.n_layers))):
@@ -81,7 +112,7 @@ def inputs_of(reader: StateReader, pooling: str, layers: Sequence[int]) -> Input
     return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), width, reader.limit, reader.bf16)
 
 
-def states_for(probes: Mapping[str, SavedProbe], reader: StateReader, texts: Sequence[str]) -> dict[str, Array]:
+def states_for(probes: Mapping[str, SavedProbe], reader: "StateReader", texts: Sequence[str]) -> dict[str, Array]:
     """Hidden states that saved probes read, by probe, shape (n_texts, n_layers, width), from one pass for all of them.
 
     ProbeError where a probe was fitted on another model, or on states that were read in another way.

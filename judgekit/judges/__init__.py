@@ -21,7 +21,13 @@ __all__ = [
     "verdict_of",
 ]
 
-ASKED = {"openai": "OpenAIJudge", "hf": "HFJudge", "vllm": "VLLMJudge", "layers": "LayeredJudge"}  # take settings
+ASKED = {  # take settings
+    "openai": "OpenAIJudge",
+    "hf": "HFJudge",
+    "vllm": "VLLMJudge",
+    "layers": "LayeredJudge",
+    "reward": "RewardJudge",
+}
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
@@ -45,34 +51,17 @@ def load_judge(
     settings: Mapping[str, object] | None = None,
     run: str | None = None,
 ) -> Judge:
-    """The judge of a name.
+    """The judge of a name, ``provider/model``.
 
-    Parameters
-    ----------
-    name : str
-        ``baseline/longer``, ``encoder/minilm``, ``encoder/<path of a trained judge>``, ``replay/pandalm-7b``,
-        ``own/<name>`` (registered by an installed package: `judgekit.judges.own`), ...
-    folder : path, optional
-        Where a trained judge's files are, when not where the name says.
-    label : {"A", "B", "tie"}, optional
-        For ``baseline/majority_class``: the label it always gives.
-    settings : mapping, optional
-        For ``openai/<model>``, ``hf/<model>``, ``vllm/<model>`` and ``layers/<model>``: fields of the ``Settings`` of
-        the module.
-    run : str, optional
-        Judge with the model that this run trained, where it trained one of this name (`model_of_run`), and remember
-        the judge's fingerprint for the run's results (`judges_of_run`).
+    ``folder``: where a trained judge's files are, when not where the name says. ``label``: the label that
+    ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` of the module of ``openai/``,
+    ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with the model that this run trained, where it
+    trained one of this name (`model_of_run`), and remember the judge's fingerprint for the run's results
+    (`judges_of_run`).
 
-    Raises
-    ------
-    UnknownJudge
-        If there is no such judge; the message lists the known ones.
-    judgekit.models.Unavailable
-        If an ``openai/`` judge lacks its server or key in the environment, there is no such model, or a setting is
-        wrong.
+    UnknownJudge lists the known ones; Unavailable where an ``openai/`` judge lacks its server or key in the
+    environment, there is no such model, or a setting is wrong.
 
-    Examples
-    --------
     >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
     'first'
     """
@@ -82,7 +71,7 @@ def load_judge(
         return judge
     provider, _, model = name.partition("/")
     if settings and provider not in ASKED:
-        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/ and layers/<model> do")
+        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in ASKED:
         from judgekit.judges.generative import load_asked
 
@@ -110,7 +99,7 @@ def load_judge(
             return load_own(model)
         except (LookupError, TypeError) as unknown:
             raise UnknownJudge(str(unknown)) from None
-    models = "hf/<model>, vllm/<model>, layers/<model> and openai/<model>"
+    models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 

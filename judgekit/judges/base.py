@@ -2,13 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
-
-POSITIONS = ("first", "second", "tie", None)  # what the verdict of a reply may be
-WRONG_VERDICT = "{} replied {!r}: a reply's verdict is 'first' or 'second' as shown, 'tie' or None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +30,15 @@ class Request:
         shown = [self.question, self.first, self.second, self.reference, [list(turn) for turn in self.turns]]
         return json.dumps(shown, ensure_ascii=True)
 
+    def exchanged(self) -> "Request":
+        """The request with the two responses in each other's position."""
+        turns = tuple((question, second, first) for question, first, second in self.turns)
+        return replace(self, first=self.second, second=self.first, turns=turns)
+
     def length(self) -> int:
         """Characters shown; batches are sorted by it."""
-        earlier = sum(len(text) for turn in self.turns for text in turn)
-        return len(self.question) + len(self.first) + len(self.second) + len(self.reference or "") + earlier
+        shown = (self.question, self.first, self.second, self.reference or "")
+        return sum(map(len, shown)) + sum(len(text) for turn in self.turns for text in turn)
 
 
 @runtime_checkable
@@ -73,27 +75,19 @@ def request_key(judge: Judge, request: Request) -> str:
 
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
-    """A reply in the item's own A and B; ValueError where its verdict is not by position."""
-    if reply.verdict not in POSITIONS:
-        raise ValueError(WRONG_VERDICT.format(judge_name, reply.verdict))
-    swap = order == "ba"
-    named = {"first": "B" if swap else "A", "second": "A" if swap else "B"}
+    """A reply in the item's own A and B."""
+    shown = [(reply.p_first, reply.score_first), (reply.p_second, reply.score_second)]
+    (p_a, score_a), (p_b, score_b) = shown if order == "ab" else shown[::-1]
+    named = dict(zip(("first", "second") if order == "ab" else ("second", "first"), "AB", strict=True))
+    same = ("p_tie", "status", "raw", "prompt_version", "tokens_in", "tokens_out", "seconds", "truncated", "calls")
     return Verdict(
-        item_id=pair.item_id,
-        judge=judge_name,
-        order=order,
-        verdict=named.get(reply.verdict or "", reply.verdict),
-        p_a=reply.p_second if swap else reply.p_first,
-        p_b=reply.p_first if swap else reply.p_second,
-        p_tie=reply.p_tie,
-        score_a=reply.score_second if swap else reply.score_first,
-        score_b=reply.score_first if swap else reply.score_second,
-        status=reply.status,
-        raw=reply.raw,
-        prompt_version=reply.prompt_version,
-        tokens_in=reply.tokens_in,
-        tokens_out=reply.tokens_out,
-        seconds=reply.seconds,
-        truncated=reply.truncated,
-        calls=reply.calls,
+        pair.item_id,
+        judge_name,
+        order,
+        named.get(reply.verdict or "", reply.verdict),
+        p_a=p_a,
+        p_b=p_b,
+        score_a=score_a,
+        score_b=score_b,
+        **{name: getattr(reply, name) for name in same},
     )

@@ -1,12 +1,9 @@
 """``encoder/...``: a preference model on surface features behind a gate that a small encoder works.
 
-The preference part says which response looks better; the gate, from cosines of embeddings, says whether one of them is
-off-topic (`judges.gate`). Each text is encoded once and alone, so no verdict depends on the order shown.
-
-``judge.json`` holds the recipe's limits and the small parts, ``adapter/`` the encoder's LoRA weights and
-``others.safetensors`` embeddings of training questions, which a response's relevance is measured against. A judge that
-differs from another one in its small parts alone names the folder beside its own that holds the rest (``weights_of``).
-A defended judge has a second gate, against responses that were tampered with.
+Each text is encoded once and alone, so no verdict depends on the order shown. A folder holds ``judge.json`` (limits and
+the small parts), ``adapter/`` (LoRA weights) and ``others.safetensors`` (embeddings of training questions, which a
+response's relevance is measured against); ``weights_of`` names the folder beside it that holds the rest. A defended
+judge has a second gate, against responses that were tampered with (`judgekit.judges.gate`).
 """
 
 import json
@@ -33,8 +30,7 @@ from judgekit.stats import outcome_probabilities
 FORMAT = 3
 DEFENDED = 4  # format of a judge with the gate against tampering
 OTHERS = "others.safetensors"
-CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 2_048, 65_536
-CACHE_SIZE = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
+CPU_BATCH_TOKENS = 2_048
 WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
 Text = tuple[str, str]  # "question", "response", "head" or "tail", and the text
 Encoded = dict[Text, tuple[np.ndarray[Any, Any], int]]  # unit embedding, and tokens
@@ -56,25 +52,19 @@ def weights_folder(folder: Path, config: dict[str, Any]) -> Path:
 class EncoderJudge:
     """A trained encoder judge, read from the folder that `judgekit.training.encoder` writes; nothing in it is executed.
 
-    ``batch_tokens``: tokens per forward pass, padding included; by default few on a processor, where what a layer hands
-    to the next then stays in the cache, and many on a GPU. ``bf16``: by default where the processor computes in it
-    natively. ``cache_size``: embeddings kept in memory, may be changed at any time. ``encoder_key``: hash of what
-    embeddings depend on. FileNotFoundError where the folder holds no judge or lacks a part, ValueError where it was
-    written in another format, Unavailable where its weights are not those that were sealed, or not all there.
+    ``bf16``: by default where the processor computes in it natively. ``batch_tokens``: tokens per forward pass, few so
+    that what a layer hands to the next stays in the processor's cache. FileNotFoundError where the folder holds no
+    judge or lacks a part, ValueError where it was written in another format, Unavailable where its weights are not
+    those that were sealed, or not all there.
     """
 
     decoding = "{}"
     batch_size = 256  # so that texts of like lengths meet
     sees_item = False
+    batch_tokens = CPU_BATCH_TOKENS
+    cache_size = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 
-    def __init__(
-        self,
-        folder: str | Path,
-        name: str | None = None,
-        batch_tokens: int | None = None,
-        device: str = "cpu",
-        bf16: bool | None = None,
-    ) -> None:
+    def __init__(self, folder: str | Path, name: str | None = None, bf16: bool | None = None) -> None:
         folder = Path(folder)
         if not (folder / "judge.json").is_file():
             raise FileNotFoundError(f"{folder}: no judge here (judge.json is missing)")
@@ -92,8 +82,8 @@ class EncoderJudge:
         self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32")
         read = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
         weights = {name: digests[name] for name in WEIGHTS if name in digests}
+        # What embeddings depend on.
         self.encoder_key = fingerprint_of(weights, [self.config.get(name) for name in read], self.bf16)
-        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device == "cpu" else GPU_BATCH_TOKENS)
         trained = self.config["trained"]
         adapter = folder / "adapter" if trained == "adapter" else None
         for needed in ([] if adapter is None else ["adapter/adapter_model.safetensors"]) + [OTHERS]:
@@ -101,18 +91,14 @@ class EncoderJudge:
                 raise FileNotFoundError(f"{folder}: {needed} is missing")
         check_seal(folder, digests)
         base = str(folder / "model") if trained == "model" else self.config["base"]
-        self.encoder = TextEncoder(base, self.config.get("revision"), adapter, device=device)
+        self.encoder = TextEncoder(base, self.config.get("revision"), adapter)
         if self.bf16:
             self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
         self.cache: OrderedDict[Text, tuple[np.ndarray[Any, Any], int]] = OrderedDict()
-        self.cache_size = CACHE_SIZE
 
     def share_embeddings(self, other: "EncoderJudge") -> None:
-        """Embed no text that another judge with the same encoder has embedded, and let it do the same.
-
-        ValueError where the other one's encoder, or what it reads of a text, is not the same (``encoder_key``).
-        """
+        """Embed no text that another judge has embedded, and the reverse; ValueError where the encoders differ."""
         if self.encoder_key != other.encoder_key:
             raise ValueError(f"{self.name} and {other.name} have different encoders: their embeddings differ")
         self.cache = other.cache
@@ -124,18 +110,13 @@ class EncoderJudge:
         started = time.perf_counter()
         kinds = ("response", "head", "tail") if self.defended else ("response",)
         shown = {text for request in requests for text in (request.first, request.second)}
-        texts = {("question", request.asked) for request in requests} | {
-            (kind, text) for kind in kinds for text in shown
-        }
-        replies = self.compare(requests, self.encode(sorted(texts)))
+        texts = {("question", request.asked) for request in requests}
+        replies = self.compare(requests, self.encode(sorted(texts | {(k, text) for k in kinds for text in shown})))
         seconds = (time.perf_counter() - started) / len(requests)
         return [replace(reply, seconds=seconds) for reply in replies]
 
     def encode(self, texts: Sequence[Text]) -> Encoded:
-        """Embedding and token count of each (kind, text), from memory where it was seen before.
-
-        What is missing goes through the encoder longest first, in batches of like lengths.
-        """
+        """Embedding and token count of each (kind, text), from memory where seen before; longest first, in batches."""
         missing = [key for key in texts if key not in self.cache]
         ids = {key: self.ids_of(*key) for key in missing}
         lengths = {key: padded_length(len(ids[key])) for key in missing}

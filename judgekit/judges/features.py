@@ -24,20 +24,14 @@ def standardise(values: ArrayLike, mean: Array, scale: Array) -> Array:
 
 
 def scores_of(parts: Mapping[str, Array], first: ArrayLike, second: ArrayLike, pair: ArrayLike) -> tuple[Any, Any, Any]:
-    """Scores of the first and of the second responses, and the log tie parameters, from features in the last axis.
-
-    ``parts``: means, scales and weights, as `judgekit.training.features.fit_features` fits them.
-    """
+    """Scores of the first and the second responses, and log tie parameters; ``parts`` as `fit_features` fits them."""
     one, other = (standardise(side, parts["mean"], parts["scale"]) @ parts["weight"] for side in (first, second))
     log_nu = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
     return one, other, log_nu
 
 
 def reply_of(outcomes: ArrayLike, score_first: float | None = None, score_second: float | None = None) -> Reply:
-    """The reply that probabilities of first, second and tie give: the most probable outcome.
-
-    ValueError where a probability is not a number: the weights of the judge are damaged.
-    """
+    """The reply that probabilities of first, second and tie give; ValueError where one is not a number."""
     outcomes = np.asarray(outcomes)
     if not np.isfinite(outcomes).all():
         raise ValueError(f"probabilities that are no numbers ({outcomes}): damaged weights?")
@@ -49,10 +43,7 @@ def reply_of(outcomes: ArrayLike, score_first: float | None = None, score_second
 
 
 class SurfaceModel:
-    """A fitted preference model over surface features: what ``features.json`` and ``judge.json`` hold.
-
-    ``path``: where it was read from. ValueError where it was made for other features than this version computes.
-    """
+    """A fitted preference model over surface features; ValueError where it was made for other features than these."""
 
     def __init__(self, model: Mapping[str, Any], path: str | Path) -> None:
         if model.get("features") != list(FEATURES) or model.get("pair_features") != list(PAIR_FEATURES):

@@ -1,17 +1,13 @@
 """Two gates of the encoder judge in front of its preference: off-topic responses, and responses made to please judges.
 
-Off-topic: where one of two responses answers something else, the other should win, however good the first one looks.
+Off-topic: how likely a response was meant for its question is a logistic function of their cosine and of how far that
+leads those with other questions; the probability ``off`` that one of two responses is off-topic is one of their
+relevance, and ``P = (1 - off) * preference + off * (side, 1 - side, 0)``. ``off`` depends on what is symmetric in the
+responses and ``side`` on the difference of their relevance.
 
-1. How likely a response was meant for its question is a logistic function of their cosine and of how far that cosine
-   leads those with other questions: a response that fits some other question better was hardly meant for this one.
-2. The probability that one of two responses is off-topic is a logistic function of their relevance, and a verdict is a
-   mixture of two: ``P = (1 - off) * preference + off * (side, 1 - side, 0)``. ``off`` depends on what is symmetric in
-   the responses and ``side`` on the difference of their relevance.
-
-Tampering: what is added to a response stands at its beginning or at its end, and shows in its surface features. So the
-odds that a response was tampered with are a logistic function of those and of the embeddings of its two ends, each read
-by itself: in the embedding of the whole a single sentence is drowned. With ``a`` and ``b`` the probabilities that only
-A and that only B was tampered with, ``P = (1 - a - b) * verdict + a * (0, 1, 0) + b * (1, 0, 0)``.
+Tampering: the odds are a logistic function of surface features and of the embeddings of a response's two ends, each
+read by itself. With ``a`` and ``b`` the probabilities that only A and that only B was tampered with,
+``P = (1 - a - b) * verdict + a * (0, 1, 0) + b * (1, 0, 0)``.
 
 Exchanging the responses exchanges the probabilities and does nothing else. Log odds have shape (n,), outcomes
 (probabilities of A, B and tie) shape (n, 3).
@@ -36,8 +32,7 @@ Array = np.ndarray[Any, Any]
 def relevance_inputs(questions: ArrayLike, responses: ArrayLike, others: ArrayLike) -> Array:
     """`RELEVANCE_INPUTS` of responses, shape (n, 3), from unit embeddings of shape (n, width).
 
-    Cosine with the question, its lead over the closest of the other questions, and over the mean of the five closest.
-    Other wordings of the question do not count; with no other question the leads are over a cosine of zero.
+    Cosine with the question, its lead over the closest of the others (not other wordings), over the mean of five.
     """
     questions, responses, others = (np.asarray(each, np.float32) for each in (questions, responses, others))
     cosine = (questions * responses).sum(-1)
@@ -54,10 +49,7 @@ def relevance_of(inputs: ArrayLike, parts: Mapping[str, Any]) -> Array:
 
 
 def gate_features(relevance_a: ArrayLike, relevance_b: ArrayLike, likeness: ArrayLike) -> Array:
-    """`GATE_FEATURES` of two responses, shape (n, 3), from log odds; ``likeness``: the cosine of the two.
-
-    Two responses on the same subject are both on the subject, or both off it.
-    """
+    """`GATE_FEATURES` of two responses, shape (n, 3), from log odds; ``likeness``: the cosine of the two."""
     relevance_a, relevance_b = np.asarray(relevance_a, float), np.asarray(relevance_b, float)
     return np.stack([np.minimum(relevance_a, relevance_b), np.abs(relevance_a - relevance_b), likeness], axis=-1)
 
@@ -89,10 +81,9 @@ def gated(
 
 
 def tamper_odds(inputs: Mapping[str, ArrayLike], parts: Mapping[str, Any]) -> Array:
-    """Log odds that responses were tampered with.
+    """Log odds that responses were tampered with; ``parts``: weights for each of `PARTS` that is used, and ``bias``.
 
     ``inputs``: ``features`` (standardised surface features), ``head`` and ``tail`` (unit embeddings of the ends).
-    ``parts``: a list of weights for each of `PARTS` that is used, and ``bias``.
     """
     odds = np.full(len(np.asarray(next(iter(inputs.values())))), float(parts["bias"]))
     for name in PARTS:
@@ -106,8 +97,6 @@ def against_tampering(outcomes: ArrayLike, odds_a: ArrayLike, odds_b: ArrayLike)
 
     >>> against_tampering([[0.8, 0.1, 0.1]], [50.0], [-50.0]).round(3).tolist()
     [[0.0, 1.0, 0.0]]
-    >>> against_tampering([[0.8, 0.1, 0.1]], [50.0], [50.0]).round(3).tolist()
-    [[0.8, 0.1, 0.1]]
     """
     a, b = sigmoid(odds_a), sigmoid(odds_b)
     return _mixture(outcomes, b * (1 - a), a * (1 - b))

@@ -4,17 +4,18 @@ import hashlib
 import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from judgekit.judges.base import Judge, Request
-from judgekit.judges.token_verdict import compared_marks, token_probabilities
 from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
-from judgekit.prompts.parsing import Parsed, parse, reply_part, verdict_of_scores
+from judgekit.prompts.parsing import BRACKETS, LETTER, OUTPUT, Parsed, parse, reply_part, verdict_of_scores
 from judgekit.prompts.texts import message_characters
 from judgekit.records import Reply
 
@@ -25,9 +26,16 @@ _CLOSED_TOKENS = 32
 _BYTES_PER_TOKEN = 3  # of UTF-8: more tokens than English or Chinese text really has, so estimates err on the dear side
 _TOKENS_PER_MESSAGE = 8
 _ROUNDING = 1e-9  # probabilities that differ by no more are equal
-_SIDES = ("first", "second")
+SIDES = ("first", "second")
+REFERRED = "with_reference"  # the call of a prompt for scores that shows a reference
 _TURNED = {"first": "second", "second": "first", "tie": "tie"}
 _LETTERS_TURNED = str.maketrans("abAB", "baBA")
+_LETTERS = {
+    "brackets": {"first": "A", "second": "B", "tie": "C"},
+    "letter": {"first": "A", "second": "B", "tie": "C"},
+    "llmbar": {"first": "a", "second": "b"},
+}
+_LAST = {"brackets": BRACKETS, "letter": LETTER, "llmbar": OUTPUT}
 
 Messages = Sequence[Mapping[str, str]]
 Kind = TypeVar("Kind")
@@ -39,7 +47,7 @@ class Completion:
 
     text: str
     tokens_in: int
-    tokens_out: int
+    tokens_out: int | None  # None where nobody counted what was written
     logprobs: tuple[Any, ...] = ()  # ``token`` and ``top_logprobs`` of each token
     seconds: float = 0.0
     weights: dict[Any, float] | None = None  # probabilities of the replies weighed, by verdict or mark; they sum to one
@@ -67,9 +75,7 @@ Steps = Generator[Ask, tuple[Completion, bool], Reply]
 def stands_complete(strategy: Strategy, text: str) -> bool:
     """Whether the verdict stood complete in a reply that was cut off after ``text``: its strategy's form is closed.
 
-    A JSON object is closed by its last brace, if nothing but mark-up follows; a verdict that is read from the first
-    line alone by the end of that line. In all other forms the verdict comes last, and what was still to come could
-    have taken it back.
+    A JSON object is closed by its last brace, a first line by its end; all other forms could still be taken back.
     """
     reply = reply_part(text)
     if strategy.reads == "first line":
@@ -88,125 +94,119 @@ def estimated_tokens(messages: Messages) -> int:
     return sum(math.ceil(len(m["content"].encode()) / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE for m in messages)
 
 
+@dataclass
 class Interview:
     """Asks a strategy's questions about one pair; ``limit``: largest size of a prompt, by ``measure``."""
 
-    def __init__(
-        self,
-        strategy: Strategy,
-        request: Request,
-        limit: int | None = None,
-        measure: Callable[[Messages], int] = message_characters,
-    ) -> None:
-        self._strategy, self._request, self._limit, self._measure = strategy, request, limit, measure
-        self._tally: dict[str, Any] = {"tokens_in": 0, "tokens_out": 0, "calls": 0, "seconds": 0.0, "truncated": 0}
+    strategy: Strategy
+    request: Request
+    labels: Sequence[str]  # that the verdict may be
+    limit: int | None
+    measure: Callable[[Any], int]
+    done: list[tuple[Completion, bool, int]] = field(default_factory=list)  # and whether made now, characters cut
 
     def steps(self) -> Steps:
         """Yields questions, is sent the completion of each and whether it was made now, and returns the reply.
 
         PromptError or PromptTooLong where the pair cannot be asked about in this way.
         """
-        if self._strategy.kind == "single":
+        if self.strategy.kind == "single":
             reply = yield from self._rated()
-        elif self._strategy.flow == "swap":
+        elif self.strategy.flow == "swap":
             reply = yield from self._synthesised()
         else:
             reply = yield from self._compared()
-        self._tally["truncated"] = self._tally["truncated"] or None
-        return replace(reply, prompt_version=self._strategy.version, **self._tally)
-
-    def _ask(
-        self,
-        call: str,
-        request: Request,
-        shared: bool = False,
-        side: str | None = None,
-        earlier: Mapping[str, str] | None = None,
-    ) -> Asking:
-        """The completion of one call."""
-        prompt = self._strategy.render(
-            call, request, side=side, earlier=earlier, limit=self._limit, measure=self._measure
+        made = [completion for completion, now, _ in self.done if now]
+        written = [completion.tokens_out for completion in made]
+        return replace(
+            reply,
+            prompt_version=self.strategy.version,
+            tokens_in=sum(completion.tokens_in for completion in made),
+            tokens_out=None if None in written else sum(filter(None, written)),
+            seconds=sum(completion.seconds for completion in made),
+            calls=len(made),
+            truncated=max(dropped for _, _, dropped in self.done) or None,
         )
-        self._tally["truncated"] = max(self._tally["truncated"], prompt.truncated)
-        completion, made = yield Ask(call, prompt.messages, shared, tuple(earlier or ()))
-        if made:
-            for name in ("tokens_in", "tokens_out", "seconds"):
-                self._tally[name] += getattr(completion, name)
-            self._tally["calls"] += 1
+
+    def _ask(self, call: str, request: Request, shared: bool = False, **more: Any) -> Asking:
+        """The completion of one call; ``more``: its ``side``, or the ``earlier`` completions that it shows."""
+        prompt = self.strategy.render(call, request, limit=self.limit, measure=self.measure, **more)
+        completion, now = yield Ask(call, prompt.messages, shared, tuple(more.get("earlier") or ()))
+        self.done.append((completion, now, prompt.truncated))
         return completion
 
     def _read(self, completion: Completion) -> tuple[Parsed, str]:
         """The verdict in a completion; and its text, with the reason where it was cut off before the verdict stood."""
-        text, strategy = completion.text, self._strategy
+        text, strategy = completion.text, self.strategy
         if completion.cut and not stands_complete(strategy, text):
             return Parsed(None, "unparsed", None), f"{text}\n[cut off: finish_reason={completion.cut}]"
-        return parse(strategy.format, text, strategy.labels, strategy.reads), text
+        return parse(strategy.format, text, self.labels, strategy.reads), text
 
     def _decided(self, completion: Completion, earlier: dict[str, str]) -> Reply:
         """The reply of the call that decides, with the probabilities of its tokens where there are any."""
-        form, labels = self._strategy.format, self._strategy.labels
+        if completion.weights and not completion.text:
+            return _most_probable(Reply(None, raw=json.dumps(completion.weights)), completion.weights, self.labels)
         reply = reply_of(*self._read(completion), earlier)
-        p = completion.weights or token_probabilities(form, completion.text, completion.logprobs, labels)
-        return reply if p is None or reply.status != "ok" else most_probable(reply, p, labels)
+        form, text = self.strategy.format, completion.text
+        p = completion.weights or token_probabilities(form, text, completion.logprobs, self.labels)
+        return reply if p is None or reply.status != "ok" else _most_probable(reply, p, self.labels)
 
     def _compared(self) -> Steps:
         """Earlier calls, if any, then the verdict on both responses."""
         earlier: dict[str, str] = {}
-        *before, last = (call.name for call in self._strategy.calls)
+        *before, last = (call.name for call in self.strategy.calls)
         for call in before:
-            completion = yield from self._ask(call, self._request, shared=True, earlier=earlier)
+            completion = yield from self._ask(call, self.request, shared=True, earlier=earlier)
             earlier[call] = reply_part(completion.text).strip()
-        final = yield from self._ask(last, self._request, earlier=earlier)
+        final = yield from self._ask(last, self.request, earlier=earlier)
         return self._decided(final, earlier)
 
     def _rated(self) -> Steps:
         """Each response alone; the higher mark wins. Where ties are not accepted, equal marks are ambiguous."""
-        marks = []
-        for side in _SIDES:
-            marks.append((yield from self._ask("verdict", self._request, shared=True, side=side)))
-        labels = self._strategy.labels
+        referred = self.request.reference is not None and any(c.name == REFERRED for c in self.strategy.calls)
+        marks: list[Completion] = []
+        for side in SIDES:
+            marks.append((yield from self._ask(REFERRED if referred else "verdict", self.request, True, side=side)))
         if marks[0].weights and marks[1].weights:
-            raw = json.dumps({side: completion.text for side, completion in zip(_SIDES, marks, strict=True)})
-            return reply_of_marks(marks[0].weights, marks[1].weights, labels, raw)
+            raw = json.dumps({side: mark.text or mark.weights for side, mark in zip(SIDES, marks, strict=True)})
+            return _reply_of_marks(marks[0].weights, marks[1].weights, self.labels, raw)
         readings, texts = zip(*map(self._read, marks), strict=True)
-        raw = json.dumps(dict(zip(_SIDES, texts, strict=True)))
+        raw = json.dumps(dict(zip(SIDES, texts, strict=True)))
         for status in ("unparsed", "ambiguous"):
             if status in [reading.status for reading in readings]:
                 return Reply(None, status=status, raw=raw)
         scores = tuple(reading.scores[0] for reading in readings)
         verdict = verdict_of_scores(*scores)
-        return reply_of(Parsed(verdict, "ok", scores) if verdict in labels else Parsed(None, "ambiguous", scores), raw)
+        known = verdict in self.labels
+        return reply_of(Parsed(verdict if known else None, "ok" if known else "ambiguous", scores), raw)
 
     def _synthesised(self) -> Steps:
         """Both orders; where they disagree, or one cannot be read, a last call weighs the two opinions."""
-        given = yield from self._ask("verdict", self._request, shared=True)
-        other = yield from self._ask("verdict", _exchanged(self._request), shared=True)
+        given = yield from self._ask("verdict", self.request, shared=True)
+        other = yield from self._ask("verdict", self.request.exchanged(), shared=True)
         (here, text), (there, _) = self._read(given), self._read(other)
         turned = letters_turned(reply_part(other.text).strip())
         if here.verdict is not None and there.verdict == _TURNED[here.verdict]:
             return reply_of(here, text, {"exchanged": turned})
         opinions = {"given": reply_part(given.text).strip(), "exchanged": turned}
-        final = yield from self._ask("synthesis", self._request, earlier=opinions)
+        final = yield from self._ask("synthesis", self.request, earlier=opinions)
         return self._decided(final, opinions)
 
 
-def most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) -> Reply:
+def _most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) -> Reply:
     """A reply with probabilities; the most probable label is the verdict, that of the reply where several are."""
     verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
     return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
 
 
-def reply_of_marks(
+def _reply_of_marks(
     first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str], raw: str
 ) -> Reply:
-    """A reply from the probabilities of the marks of both responses; the scores are the expected marks.
-
-    Responses whose marks are distributed alike tie; where ties are not accepted, they are ambiguous.
-    """
+    """A reply from the probabilities of both marks, with the expected ones as scores; marks distributed alike tie."""
     scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
     p = compared_marks(first, second, labels)
     if abs(p["first"] - p["second"]) > _ROUNDING:
-        return most_probable(reply_of(Parsed(None, "ok", scores), raw), p, labels)
+        return _most_probable(reply_of(Parsed(None, "ok", scores), raw), p, labels)
     if "tie" not in labels:
         return reply_of(Parsed(None, "ambiguous", scores), raw)
     return replace(reply_of(Parsed("tie", "ok", scores), raw), p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
@@ -219,27 +219,14 @@ def reply_of(parsed: Parsed, raw: str, earlier: Mapping[str, str] | None = None)
     return Reply(parsed.verdict, score_first=first, score_second=second, status=parsed.status, raw=raw, earlier=said)
 
 
-def _exchanged(request: Request) -> Request:
-    """The request with the two responses in each other's position."""
-    turns = tuple((question, second, first) for question, first, second in request.turns)
-    return replace(request, first=request.second, second=request.first, turns=turns)
-
-
 def letters_turned(text: str) -> str:
-    """An opinion on the exchanged order in the words of the given one.
-
-    >>> letters_turned("Output (a) is better than (b).")
-    'Output (b) is better than (a).'
-    """
+    """An opinion on the exchanged order in the words of the given one: ``(a)`` for ``(b)``, and the reverse."""
     return re.sub(r"\(([ab])(?=\))", lambda match: f"({match[1].translate(_LETTERS_TURNED)}", text, flags=re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Calls, tokens and cost of a run, in advance.
-
-    Repeated attempts are not counted, nor the trial of a server that may hold replies to a choice (two calls).
-    """
+    """Calls, tokens and cost of a run, in advance; without repeated attempts and the trial of a server (two calls)."""
 
     requests: int
     impossible: int  # cannot be put by this strategy (no reference, too long): they fail without a call
@@ -263,7 +250,7 @@ class AskedJudge:
     """What all judges that are asked by a strategy have in common; see `judgekit.judges.base.Judge`."""
 
     provider = ""
-    example = ""  # of the name of a model
+    example = "a model: a folder, or a name such as Qwen/Qwen3-0.6B"
     batch_size = 64
     sees_item = False
     settings_kind: type[Any]
@@ -272,10 +259,7 @@ class AskedJudge:
     name: str
     fingerprint: str
     decoding: str
-    max_characters: int | None = None  # of a prompt
-
-    def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
-        raise NotImplementedError
+    limit: int | None = None  # of the size of a prompt, by `measure`
 
     @staticmethod
     def named(asked: str) -> dict[str, str]:
@@ -287,6 +271,18 @@ class AskedJudge:
         """Provider and model, and the strategy where it is not the assignment's."""
         asked = self.settings.strategy + ("-strict" if self.settings.policy == "strict" else "")
         return f"{self.provider}/{model}" + ("" if asked == DEFAULT else f"#{asked}")
+
+    def measure(self, messages: Messages) -> int:
+        """Size of messages: characters, or the model's own tokens."""
+        return message_characters(messages)
+
+    def estimate(self, messages: Messages) -> int:
+        """Tokens of messages, for a forecast."""
+        return estimated_tokens(messages)
+
+    def steps(self, request: Request) -> Steps:
+        """The interview about a pair."""
+        return Interview(self.strategy, request, self.strategy.labels, self.limit, self.measure).steps()
 
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
         """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
@@ -301,8 +297,8 @@ class AskedJudge:
 
     def failed(self, reason: object) -> Reply:
         """The reply to a request that failed."""
-        said = f"{type(reason).__name__}: {reason}" if isinstance(reason, Exception) else str(reason)
-        return Reply(None, status="error", raw=said, prompt_version=self.strategy.version)
+        why = f"{type(reason).__name__}: {reason}" if isinstance(reason, Exception) else str(reason)
+        return Reply(None, status="error", raw=why, prompt_version=self.strategy.version)
 
     def max_new_tokens(self, call: str) -> int:
         """Longest completion of a call; by default short where the reply is the verdict alone."""
@@ -322,11 +318,11 @@ class AskedJudge:
         impossible = 0
         for request in requests:
             own: dict[bytes, tuple[bool, int, int]] = {}
-            steps = Interview(self.strategy, request, self.max_characters).steps()
+            steps = self.steps(request)
             try:
                 ask = next(steps)
                 while True:
-                    size = estimated_tokens(ask.messages) + sum(map(self.most_written, ask.shown))
+                    size = self.estimate(ask.messages) + sum(map(self.most_written, ask.shown))
                     own[ask.key] = (ask.call != "synthesis", size, self.most_written(ask.call))
                     ask = steps.send((Completion("", 0, 0), True))
             except StopIteration:
@@ -339,10 +335,7 @@ class AskedJudge:
 
 
 def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
-    """Settings of a dataclass from names and values, values possibly as text (from a command line).
-
-    Unavailable where a name is unknown or a value is not what the field's annotation says.
-    """
+    """Settings of a dataclass from names and values, values possibly as text; Unavailable where one is wrong."""
     names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     if unknown := sorted(set(given) - set(names)):
         raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
@@ -355,10 +348,7 @@ def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
 
 
 def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = None) -> Judge:
-    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads.
-
-    Unavailable where a setting contradicts the name or is wrong, or there is no such model, server or strategy.
-    """
+    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads."""
     model, marked, asked = name.partition("#")
     if not model:
         raise Unavailable(f"{kind.provider}/ needs {kind.example}")
@@ -370,3 +360,61 @@ def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = Non
     except PromptError as wrong:
         raise Unavailable(str(wrong)) from None
     return judge
+
+
+def token_probabilities(name: str, text: str, tokens: Sequence[Any], labels: Sequence[str]) -> dict[str, float] | None:
+    """Probability of each label at the token that holds the deciding letter; they sum to one.
+
+    ``tokens`` as an OpenAI-compatible server gives them: ``token`` and ``top_logprobs``, a list of ``token`` and
+    ``logprob``. The mass of tokens that are no label is left out. None where the tokens do not spell the text or hold
+    no verdict, and where a label has no letter of its own in this format (a tie in ``llmbar``).
+    """
+    letters = _LETTERS.get(name, {})
+    position = _letter_position(name, text) if set(labels) <= set(letters) else None
+    if position is None:
+        return None
+    try:
+        pieces = [token["token"] for token in tokens]
+        number = bisect_right(list(accumulate(map(len, pieces))), position)
+        piece, offset = pieces[number], position - sum(map(len, pieces[:number]))
+        if not text.startswith("".join(pieces[: number + 1])):
+            return None
+        given = [(each["token"].strip(), each["logprob"]) for each in tokens[number].get("top_logprobs") or ()]
+        mass = dict.fromkeys(labels, 0.0)
+        for label in labels:
+            wanted = (piece[:offset] + letters[label] + piece[offset + 1 :]).strip()
+            # Servers round a little above 0.
+            mass[label] = sum(math.exp(value) for said, value in given if said == wanted and value < 0.01)
+    except (LookupError, TypeError, AttributeError):  # another shape
+        return None
+    total = sum(mass.values())
+    return {label: value / total for label, value in mass.items()} if total > 0 else None
+
+
+def compared_marks(
+    first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str]
+) -> dict[str, float]:
+    """Probability of each label, from the probabilities of the marks that each response gets by itself.
+
+    Where ties are not accepted, equal marks are left out; if they are certainly equal, both labels have a half.
+
+    >>> compared_marks({1: 0.5, 10: 0.5}, {1: 1.0}, ("first", "second", "tie"))
+    {'first': 0.5, 'second': 0.0, 'tie': 0.5}
+    """
+    mass = dict.fromkeys(("first", "second", "tie"), 0.0)
+    for mark, weight in first.items():
+        for other, also in second.items():
+            mass["tie" if mark == other else "first" if mark > other else "second"] += weight * also
+    total = sum(mass[label] for label in labels)
+    return {label: mass[label] / total if total else 1 / len(labels) for label in labels}
+
+
+def _letter_position(name: str, text: str) -> int | None:
+    """Where the letter stands that decides a reply; None where none does."""
+    if name == "letter":  # the last line, and nothing else on it
+        start = len(text.rstrip().rpartition("\n")[0])
+        line = text[start:].lstrip("\n")
+        match = LETTER.match(line)
+        return len(text) - len(line) + match.start(1) if match else None
+    positions = [match.start(1) for match in _LAST[name].finditer(text) if match[1]]
+    return positions[-1] if positions else None

@@ -1,20 +1,83 @@
 """``hf/<model>``: a causal language model run here through transformers, asked by a strategy."""
 
+import json
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
-from pydantic import PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.local import LocalJudge, LocalSettings, Question, Results, known_device
-from judgekit.models.causal import CausalModel, fitting_batches, load_model
+from judgekit.judges.base import Request
+from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps
+from judgekit.models import Unavailable
+from judgekit.models.causal import CausalModel, fitting_batches, load_model, memory_estimate
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.files import ModelFiles, end_tokens, model_files
+from judgekit.models.one_pass import Plan, plan_of
+from judgekit.prompts import load_strategy
+from judgekit.records import Reply, fingerprint_of
+
+_FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
+_MARKS = range(1, 11)  # of the assignment's prompt
+_WINDOW = 512  # requests that are prepared at once
+_DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
+NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
+Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
+
+
+def device_of(name: str) -> str:
+    """A device, or what ``auto`` stands for: a GPU where there is one, else the CPU."""
+    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def dtype_of(name: str, device: str) -> str:
+    """A type of numbers, or what ``auto`` stands for on a device."""
+    return name if name != "auto" else "float32" if torch.device(device).type == "cpu" else "bfloat16"
+
+
+def config_and_tokenizer(files: ModelFiles, name: str) -> tuple[Any, Any]:
+    """A model's configuration and tokenizer; Unavailable where they cannot be read."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    tokens = files.tokenizer, files.tokenizer_revision
+    try:
+        config = AutoConfig.from_pretrained(files.base, revision=files.revision, trust_remote_code=False)
+        return config, AutoTokenizer.from_pretrained(tokens[0], revision=tokens[1], trust_remote_code=False)
+    except (OSError, ValueError) as broken:
+        raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
+
+
+def known_device(name: str) -> str:
+    """The name of a device, or ``auto``; ValueError where there is no such device."""
+    try:
+        torch.device(device_of(name))
+    except RuntimeError:
+        raise ValueError("is no device: auto, cpu, cuda, cuda:1, ...") from None
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSettings:
+    """How a judge asks a model that it runs itself."""
+
+    strategy: str = DEFAULT  # one of `judgekit.prompts.strategy_names`, or a file
+    policy: str = "permissive"  # or strict: a tie may not be said
+    # Read the verdict from what the model writes, or from the probabilities of the verdicts, without writing.
+    mode: Literal["generate", "one_pass"] = "generate"
+    max_new_tokens: PositiveInt | None = None  # by default few where the reply is the verdict, more for thinking
+    max_prompt_tokens: PositiveInt | None = None  # by default what the positions leave; beyond, a response is cut
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # 0 is greedy
+    seed: int = 0  # of sampling
+    thinking: bool = False  # ask a model that can think to do so
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(LocalSettings):
-    """How an ``hf/`` judge asks: `judgekit.judges.local.LocalSettings`, and what follows."""
+    """How an ``hf/`` judge asks: `LocalSettings`, and what follows."""
 
     device: str = "auto"  # a GPU where there is one, else the CPU
     batch_tokens: PositiveInt = 16_384  # at once, padding and completions included; halved where memory runs out
@@ -23,15 +86,96 @@ class Settings(LocalSettings):
     _known_device = field_validator("device")(known_device)
 
 
-class HFJudge(LocalJudge):
-    """A judge that runs a model through transformers."""
+class Question(NamedTuple):
+    """A prompt as an engine gets it, for a call whose replies are weighed or written."""
+
+    ids: tuple[int, ...]
+    call: str
+
+
+class HFJudge(AskedJudge):
+    """A judge that runs a causal language model, of a name or folder that `judgekit.models.files.model_files` takes.
+
+    Weights are read by `load`, at the latest when the first pair is judged. A request that fails is replied to with
+    status ``error`` and the reason; the others go on. Unavailable where there is no such model, or a setting is wrong;
+    PromptError where there is no such strategy.
+    """
 
     provider = "hf"
     settings_kind = Settings
+    plan: Plan | None = None  # the replies that are weighed in place of a written one
 
-    def __init__(self, model: str, settings: Settings | None = None, demonstrations: Sequence[Any] = ()) -> None:
-        super().__init__(model, settings, demonstrations)
-        self.batch_tokens = self.settings.batch_tokens
+    def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
+        self.settings = settings = settings or self.settings_kind()
+        self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
+        if settings.mode == "one_pass" and self.strategy.flow == "swap":
+            raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
+        self.files = model_files(model)
+        self.config, tokenizer = config_and_tokenizer(self.files, model)
+        self.tokens = ChatTokenizer(tokenizer, settings.thinking)
+        self.ends = end_tokens(self.files, self.config, tokenizer)
+        if settings.mode == "one_pass":
+            self.plan = self._candidates()
+        self.model, self.name = model, self.name_of(model)
+        self.engine: Any = None
+        self.device = device_of(getattr(settings, "device", "auto"))
+        self.dtype = dtype_of(settings.dtype, self.device)
+        self.fingerprint = fingerprint_of(
+            self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
+        )
+        decoding = {name: asdict(settings)[name] for name in _DECODING} | {"dtype": self.dtype}
+        self.decoding = json.dumps(decoding, sort_keys=True)
+        self.positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        self.limit = self._room_for_prompts()
+        self.batch_tokens = getattr(settings, "batch_tokens", None)
+
+    def _candidates(self) -> Plan:
+        said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
+        if self.strategy.kind == "single":
+            said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
+        try:
+            return plan_of(said, self.tokens.reply_tokens)
+        except ValueError as wrong:
+            raise Unavailable(str(wrong)) from None
+
+    def measure(self, messages: Messages) -> int:
+        """Tokens of messages."""
+        return self.tokens.size(messages)
+
+    def weighs(self, call: str) -> bool:
+        """Whether the replies to a call are weighed, not written."""
+        return self.plan is not None and call == self.strategy.calls[-1].name
+
+    def max_new_tokens(self, call: str) -> int:
+        """Longest completion of a call; for replies that are weighed, their longest."""
+        if self.plan is not None and self.weighs(call):
+            return len(self.plan.forced) + max(map(len, self.plan.paths))
+        return self.settings.max_new_tokens or super().max_new_tokens(call)
+
+    def most_written(self, call: str) -> int:
+        """Most tokens that a call writes: none where replies are weighed."""
+        return 0 if self.weighs(call) else self.max_new_tokens(call)
+
+    def _room_for_prompts(self) -> int | None:
+        """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
+        written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
+        limits = [] if self.settings.max_prompt_tokens is None else [self.settings.max_prompt_tokens]
+        aside = getattr(self.settings, "max_model_len", None)
+        for room, what in (
+            (self.positions, f"{self.model} has {self.positions} positions"),
+            (aside, f"max_model_len={aside}"),
+        ):
+            if room is not None and room <= written:
+                raise Unavailable(f"{what}: max_new_tokens leaves no room for a prompt")
+            limits += [] if room is None else [room - written]
+        return min(limits, default=None)
+
+    def notes(self) -> list[str]:
+        """What a reader should know before the model is loaded: memory, and what is unusual."""
+        asked = ("batch_tokens", "max_model_len")  # of hf/, of vllm/
+        held = next((n for name in asked if (n := getattr(self.settings, name, None))), self.positions or 0)
+        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
+        return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -41,12 +185,14 @@ class HFJudge(LocalJudge):
             self.engine = CausalModel(model, self.ends, pad if pad is not None else (self.ends or [0])[0])
 
     def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
-        """Questions of one call together, longest first, in batches under the budget; what came of each batch."""
+        """Yield dictionaries from the position of a question to its completion, or to the exception it failed with.
+
+        Questions of one call go together, longest first, in batches under the budget of tokens.
+        """
         torch.manual_seed(self.settings.seed)
-        for kind in dict.fromkeys((q.call, q.weighed) for q in questions):
-            positions = [n for n, q in enumerate(questions) if (q.call, q.weighed) == kind]
-            room = self.max_new_tokens(kind[0])
-            lengths = {n: len(questions[n].ids) + room for n in positions}
+        for call in dict.fromkeys(question.call for question in questions):
+            positions = [n for n, question in enumerate(questions) if question.call == call]
+            lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in positions}
             self.engine.share([questions[n].ids for n in positions] if self.settings.share_prefix else [])
 
             def work(batch: list[int]) -> list[Any]:
@@ -62,16 +208,87 @@ class HFJudge(LocalJudge):
 
     def _answered(self, questions: list[Question]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""
-        started = time.perf_counter()
-        prompts, longest = [list(question.ids) for question in questions], self.max_new_tokens(questions[0].call)
-        if questions[0].weighed:
-            sums = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
-            seconds = (time.perf_counter() - started) / len(questions)
-            return [self.weighed(question, each, seconds) for question, each in zip(questions, sums, strict=True)]
-        made = self.engine.generate(prompts, longest, self.settings.temperature)
+        started, call = time.perf_counter(), questions[0].call
+        prompts, longest = [list(question.ids) for question in questions], self.max_new_tokens(call)
+        if self.weighs(call):
+            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
+        else:
+            made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(questions)
+        if self.weighs(call):
+            return [self.weighed(question, each, seconds) for question, each in zip(questions, made, strict=True)]
         return [
             # The end token is left out: without one, there are as many tokens as there may be.
             ids if isinstance(ids, ValueError) else self.written(question, ids, seconds, ended=len(ids) < longest)
             for question, ids in zip(questions, made, strict=True)
         ]
+
+    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
+        """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
+        self.load()
+        known: dict[Any, Any] = {}
+        for start in range(0, len(requests), _WINDOW):
+            window = enumerate(requests[start : start + _WINDOW], start)
+            yield from self._in_rounds({position: self.steps(request) for position, request in window}, known)
+
+    def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
+        """Hold interviews side by side: all go on until each waits for a completion, then those are made together.
+
+        ``known``: completions of questions that several interviews put, or the exceptions in place of them.
+        """
+        waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
+        questions: dict[Any, Question] = {}  # of the next round
+
+        def advance(position: int, completion: Any = None, made: bool = True) -> dict[int, Reply]:
+            """Send an interview on until it waits for a completion; its reply, if it has ended."""
+            try:
+                while True:
+                    if isinstance(completion, Exception):
+                        raise completion
+                    ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
+                    key = ask.key if ask.shared else (position, ask.call)
+                    if key not in known:
+                        if key not in waiting:
+                            questions[key] = self.question(ask.messages, ask.call)
+                        waiting.setdefault(key, []).append(position)
+                        return {}
+                    completion, made = known[key], False
+            except StopIteration as ended:
+                return {position: ended.value}
+            except Exception as failure:  # one item that fails must not cost the others
+                return {position: self.failed(failure)}
+
+        if replies := {n: reply for position in interviews for n, reply in advance(position).items()}:
+            yield replies
+        while questions:
+            asked, questions = questions, {}
+            keys = list(asked)
+            for completed in self.complete(list(asked.values())):
+                known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], bytes)}
+                # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
+                turns = [(p != waiting[keys[n]][0], p, n) for n in completed for p in waiting[keys[n]]]
+                replies = {}
+                for later, position, number in sorted(turns):
+                    waiting.pop(keys[number], None)
+                    replies |= advance(position, completed[number], made=not later)
+                if replies:
+                    yield replies
+
+    def question(self, messages: Messages, call: str) -> Question:
+        """A prompt as the engine gets it."""
+        return Question(tuple(self.tokens.ids(messages)), call)
+
+    def written(self, question: Question, ids: list[int], seconds: float, ended: bool) -> Completion:
+        """A completion that was generated, up to its end token if there was one."""
+        cut = None if ended else "length"
+        return Completion(self.tokens.text(ids), len(question.ids), len(ids), seconds=seconds, cut=cut)
+
+    def weighed(self, question: Question, logprobs: list[float], seconds: float) -> Completion | ValueError:
+        """A completion that was weighed; an exception where the numbers are none."""
+        assert self.plan is not None
+        try:
+            weights = self.plan.weights(logprobs)
+        except ValueError as wrong:
+            return wrong
+        count = len(question.ids) + len(self.plan.forced)
+        return Completion(self.plan.likeliest(weights), count, 0, seconds=seconds, weights=weights)

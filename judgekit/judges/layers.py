@@ -1,32 +1,27 @@
 """``layers/<model>``: a causal language model judged by what all its layers say, not by its last one alone."""
 
-import hashlib
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import PositiveInt, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.inside.layers.aggregation import distribution, last_only, uniform_weights
-from judgekit.inside.layers.asking import conversation, room_for
-from judgekit.inside.layers.reading import LayerReader
-from judgekit.inside.layers.saved import load_weights
+from judgekit.inside.layer_logits import LayerReader
+from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
 from judgekit.judges.base import Request
-from judgekit.judges.generative import Forecast, most_probable, reply_of, reply_of_marks
-from judgekit.judges.local import NO_TEMPLATE, device_of, known_device
+from judgekit.judges.generative import SIDES, Completion, Interview, Messages, Steps
+from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, dtype_of, known_device
 from judgekit.models import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
-from judgekit.prompts import Prompt, PromptError, PromptTooLong, Strategy, load_strategy
-from judgekit.prompts.parsing import Parsed
+from judgekit.prompts import Strategy, load_strategy
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt
-from judgekit.records import Reply, fingerprint_of
+from judgekit.records import fingerprint_of
 
 _FORMAT = 1
-_SIDES = ("first", "second")
-_REMEMBERED = 100_000  # prompts: each response of a pair is rated once for both orders
+_BATCH = 64  # prompts that are read at once: what an interruption loses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +51,7 @@ class Settings:
         return self
 
 
-class LayeredJudge:
+class LayeredJudge(HFJudge):
     """A judge that weighs what the layers of a causal language model say.
 
     Ratings: with p and q the probabilities of the scores that the two responses get by themselves, the first is better
@@ -67,10 +62,7 @@ class LayeredJudge:
     """
 
     provider = "layers"
-    example = "a model: a folder, or a name such as Qwen/Qwen3-0.6B"
     settings_kind = Settings
-    batch_size = 64
-    sees_item = False
 
     @staticmethod
     def named(asked: str) -> dict[str, str]:
@@ -81,32 +73,29 @@ class LayeredJudge:
         self.settings = settings = settings or Settings()
         self.strategy, self.scores = _prompt_of(settings)
         device = device_of(settings.device)
-        dtype = ("float32" if device == "cpu" else "bfloat16") if settings.dtype == "auto" else settings.dtype
+        dtype = dtype_of(settings.dtype, device)
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
-        self.labels = _SIDES if settings.policy == "strict" else (*_SIDES, "tie")
-        self.sides = ("pair",) if settings.mode == "verdict" else _SIDES
-        self.plan = self._candidates()
+        self.tokens = self.reader.tokens
+        self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
+        self.plan = self.candidates = self._candidates()
         self.weights = self._layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
-        self.written = settings.max_new_tokens if settings.mode == "reasoning" else None
-        self.room = room_for(self.reader, self.plan, self.written)
-        if self.room is not None and self.room <= 0:
+        self.most = settings.max_new_tokens if settings.mode == "reasoning" else None  # tokens that are written
+        self.limit = self.reader.room_for(self.candidates, self.most)
+        if self.limit is not None and self.limit <= 0:
             raise Unavailable(f"{model} has {self.reader.room} positions: max_new_tokens leaves no room in them")
         self.fingerprint = fingerprint_of(
             "layers", _FORMAT, self.reader.fingerprint, self.strategy.version, self.weights
         )
         matters = ("mode", "over", "normed", "policy")
-        decoding = {name: asdict(settings)[name] for name in matters} | {"max_new_tokens": self.written}
+        decoding = {name: asdict(settings)[name] for name in matters} | {"max_new_tokens": self.most}
         self.decoding = json.dumps(decoding | {"scores": self.scores, "dtype": dtype}, sort_keys=True)
-        self._known: dict[bytes, Any] = {}  # probabilities, or what a prompt failed with
 
     def _candidates(self) -> Plan:
-        """The replies that are weighed: ratings, or verdicts."""
         try:
             if self.settings.mode != "verdict":
                 return self.reader.plan(self.scores, self.strategy.said["score"])
-            said = {label: self.strategy.said[label] for label in self.labels}
-            return plan_of(said, self.reader.tokens.reply_tokens)
+            return plan_of({label: self.strategy.said[label] for label in self.labels}, self.tokens.reply_tokens)
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
 
@@ -123,90 +112,55 @@ class LayeredJudge:
 
     def notes(self) -> list[str]:
         """What a reader should know beforehand: lines of text."""
-        return [] if self.reader.tokens.templated else [f"{self.name} {NO_TEMPLATE}"]
+        return [] if self.tokens.templated else [f"{self.name} {NO_TEMPLATE}"]
 
-    def _prompts(self, requests: Sequence[Request]) -> list[list[Prompt] | Exception]:
-        """The prompts of each request, or why it cannot be asked about."""
-        prompts: list[list[Prompt] | Exception] = []
-        for request in requests:
-            try:
-                prompts.append([self.prompt(request, side) for side in self.sides])
-            except (PromptError, PromptTooLong) as wrong:
-                prompts.append(wrong)
-        return prompts
+    def load(self) -> None:
+        """Nothing: the weights were read to know the judge's layers."""
 
-    def forecast(self, requests: Sequence[Request]) -> Forecast:
-        """What judging some requests would take, in advance."""
-        asked = [shown for shown in self._prompts(requests) if not isinstance(shown, Exception)]
-        sizes = {_key(prompt): self._size(prompt) for shown in asked for prompt in shown}
-        n, n_impossible, written = len(sizes), len(requests) - len(asked), len(sizes) * (self.written or 0)
-        return Forecast(len(requests), n_impossible, n, n, sum(sizes.values()), written, None)
+    def estimate(self, messages: Messages) -> int:
+        """Tokens of messages, counted."""
+        return self.measure(messages)
 
-    def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """Reply to each request, in order; one that fails gets a reply with status ``error``."""
-        started = time.perf_counter()
-        asked = self._prompts(requests)
-        made = self._read([prompt for shown in asked if not isinstance(shown, Exception) for prompt in shown])
-        replies = [self._failed(each) if isinstance(each, Exception) else self._reply(each, made) for each in asked]
-        seconds = (time.perf_counter() - started) / max(1, len(requests))
-        return [replace(reply, seconds=seconds) for reply in replies]
+    def most_written(self, call: str) -> int:
+        """Most tokens that a call writes."""
+        return self.most or 0
 
-    def prompt(self, request: Request, side: str) -> Prompt:
-        """The messages that ask about a response, or about both."""
-        limit, measure = self.room, self.reader.tokens.size
-        if side == "pair":
-            return self.strategy.render("verdict", request, limit=limit, measure=measure)
-        return conversation(self.strategy, request, limit, measure, side)
+    def steps(self, request: Request) -> Steps:
+        """The interview about a pair."""
+        return Interview(self.strategy, request, self.labels, self.limit, self.measure).steps()
 
-    def _size(self, prompt: Prompt) -> int:
-        """Tokens of a prompt."""
-        return self.reader.tokens.size(list(prompt.messages))
+    def question(self, messages: Messages, call: str) -> Any:
+        """The messages, which the reader turns into tokens."""
+        return list(messages)
 
-    def _read(self, prompts: Sequence[Prompt]) -> set[bytes]:
-        """Let the model read prompts that it has not read before; the keys of those."""
-        asked = {_key(prompt): prompt for prompt in prompts}
-        if len(self._known) > _REMEMBERED:
-            self._known = {key: self._known[key] for key in asked if key in self._known}
-        fresh = {key: list(prompt.messages) for key, prompt in asked.items() if key not in self._known}
-        if fresh:
-            self._known |= dict(zip(fresh, self._probabilities(list(fresh.values())), strict=True))
-        return set(fresh)
+    def complete(self, questions: Sequence[Any]) -> Iterator[Results]:
+        """Probabilities of the candidates for each conversation, batch by batch; what one failed with in its place."""
+        for start in range(0, len(questions), _BATCH):
+            batch, started = questions[start : start + _BATCH], time.perf_counter()
+            rows = self._probabilities(batch)
+            seconds = (time.perf_counter() - started) / len(batch)
+            done = [self._completion(*each, seconds) for each in zip(batch, rows, strict=True)]
+            yield dict(enumerate(done, start))
 
-    def _probabilities(self, asked: list[list[dict[str, str]]]) -> list[Any]:
-        """Probabilities of the candidates for each conversation; where one fails, what it failed with."""
+    def _probabilities(self, asked: Sequence[Any]) -> list[Any]:
         try:
-            logits = self.reader.logits(asked, self.plan, self.settings.normed, max_new_tokens=self.written)
+            logits = self.reader.logits(asked, self.candidates, self.settings.normed, max_new_tokens=self.most)
             return list(distribution(logits, self.weights, self.settings.over))
         except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
             return [wrong] if len(asked) == 1 else [self._probabilities([one])[0] for one in asked]
 
-    def _failed(self, wrong: Exception) -> Reply:
-        """The reply to a request that failed."""
-        raw = f"{type(wrong).__name__}: {wrong}"
-        return Reply(None, status="error", raw=raw, prompt_version=self.strategy.version)
-
-    def _reply(self, prompts: list[Prompt], made: set[bytes]) -> Reply:
-        """A reply from the probabilities that the layers gave; what was read now counts as a call of this reply."""
-        results = [self._known[_key(prompt)] for prompt in prompts]
-        if wrong := [each for each in results if isinstance(each, Exception)]:
-            return self._failed(wrong[0])
-        weights = [dict(zip(self.plan.names, map(float, each), strict=True)) for each in results]
-        raw = json.dumps(weights[0] if len(weights) == 1 else dict(zip(_SIDES, weights, strict=True)))
-        if any(value != value for each in weights for value in each.values()):
-            reply = Reply(None, status="unparsed", raw="the model wrote no rating")
-        elif self.settings.mode == "verdict":
-            reply = most_probable(reply_of(Parsed(None, "ok", None), raw), weights[0], self.labels)
-        else:
-            reply = reply_of_marks(weights[0], weights[1], self.labels, raw)
-        now = {_key(prompt): prompt for prompt in prompts if _key(prompt) in made}
-        made -= set(now)
-        return replace(
-            reply,
-            prompt_version=self.strategy.version,
-            tokens_in=sum(map(self._size, now.values())),
-            tokens_out=0 if self.written is None else None,
-            calls=len(now),
-            truncated=max(prompt.truncated for prompt in prompts) or None,
+    def _completion(self, messages: Messages, row: Any, seconds: float) -> Completion | Exception:
+        """What was read of one conversation; a text without weights where the model wrote no rating."""
+        if isinstance(row, Exception):
+            return row
+        weights = dict(zip(self.candidates.names, map(float, row), strict=True))
+        rated = all(value == value for value in weights.values())
+        return Completion(
+            "" if rated else "the model wrote no rating",
+            self.measure(messages),
+            0 if self.most is None else None,
+            seconds=seconds,
+            weights=weights if rated else None,
         )
 
 
@@ -222,7 +176,3 @@ def _prompt_of(settings: Settings) -> tuple[Strategy, tuple[int, ...]]:
     if not (strategy.closed or strategy.reads == "first line"):
         raise Unavailable(f"strategy {settings.strategy!r} explains before it judges: nothing is written here")
     return strategy, tuple(range(len(strategy.labels)))
-
-
-def _key(prompt: Prompt) -> bytes:
-    return hashlib.sha256(json.dumps(prompt.messages).encode()).digest()

@@ -1,15 +1,16 @@
-"""The names of judges in result keys, tables and pictures."""
+"""The names of judges: slugs in result keys, display names in tables and pictures."""
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 
 from judgekit.data.paths import NAME
+from judgekit.data.plain_yaml import load_plain
 
 
 def slug(judge: str) -> str:
-    """The name of a judge in result keys: the last part, lower case, other characters as ``_``.
-
-    Revision and adapter are left out: where two judges then share a slug, ``unique_slugs`` wants one declared.
+    """The name of a judge in result keys: the last part without revision and adapter, other characters as ``_``.
 
     >>> slug("hf/Qwen/Qwen3-4B@main"), slug("replay/pandalm-7b"), slug("openai/gpt-3.5")
     ('qwen3_4b', 'pandalm_7b', 'gpt_3_5')
@@ -22,10 +23,9 @@ def slug(judge: str) -> str:
 
 
 def unique_slugs(names: Iterable[str], declared: Mapping[str, str] | None = None) -> dict[str, str]:
-    """One slug for each judge (``provider/model``), in the order of ``names``; ``declared`` gives some of them.
+    """One slug for each judge, in the order of ``names``; ``declared`` gives some of them.
 
-    ValueError if two judges share a slug, a declared slug is not one, a declared judge is not among ``names``, or a
-    declared slug hides that the judge's is ``..._repro``.
+    ValueError if two judges share a slug, or a declared one is none, of no judge, or hides a ``..._repro``.
     """
     names, declared = list(dict.fromkeys(names)), dict(declared or {})
     if unknown := sorted(set(declared) - set(names)):
@@ -44,3 +44,28 @@ def unique_slugs(names: Iterable[str], declared: Mapping[str, str] | None = None
             )
         owner[slugs[name]] = name
     return slugs
+
+
+def display_name(judge: str) -> str:
+    """A judge's name in tables and pictures, by its slug; a prompt or a variant of it stands behind a comma.
+
+    >>> display_name("gpt_4_vanilla_norules"), display_name("minilm"), display_name("own_rule"), display_name("LLMBar")
+    ('GPT-4, vanilla no rules', 'MiniLM (ours)', 'own rule', 'LLMBar')
+    """
+    names = _printed()["models"]
+    if judge in names:
+        return names[judge]
+    known = [name for name in names if judge.startswith(f"{name}_")]
+    model = max(known, key=len, default="")
+    words = judge.removeprefix(f"{model}_") if model else judge
+    for variant, printed in _printed()["variants"].items():
+        words = re.sub(f"(?<![a-z0-9]){variant}(?![a-z0-9])", printed, words)
+    words = words.replace("_", " ").strip()
+    return ", ".join(part for part in (names.get(model, ""), words) if part)
+
+
+@cache
+def _printed() -> dict[str, dict[str, str]]:
+    """Display names of models and variants, from ``names.yaml``."""
+    names: dict[str, dict[str, str]] = load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return names

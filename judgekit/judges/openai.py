@@ -3,20 +3,18 @@
 The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``, and from nowhere else.
 """
 
-import asyncio
 import json
 import os
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.chat import ChatClient, ChatError, Stopped
-from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Interview, Messages, read_settings
-from judgekit.judges.server import Budget, ServerSettings, server_of
+from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
+from judgekit.judges.server import Budget, ChatClient, ChatError, ServerSettings, Stopped, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
@@ -37,18 +35,11 @@ class Settings(ServerSettings):
     structured: Literal["auto", "off"] = "auto"  # hold replies that are the verdict to the allowed ones, if that works
 
 
-def settings_of(given: Mapping[str, object]) -> Settings:
-    """Settings from names and values, values possibly as text."""
-    return read_settings(Settings, given)
-
-
 class OpenAIJudge(AskedJudge):
     """A judge that asks a model over HTTP.
 
-    A request that fails is replied to with status ``error`` and the reason; the others go on. Once no request can
-    succeed any more (key refused, budget spent, server gone), the rest gets that status without being asked.
-    Unavailable where the environment names no server or no key, or a setting is wrong; PromptError where there is no
-    such strategy.
+    Once no request can succeed any more (key refused, budget spent, server gone), the rest gets the status ``error``
+    without being asked. Unavailable where the environment names no server or no key, or a setting is wrong.
     """
 
     provider = "openai"
@@ -58,7 +49,7 @@ class OpenAIJudge(AskedJudge):
     def __init__(self, model: str, settings: Settings | None = None, demonstrations: Sequence[Any] = ()) -> None:
         self.settings = settings = settings or Settings()
         self.base_url, self.key = server_of(os.environ)
-        self.model, self.max_characters = model, settings.max_characters
+        self.model, self.limit = model, settings.max_characters
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         self.name = self.name_of(model)
         self.fingerprint = fingerprint_of(
@@ -79,51 +70,32 @@ class OpenAIJudge(AskedJudge):
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
         """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
-        return client.replies(requests, _Asker(self, client).reply, self.failed)
+        return client.replies(requests, partial(self._reply, client), self.failed)
 
-
-class _Asker:
-    """Holds interviews with a judge's settings; what several need is asked once."""
-
-    def __init__(self, judge: OpenAIJudge, client: ChatClient) -> None:
-        self._judge, self._client = judge, client
-        self._known: dict[Any, Any] = {}
-        self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    async def reply(self, request: Request) -> Reply:
-        """The reply to a request."""
-        steps = Interview(self._judge.strategy, request, self._judge.max_characters).steps()
+    async def _reply(self, client: ChatClient, request: Request) -> Reply:
+        """The reply to a request; what several requests ask is asked once."""
+        steps = self.steps(request)
         try:
             ask = next(steps)
             while True:
-                if ask.shared:
-                    answer = await self._once(ask.key, self._completed, ask.messages, ask.call)
-                else:
-                    answer = await self._completed(ask.messages, ask.call), True
-                ask = steps.send(answer)
+                work = partial(self._completed, client, ask.messages, ask.call)
+                ask = steps.send(await client.once(ask.key, work) if ask.shared else (await work(), True))
         except StopIteration as ended:
             reply: Reply = ended.value
             return reply
 
-    async def _once(self, key: Any, work: Callable[..., Awaitable[Any]], *of: Any) -> tuple[Any, bool]:
-        """What comes of work that is done once for a key, and whether it was done now; what failed is done again."""
-        async with self._locks[key]:
-            if made := key not in self._known:
-                self._known[key] = await work(*of)
-        return self._known[key], made
-
-    async def _completed(self, messages: Messages, call: str) -> Completion:
+    async def _completed(self, client: ChatClient, messages: Messages, call: str) -> Completion:
         """The completion of a call; the verdict's with the extras that the server takes."""
-        judge, form = self._judge, None
-        choices = [judge.strategy.said[label] for label in judge.strategy.labels]
-        extras: dict[str, Any] = {"temperature": judge.settings.temperature}
-        if call == judge.strategy.calls[-1].name:
-            if judge.settings.logprobs:
+        form = None
+        choices = [self.strategy.said[label] for label in self.strategy.labels]
+        extras: dict[str, Any] = {"temperature": self.settings.temperature}
+        if call == self.strategy.calls[-1].name:
+            if self.settings.logprobs:
                 extras |= {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
-            if judge.strategy.closed and judge.settings.structured == "auto":
-                form, _ = await self._once("structured", self._supported_form)
+            if self.strategy.closed and self.settings.structured == "auto":
+                form, _ = await client.once("structured", partial(_supported_form, client))
                 extras |= _FORMS[form](choices) if form else {}
-        completion = await self._client.complete(messages, judge.max_new_tokens(call), **extras)
+        completion = await client.complete(messages, self.max_new_tokens(call), **extras)
         if form is None:
             return completion
         text = chosen(completion.text)
@@ -132,22 +104,23 @@ class _Asker:
         # Where the text was wrapped in something, the tokens spell another one.
         return completion if text == completion.text else replace(completion, text=text, logprobs=())
 
-    async def _supported_form(self) -> str | None:
-        """The first form that the server really obeys, a key of `_FORMS`; None where it obeys none.
 
-        Some servers take a parameter that they do not know and answer 200, as if it had worked. So a server is tried
-        once: asked for one word while only others are allowed.
-        """
-        for name, parameter in _FORMS.items():
-            try:
-                completion = await self._client.complete(_TRIAL, _TRIAL_TOKENS, **parameter(_TRIAL_CHOICES))
-            except Stopped:
-                raise
-            except ChatError:
-                continue
-            if chosen(completion.text) in _TRIAL_CHOICES:
-                return name
-        return None
+async def _supported_form(client: ChatClient) -> str | None:
+    """The first form that the server really obeys, a key of `_FORMS`; None where it obeys none.
+
+    Some servers take a parameter that they do not know and answer 200, as if it had worked. So a server is tried
+    once: asked for one word while only others are allowed.
+    """
+    for name, parameter in _FORMS.items():
+        try:
+            completion = await client.complete(_TRIAL, _TRIAL_TOKENS, **parameter(_TRIAL_CHOICES))
+        except Stopped:
+            raise
+        except ChatError:
+            continue
+        if chosen(completion.text) in _TRIAL_CHOICES:
+            return name
+    return None
 
 
 def _schema(choices: Sequence[str]) -> dict[str, Any]:

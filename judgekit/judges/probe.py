@@ -1,7 +1,7 @@
 """``probe/<name>``: a linear probe on the difference of two responses' hidden states in a frozen model.
 
-A folder holds the probe (`inside.probes.saved`, of the kind ``pair_logistic``) and ``ties.json``. Each response is
-read with its question, by itself, so no verdict depends on the order shown.
+A folder holds the probe (`judgekit.inside.saved_probes`, of the kind ``pair_logistic``) and ``ties.json``. Each
+response is read with its question, by itself, so no verdict depends on the order shown.
 """
 
 import json
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from judgekit.data.files import replaced
-from judgekit.inside.probes.pairs import TieModel, margins_of
-from judgekit.inside.probes.saved import CONFIG, ProbeError, SavedProbe, load_probe, save_probe
-from judgekit.inside.probes.texts import rated_text
+from judgekit.inside.representations import rated_text
+from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
 from judgekit.records import Reply, fingerprint_of
@@ -33,7 +32,8 @@ def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> N
         temporary.write_text(json.dumps(asdict(ties), indent=1) + "\n", encoding="utf-8")
 
 
-def _load_ties(path: Path) -> TieModel:
+def load_ties(path: Path) -> TieModel:
+    """A tie model from a file; ProbeError where there is none, or it is damaged."""
     try:
         ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
         sound = ties.scale > 0 and abs(ties.log_nu) < float("inf")
@@ -47,27 +47,23 @@ def _load_ties(path: Path) -> TieModel:
 
 
 class ProbeJudge:
-    """A judge of pairs that reads from inside a frozen model; ``cache``: where hidden states are stored.
-
-    ProbeError where the folder holds no such judge, or its model is another one.
-    """
+    """A judge of pairs that reads from inside a frozen model; ProbeError where a folder holds none, or of another."""
 
     decoding = "{}"
     batch_size = 64
     sees_item = False
 
-    def __init__(self, folder: str | Path, name: str | None = None, device: str = "cpu", cache: Any = None) -> None:
+    def __init__(self, folder: str | Path, name: str | None = None) -> None:
         from judgekit.models.states import StateReader
 
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = load_probe(folder), _load_ties(folder / _TIES)
+        self.probe, self.ties = load_probe(folder), load_ties(folder / _TIES)
         if self.probe.kind != "pair_logistic":
-            raise ProbeError(
-                f"{folder / CONFIG}: field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
-            )
+            wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
+            raise ProbeError(f"{folder / CONFIG}: {wrong}")
         inputs = self.probe.inputs
-        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, device=device, cache=cache)
+        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16)
         self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
         self._read: OrderedDict[str, Any] = OrderedDict()
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]

@@ -10,11 +10,7 @@ from judgekit.records import Reply, Verdict, fingerprint_of
 
 
 class ReplayJudge:
-    """A judge that repeats stored verdicts, at most one per item and order.
-
-    Asked for an item or an order that was never judged, it replies with status ``error``: a missing verdict is
-    visible, not invented.
-    """
+    """A judge that repeats stored verdicts, at most one per item and order; status ``error`` where there is none."""
 
     decoding = "{}"
     batch_size = 4096
@@ -37,19 +33,13 @@ class ReplayJudge:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
-        verdict = self.stored.get((request.item_id, request.order))
-        if verdict is None:
+        stored = self.stored.get((request.item_id, request.order))
+        if stored is None:
             return Reply(None, status="error", raw=f"no stored verdict for {request.item_id} in order {request.order}")
-        swap = request.order == "ba"
-        first, second = ("B", "A") if swap else ("A", "B")
-        return Reply(
-            {first: "first", second: "second", "tie": "tie", None: None}[verdict.verdict],
-            p_first=verdict.p_b if swap else verdict.p_a,
-            p_second=verdict.p_a if swap else verdict.p_b,
-            p_tie=verdict.p_tie,
-            status=verdict.status,
-            raw=verdict.raw,
-        )
+        named = dict(zip("AB" if request.order == "ab" else "BA", ("first", "second"), strict=True))
+        p_first, p_second = (stored.p_a, stored.p_b) if request.order == "ab" else (stored.p_b, stored.p_a)
+        verdict = named.get(stored.verdict or "", stored.verdict)
+        return Reply(verdict, p_first, p_second, stored.p_tie, status=stored.status, raw=stored.raw)
 
 
 def load_replay(name: str) -> ReplayJudge:

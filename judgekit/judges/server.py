@@ -1,35 +1,57 @@
-"""The server that a model is behind: where it is, its key, how fast it may be asked, and for how much.
+"""A model behind an OpenAI-compatible server: its key, how fast it may be asked and for how much, and its completions.
 
-Rates by hand, because a leaky bucket (aiolimiter) lets through twice its rate within a window and does not take back
-tokens that were estimated and not used.
+The openai package sends and sorts failures; its own retries are off, because a retry can be paid for twice and has to
+be counted against the budget.
 """
 
 import asyncio
+import email.utils
+import random
 import re
 import time
-from collections import deque
-from collections.abc import Mapping
+import warnings
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 from urllib.parse import urlsplit
 
+import httpx2
+import openai
+from anyio.from_thread import start_blocking_portal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
+from judgekit.judges.generative import CUT, Completion, Messages, estimated_tokens
 from judgekit.models import Unavailable
+from judgekit.records import Reply
 
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|gsk|xai)[-_][A-Za-z0-9_*.-]{8,}")
 _HIDDEN = "[key]"
 _SHORTEST = 8  # characters: "EMPTY" or "x" for a server that wants no key is no secret, and stands in many texts
 _WINDOW = 60.0  # seconds: servers count requests and tokens by the minute
+_LONGEST_BACKOFF = 60.0  # seconds
+_LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
+_LONGEST_REPLY = 16  # MiB, decoded: 8,000 tokens with 20 alternatives each
+_LONGEST_SAID = 300  # characters of a server's message that are kept
+_SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
+_AGAIN = {408, 409, 425, 429}  # and what is 500 or above
+_HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
+_NOT_TAKEN = re.compile(r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted", re.IGNORECASE)
+_SPARE = {  # parameters that a request can do without, and what takes their place
+    "max_tokens": "max_completion_tokens",
+    "temperature": None,
+    "top_logprobs": None,
+    "logprobs": None,
+}
 
 
 class Secret:
     """A key that is not printed, not pickled, and taken out of what is kept.
 
-    >>> key = Secret("sk-0123456789")
-    >>> key, f"{key}", key.redacted("Incorrect key: sk-0123456789")
-    (Secret, 'Secret', 'Incorrect key: [key]')
+    >>> Secret("sk-0123456789"), Secret("sk-0123456789").redacted("Incorrect key: sk-0123456789")
+    (Secret, 'Incorrect key: [key]')
     """
 
     __slots__ = ("__text",)
@@ -65,7 +87,6 @@ class ServerSettings:
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: PositiveInt = 16  # requests at once
     requests_per_minute: PositiveFloat | None = None
-    tokens_per_minute: PositiveFloat | None = None
     max_cost: Annotated[float | None, Field(ge=0)] = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
@@ -80,31 +101,22 @@ class ServerSettings:
 
 
 class RateLimit:
-    """At most so much in any window of seconds; a single request for more waits for an empty window."""
+    """At most so many in any window of seconds (a leaky bucket lets through twice its rate within one)."""
 
     def __init__(self, most: float | None, window: float = _WINDOW) -> None:
         self._most, self._window = inf if most is None else most, window
-        self._taken: deque[list[float]] = deque()
+        self._taken: deque[float] = deque()
         self._turn = asyncio.Lock()
 
-    async def take(self, amount: float) -> list[float]:
-        """Wait until ``amount`` may be used; an entry whose second value may be set to what was really used."""
-        entry = [0.0, amount]
-        if self._most < inf:
-            async with self._turn:  # first come, first served
-                while (wait := self._wait_for(amount)) > 0:
-                    await asyncio.sleep(wait)
-                entry[0] = time.monotonic()
-                self._taken.append(entry)
-        return entry
-
-    def _wait_for(self, amount: float) -> float:
-        """Seconds until the oldest use leaves the window; 0 where there is room."""
-        now = time.monotonic()
-        while self._taken and self._taken[0][0] <= now - self._window:
-            self._taken.popleft()
-        full = self._taken and sum(used for _, used in self._taken) + amount > self._most
-        return self._taken[0][0] + self._window - now + 1e-4 if full else 0.0
+    async def take(self) -> None:
+        """Wait until one more may be sent."""
+        async with self._turn:  # first come, first served
+            while self._taken and len(self._taken) + 1 > self._most:
+                await asyncio.sleep(max(0.0, self._taken[0] + self._window - time.monotonic()) + 1e-4)
+                while self._taken and self._taken[0] <= time.monotonic() - self._window:
+                    self._taken.popleft()
+            if self._most < inf:
+                self._taken.append(time.monotonic())
 
 
 class BudgetSpent(Exception):
@@ -112,10 +124,9 @@ class BudgetSpent(Exception):
 
 
 class Budget:
-    """What a run may cost: in the currency of the prices, or in tokens of prompt and completion.
+    """What a run may cost, in the currency of the prices or in tokens of prompt and completion.
 
-    A request is let through only if it stays within the budget at its worst, with its longest completion; so the
-    budget is never exceeded as far as the server counts as it is estimated here.
+    A request is let through only if it stays within the budget at its worst, with its longest completion.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -142,6 +153,265 @@ class Budget:
         self.in_flight -= 1
         self.tokens_in += used[0] - reserved[0]
         self.tokens_out += used[1] - reserved[1]
+
+
+class ChatError(Exception):
+    """A request that has failed for good; the message holds no key."""
+
+    billed = False  # the request may have been answered, and counted, all the same
+
+
+class Refused(ChatError):
+    """The server will not answer this request, whenever it is sent; another may fare better."""
+
+
+class Stopped(ChatError):
+    """No further request can succeed: a refused key, an unknown model, a spent budget, a dead server."""
+
+
+class Passing(ChatError):
+    """A failure that another attempt may not meet, with the seconds that the server asked to ``wait``."""
+
+    def __init__(self, message: str, wait: float = 0.0, billed: bool = False) -> None:
+        super().__init__(message)
+        self.wait, self.billed = wait, billed
+
+
+class _BoundedClient(httpx2.AsyncClient):
+    """Sends the key, and reads no more of a reply than `_LONGEST_REPLY`, whatever it is packed in.
+
+    Every request has a connection of its own. On a connection that is used again, a reply that a proxy delivered twice
+    is taken for the reply to the next request, and a pair gets the verdict on another.
+    """
+
+    def __init__(self, key: Secret, timeout: float) -> None:
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        super().__init__(timeout=timeout, limits=limits, follow_redirects=False)
+        self._key = key
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        request.headers.update({"Authorization": f"Bearer {self._key.reveal()}", "Connection": "close"})
+        response = await super().send(request, **options | {"stream": True})
+        body = bytearray()
+        try:
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > _LONGEST_REPLY * 2**20:
+                    raise Passing(f"the reply is longer than {_LONGEST_REPLY} MiB", billed=True)
+        finally:
+            await response.aclose()
+        framing = ("content-encoding", "content-length", "transfer-encoding")
+        headers = [(name, value) for name, value in response.headers.multi_items() if name not in framing]
+        return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+
+
+class ChatClient:
+    """Asks one model of one server, up to and without ``/chat/completions``, within rates and budget; for one run."""
+
+    def __init__(self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget) -> None:
+        self._key, self._model, self._settings, self._budget = key, model, settings, budget
+        self._rate = RateLimit(settings.requests_per_minute)
+        self._without: dict[str, str | None] = {}
+        self._known: dict[Any, Any] = {}
+        self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._stopped: str | None = None
+        self._failed_in_a_row, self._resume_at = 0, 0.0
+        self._openai = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key="put in by the HTTP client",
+            max_retries=0,
+            timeout=settings.timeout,
+            http_client=_BoundedClient(key, settings.timeout),
+        )
+        self._openai.organization = self._openai.project = None  # server and key come from two variables, no more
+
+    def replies(
+        self, items: Sequence[Any], reply: Callable[[Any], Awaitable[Reply]], failed: Callable[[str], Reply]
+    ) -> Iterator[dict[int, Reply]]:
+        """Yield replies as they come, by the position of their item; a failure is a reply, too.
+
+        The work is done in a thread with an event loop of its own, also where one runs already. For each reply that the
+        consumer has dealt with one more is asked, and closing the generator cancels what is in flight: an interruption
+        loses ``concurrency`` replies at most, however slowly the consumer stores them.
+        """
+        waiting = iter(enumerate(items))
+        running: set[asyncio.Task[dict[int, Reply]]] = set()
+
+        async def one(position: int, item: Any) -> dict[int, Reply]:
+            try:
+                return {position: await reply(item)}
+            except Exception as failure:  # one item that fails must not cost the others
+                kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
+                why = self._key.redacted(str(failure)).removeprefix("not asked: ")
+                return {position: failed(f"{kind}: {why}")}
+
+        async def finished() -> dict[int, Reply]:
+            for position, item in islice(waiting, self._settings.concurrency - len(running)):
+                running.add(asyncio.create_task(one(position, item)))
+            if not running:
+                return {}
+            task = (await asyncio.wait(running, return_when="FIRST_COMPLETED"))[0].pop()
+            running.remove(task)
+            return task.result()
+
+        async def end() -> None:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            await self._openai.close()
+
+        with start_blocking_portal() as portal:
+            try:
+                while replied := portal.call(finished):
+                    yield replied
+            finally:
+                portal.call(end)
+
+    async def once(self, key: Any, work: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
+        """What comes of work that is done once for a key, and whether it was done now; what failed is done again."""
+        async with self._locks[key]:
+            if made := key not in self._known:
+                self._known[key] = await work()
+        return self._known[key], made
+
+    async def complete(self, messages: Messages, max_tokens: int, **options: Any) -> Completion:
+        """The completion of some messages; ChatError where every attempt failed or none can succeed."""
+        attempts = self._settings.attempts
+        for attempt in range(attempts):
+            try:
+                completion = await self._attempt(messages, max_tokens, options)
+            except Passing as passing:
+                failure = passing
+                if attempt + 1 < attempts:
+                    longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
+                    # Drawn, so that requests do not march in step.
+                    await asyncio.sleep(max(passing.wait, random.uniform(0.5, 1.0) * longest))
+            else:
+                self._failed_in_a_row = 0
+                return completion
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= self._settings.give_up_after:
+            self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
+        raise ChatError(f"{attempts} attempts failed; the last: {failure}")
+
+    def _stop(self, why: str) -> NoReturn:
+        """Let no further request out."""
+        self._stopped = self._stopped or why
+        raise Stopped(why) from None
+
+    async def _attempt(self, messages: Messages, max_tokens: int, options: dict[str, Any]) -> Completion:
+        """One request, within rates and budget."""
+        reserved = (estimated_tokens(messages), max_tokens)
+        while (wait := self._resume_at - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        await self._rate.take()
+        await self._reserve(reserved)
+        used = reserved
+        try:
+            completion = await self._send(messages, max_tokens, options, reserved)
+            used = (completion.tokens_in, completion.tokens_out)
+            return completion
+        except ChatError as failure:
+            used = reserved if failure.billed else (0, 0)
+            raise
+        finally:
+            self._budget.settle(reserved, used)
+
+    async def _reserve(self, tokens: tuple[int, int]) -> None:
+        """Set tokens aside; where they are not there, what is in flight may still give some back."""
+        while not self._stopped:
+            try:
+                return self._budget.reserve(*tokens)
+            except BudgetSpent as spent:
+                if not self._budget.in_flight:
+                    self._stop(str(spent))
+            await asyncio.sleep(_SETTLING)
+        raise Stopped(f"not asked: {self._stopped}")
+
+    async def _send(
+        self, messages: Messages, max_tokens: int, options: dict[str, Any], reserved: tuple[int, int]
+    ) -> Completion:
+        """One HTTP exchange; whatever goes wrong becomes a `ChatError` of the fitting kind."""
+        body = {"max_tokens": max_tokens, **options}
+        for name, instead in self._without.items():
+            if name in body:
+                value = body.pop(name)
+                body |= {instead: value} if instead else {}
+        asked: Any = list(messages)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                create = self._openai.chat.completions.with_raw_response.create
+                response = (await create(model=self._model, messages=asked, extra_body=body)).http_response
+        except (TimeoutError, openai.APITimeoutError):
+            raise Passing(f"no answer within {self._settings.timeout:g} s", billed=True) from None
+        except openai.APIStatusError as status:
+            self._raise_for(status.status_code, status.response.text, status.response.headers, body)
+        except openai.APIConnectionError as broken:
+            raise Passing(f"the connection failed ({self._said(broken.__cause__ or broken)})", billed=True) from None
+        return self._read(response, reserved, time.perf_counter() - started)
+
+    def _said(self, what: object) -> str:
+        """A foreign message: one line, bounded, without the key."""
+        text = f"{type(what).__name__}: {what}" if isinstance(what, BaseException) else str(what)
+        return self._key.redacted(" ".join(text.split()))[:_LONGEST_SAID]
+
+    def _raise_for(self, status: int, text: str, headers: Mapping[str, str], body: dict[str, Any]) -> NoReturn:
+        """The error that a status other than 200 stands for."""
+        said = self._said(text)
+        if status == 429 and "insufficient_quota" in text:
+            self._stop(f"the server says 429: {said}")
+        if status in _AGAIN or status >= 500:
+            wait = retry_after(headers)
+            if wait > _LONGEST_WAIT:
+                self._stop(f"the server asks to wait {wait:,.0f} s ({status}: {said})")
+            self._resume_at = max(self._resume_at, time.monotonic() + wait)
+            raise Passing(f"the server says {status}: {said}", wait=wait) from None
+        if status in _HOPELESS or 300 <= status < 400:
+            self._stop(f"the server says {status}: {said}")
+        for name, instead in _SPARE.items():
+            if name in body and name in said and _NOT_TAKEN.search(said):
+                if name not in self._without:
+                    warnings.warn(f"{self._model}: the server does not take {name}; asked without it", stacklevel=2)
+                self._without[name] = instead
+                raise Passing(f"the server does not take {name}") from None
+        raise Refused(f"the server says {status}: {said}") from None
+
+    def _read(self, response: Any, reserved: tuple[int, int], seconds: float) -> Completion:
+        """The completion in a reply of status 200; a reply of another shape is a failure that may pass."""
+        try:
+            fields = response.json()
+        except (ValueError, RecursionError):
+            raise Passing("the reply is no JSON", billed=True) from None
+        try:
+            choice = fields["choices"][0]
+            message, cut = choice["message"], choice.get("finish_reason")
+            cut = cut if cut in CUT else None
+            texts = (message.get("content"), message.get("refusal"), "" if cut else None)  # a filter may leave nothing
+            text = next(text for text in texts if text is not None)
+            if not isinstance(text, str):
+                raise TypeError("no text")
+            usage = fields.get("usage") or {}
+            counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            used = [c if type(c) is int and c >= 0 else kept for c, kept in zip(counts, reserved, strict=True)]
+            logprobs = tuple((choice.get("logprobs") or {}).get("content") or ())
+        except (LookupError, TypeError, AttributeError, StopIteration) as wrong:
+            raise Passing(f"the reply has another shape ({type(wrong).__name__})", billed=True) from None
+        return Completion(self._key.redacted(text, alike=False), used[0], used[1], logprobs, seconds, cut=cut)
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds that a server asks to wait, from ``retry-after-ms``, or ``Retry-After`` in seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,12}(?:\.\d+)?", value):
+            return float(value) / unit
+        if value:
+            try:
+                return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+            except (ValueError, OverflowError):
+                continue
+    return 0.0
 
 
 def server_of(environment: Mapping[str, str]) -> tuple[str, Secret]:

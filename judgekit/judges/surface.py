@@ -1,8 +1,7 @@
 """Surface features of a response: what a judge can see without reading.
 
-Counts, shapes and word overlaps that take microseconds. They are the honest baseline of this project, and one part of
-the encoder judge. Nothing here understands a sentence. Patterns are written so that no text, however hostile, makes
-them take more than linear time.
+Counts, shapes and word overlaps that take microseconds: the honest baseline of this project, and one part of the
+encoder judge. Patterns are written so that no text, however hostile, makes them take more than linear time.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""``vllm/<model>``: the judges of ``hf/``, run by vLLM's offline engine.
-
-All prompts of a round, in both orders, go to one call of ``LLM.generate``; what they begin with alike is read once,
-through vLLM's prefix cache. vLLM is no dependency: it is imported when a model is loaded.
-"""
+"""``vllm/<model>``: the judges of ``hf/``, run by vLLM's offline engine, which is imported when a model is loaded."""
 
 import json
 import time
@@ -13,12 +9,12 @@ from typing import Annotated, Any
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.local import LocalJudge, LocalSettings, Question, Results
+from judgekit.judges.hf import HFJudge, LocalSettings, Question, Results
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(LocalSettings):
-    """How a ``vllm/`` judge asks: `judgekit.judges.local.LocalSettings`, and what follows."""
+    """How a ``vllm/`` judge asks: `judgekit.judges.hf.LocalSettings`, and what follows."""
 
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9  # part of the memory that vLLM takes
     tensor_parallel_size: PositiveInt = 1  # GPUs that one model is spread over
@@ -26,7 +22,7 @@ class Settings(LocalSettings):
     enforce_eager: bool = False  # start without compiling: sooner ready, slower after
 
 
-class VLLMJudge(LocalJudge):
+class VLLMJudge(HFJudge):
     """A judge that runs a model through vLLM."""
 
     provider = "vllm"
@@ -62,11 +58,13 @@ class VLLMJudge(LocalJudge):
     def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
         """All questions in one call: written replies, and a token at every position where replies are told apart."""
         from vllm import SamplingParams
+        from vllm.lora.request import LoRARequest
 
+        adapter = None if self.files.adapter is None else LoRARequest("judge", 1, self.files.adapter)
         s = self.settings
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
-            if question.weighed and self.plan is not None:
+            if self.plan is not None and self.weighs(question.call):
                 for read, tokens in self.plan.nodes.items():
                     look = SamplingParams(max_tokens=1, temperature=0.0, logprob_token_ids=list(tokens))
                     asked[position, read] = [*question.ids, *self.plan.forced, *read], look
@@ -82,23 +80,15 @@ class VLLMJudge(LocalJudge):
         started = time.perf_counter()
         prompts = [{"prompt_token_ids": ids} for ids, _ in asked.values()]
         parameters = [each for _, each in asked.values()]
-        outputs = self.engine.generate(prompts, parameters, use_tqdm=False, lora_request=self._adapter())
+        outputs = self.engine.generate(prompts, parameters, use_tqdm=False, lora_request=adapter)
         seconds = (time.perf_counter() - started) / max(len(questions), 1)
         yield self.finished(questions, dict(zip(asked, outputs, strict=True)), seconds)
-
-    def _adapter(self) -> Any:
-        """How vLLM is told of an adapter; None without one."""
-        if self.files.adapter is None:
-            return None
-        from vllm.lora.request import LoRARequest
-
-        return LoRARequest("judge", 1, self.files.adapter)
 
     def finished(self, questions: Sequence[Question], outputs: Mapping[Any, Any], seconds: float) -> Results:
         """Completions from what vLLM returned, by position of the question."""
         done: Results = {}
         for position, question in enumerate(questions):
-            if question.weighed and self.plan is not None:
+            if self.plan is not None and self.weighs(question.call):
                 entries = {read: outputs[position, read].outputs[0].logprobs[0] for read in self.plan.nodes}
                 # Each token of a path is looked up where those before it were read.
                 paths = self.plan.paths

@@ -17,7 +17,10 @@ Frame = list[str | tuple[int, ...]]  # texts, and between them the numbers of th
 
 
 class ChatTokenizer:
-    """A model's tokenizer with its chat template; ``thinking``: a model that can think before it replies is asked to.
+    """A model's tokenizer with its chat template.
+
+    ``thinking``: a model that can think before it replies is asked to. ``opened``: a prompt ends where a reply begins;
+    otherwise it is a whole chat, whose last message may be the reply.
 
     A template is rendered with stand-ins, and the texts put in their place after it: what a text holds can neither
     steer the template nor end a message. A token of the model's own (``<|im_end|>``) in a text is cut after its first
@@ -25,8 +28,8 @@ class ChatTokenizer:
     (``templated`` is False), a prompt reads ``System:``, ``User:``, ``Assistant:``, each on a line before the text.
     """
 
-    def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
-        self.tokenizer, self.thinking = tokenizer, thinking
+    def __init__(self, tokenizer: Any, thinking: bool = False, opened: bool = True) -> None:
+        self.tokenizer, self.thinking, self.opened = tokenizer, thinking, opened
         self.templated = bool(getattr(tokenizer, "chat_template", None))
         tokens = [token for token in tokenizer.added_tokens_encoder if len(token) > 1 and token.strip()]
         longest_first = sorted(tokens, key=len, reverse=True)
@@ -38,7 +41,7 @@ class ChatTokenizer:
         self._frame_of = cache(self._frame)
 
     def ids(self, messages: Messages) -> list[int]:
-        """Token ids of a prompt, up to where the model's reply begins."""
+        """Token ids of a prompt, up to where the model's reply begins (``opened``), or of a chat."""
         text, spans = self.rendered(messages)
         cuts = {0, len(text)}
         for start, end in spans:  # no token of the model's own may remain in the messages' texts
@@ -88,11 +91,11 @@ class ChatTokenizer:
         """The template with some messages, as texts and the numbers of what stands at each."""
         messages = [{"role": roles[n], "content": _STAND_IN.format(n)} for n in shown]
         if self.templated:
-            text = self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking, **_FIXED
-            )
+            options = {"add_generation_prompt": self.opened, "enable_thinking": self.thinking, **_FIXED}
+            text = self.tokenizer.apply_chat_template(messages, tokenize=False, **options)
         else:
-            text = "".join(f"{_SPEAKERS[m['role']]}:\n{m['content']}\n\n" for m in messages) + "Assistant:\n"
+            text = "".join(f"{_SPEAKERS[m['role']]}:\n{m['content']}\n\n" for m in messages)
+            text = text + "Assistant:\n" if self.opened else text.removesuffix("\n\n")
         return [shown[int(piece)] if n % 2 else piece for n, piece in enumerate(_STAND_INS.split(text))]
 
     def reply_tokens(self, text: str) -> tuple[list[int], list[int]]:

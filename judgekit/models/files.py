@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter
 from judgekit.data.files import replaced
 from judgekit.models import Unavailable
 from judgekit.models.loading import ADAPTER_WEIGHTS
+from judgekit.models.registry import ORIGIN, folder_of
 
 _ADAPTER = "adapter_config.json"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
@@ -50,6 +51,8 @@ class ModelFiles:
                 paths = {path for pattern in _MATTERS for path in Path(folder).glob(pattern)}
                 digests[kind] = digests_of(folder, sorted(path.name for path in paths))
                 check_seal(folder, digests[kind])
+                if (origin := Path(folder) / ORIGIN).is_file():  # made from one file: that is what the model is
+                    digests[kind] = json.loads(origin.read_text(encoding="utf-8"))
         return digests
 
     @property
@@ -58,32 +61,35 @@ class ModelFiles:
         return self.revision if self.tokenizer == self.base else None
 
 
-def model_files(name: str) -> ModelFiles:
-    """The files of a folder with ``config.json`` or ``adapter_config.json``, or of ``owner/model`` on the hub.
+def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
+    """The files of a registered model (``smollm2-135m``), a GGUF file, a folder, or ``owner/model`` on the hub.
 
-    ``@revision`` may follow a hub name, and ``+folder`` of an adapter any. Unavailable where there is no such model,
-    or the adapter is not one of a causal model in safetensors.
+    A folder has ``config.json`` or ``adapter_config.json``; ``@revision`` may follow a hub name, and ``+folder`` of an
+    adapter any. Unavailable where there is no such model, or the adapter is not one for ``task`` (PEFT's word) in
+    safetensors.
     """
     adapter = None
     if not Path(name).is_dir() and "+" in name:
         name, _, adapter = name.partition("+")
-        _base_of(adapter)
+        _base_of(adapter, task)
     elif (Path(name) / _ADAPTER).is_file():
-        adapter, name = name, _base_of(name)
+        adapter, name = name, _base_of(name, task)
+    name = str(folder_of(name) or name)
     base, revision = (name, None) if (Path(name) / "config.json").is_file() else on_hub(name)
     has_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
     return ModelFiles(base, revision, adapter, adapter if adapter and has_tokenizer else base)
 
 
-def _base_of(adapter: str) -> str:
+def _base_of(adapter: str, task: str) -> str:
     """The base model that an adapter was trained on, after a look at whether it can be used."""
     folder, file = Path(adapter), Path(adapter) / _ADAPTER
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as broken:
         raise Unavailable(f"{file} cannot be read ({type(broken).__name__})") from None
-    if config.get("task_type") not in (None, "CAUSAL_LM"):
-        raise Unavailable(f"{file}: task_type {config['task_type']!r} is no causal language model")
+    if config.get("task_type") not in (None, task):
+        wanted = {"CAUSAL_LM": "causal language model", "SEQ_CLS": "reward model"}[task]
+        raise Unavailable(f"{file}: task_type {config['task_type']!r} is no {wanted}")
     if not (folder / ADAPTER_WEIGHTS).is_file():
         raise Unavailable(f"{folder}: {ADAPTER_WEIGHTS} is missing")
     base, revision = config.get("base_model_name_or_path"), config.get("revision")

@@ -24,7 +24,7 @@ def quiet_peft() -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a judge has a bar of its own
@@ -55,7 +55,7 @@ def load_network(
     own = set() if adapter is None else _adapter_tensors(Path(adapter) / ADAPTER_WEIGHTS)
     fixed = {"use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             model, report = kind.from_pretrained(location, revision=revision, **fixed, **options)
     except (RuntimeError, SafetensorError) as damaged:  # tensors of another shape; a file that was cut off
         raise Unavailable(f"{location} cannot be loaded: {' '.join(str(damaged).split())[:300]}") from None

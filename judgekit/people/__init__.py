@@ -1,1 +1,4 @@
-"""People: votes, consensus, calibration, replacing annotators, and the labelling page."""
+"""People's votes: what they say together, how good the voters are, and what a judge is worth beside them.
+
+Votes are made by `data.votes`, where every row has a key; what reads a judge's probabilities refuses other rows.
+"""

@@ -1,9 +1,7 @@
 r"""Any text made safe to print: for LaTeX (under LuaLaTeX, with ``report/results.sty``) and for Markdown tables.
 
-Benchmark text is written by strangers and by models: it holds LaTeX commands, ``^^`` notation, control characters,
-lone surrogates, every script and emoji. Nothing here trusts any of it. Characters outside the Latin letters of the
-text font go through ``\unitext``, which picks a font that has them when the document is compiled and shows the code
-point when none has.
+Benchmark text holds LaTeX commands, control characters, lone surrogates, every script and emoji; none of it is
+trusted. Characters outside the text font go through ``\unitext``, which picks a font or shows the code point.
 """
 
 import re
@@ -65,12 +63,8 @@ def _printable(character: str) -> bool:
 def escape(text: object) -> str:
     r"""Any text as one line of LaTeX that prints it and does nothing else.
 
-    Parts in other scripts become ``\unitext{...}``, characters that no font shows ``\codepoint{...}``.
-
-    >>> escape("50% of $5_000")
-    '50\\% of \\$5\\_000'
-    >>> escape("a\x00b")
-    'a\\codepoint{0000}b'
+    >>> print(escape("50% of $5_000"), escape("a\x00b"))
+    50\% of \$5\_000 a\codepoint{0000}b
     """
     return _by_direction(unicodedata.normalize("NFC", str(text)), _escape)
 
@@ -142,8 +136,7 @@ def break_word(word: str) -> str:
 def typeset(text: str | None, limit: int = 600) -> str:
     r"""Text of a data set as ``\excerpt{...}`` for running text or a paragraph column, whatever the text is.
 
-    New lines show as a mark, long words may break, right-to-left runs are set from right to left; blank text shows
-    as *(empty)*. At most ``limit`` characters are shown: the number left out is printed behind the cut.
+    New lines show as a mark; blank text as *(empty)*; beyond ``limit`` characters, how many were left out.
 
     >>> print(typeset("Say \\input{x}"))
     \excerpt{Say \textbackslash{}input\{x\}}

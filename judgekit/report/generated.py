@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jinja2
 import yaml
 
 from judgekit.data import paths
@@ -16,7 +17,7 @@ from judgekit.data.sources import sources
 from judgekit.report.escaping import escape
 from judgekit.report.fonts import chinese_declarations, font_declarations
 from judgekit.report.results import load_provenance, load_results
-from judgekit.report.tables import latex_number, latex_row, tabular
+from judgekit.report.tables import latex_number
 
 HEAD = "% written by judgekit.report.latex; do not edit"
 SAMPLE = "sample"
@@ -90,15 +91,9 @@ def _tex_files() -> list[Path]:
 
 def write_numbers(run: str) -> Path:
     r"""``outputs/<run>/numbers.tex``: a ``\DefineResult`` line for each number of the run that a document quotes."""
-    quoted = {quote.name for quote in find_quotes(_tex_files()) if quote.kind == "number"}
-    lines = []
-    for key, row in sorted(load_results(run).items()):
-        if key in quoted:
-            interval = latex_number(row["interval"]) if row["interval"] else "--"
-            count = "--" if row["n"] is None else f"{row['n']:,}"
-            fields = f"{{{key}}}{{{latex_number(row['text'])}}}{{{interval}}}{{{count}}}"
-            lines.append(rf"\DefineResult{fields}% {row['notebook']}")
-    return _write(paths.run_folder(run) / "numbers.tex", lines)
+    keys = {quote.name for quote in find_quotes(_tex_files()) if quote.kind == "number"}
+    quoted = [(key, row) for key, row in sorted(load_results(run).items()) if key in keys]
+    return _write(paths.run_folder(run) / "numbers.tex", [_block("numbers", quoted=quoted)])
 
 
 def write_generated(run: str) -> Path:
@@ -110,17 +105,28 @@ def write_generated(run: str) -> Path:
     report = paths.project_root() / "report"
     folder = report / "build" / run
     folder.mkdir(parents=True, exist_ok=True)
+    results, provenance = load_results(run), load_provenance(run)
+
+    def command(owner: str) -> str:
+        return f"python {SCRIPTS.get(owner, f'-m judgekit.report.workflow run {owner} {run}')}"
+
     for path in report.glob("*.tex"):  # each document may end with a list of where its numbers come from
         if r"\documentclass" in path.read_text(encoding="utf-8"):
-            _write(folder / f"{path.stem}_owners.tex", _owner_lines(run, path.stem))
-    provenance = load_provenance(run)
-    commands = {"buildcommit": escape(_short_commit(git_state())), "runcommit": _commits(provenance)}
-    commands |= {"runnotebooks": str(len(provenance))}
-    _write(folder / "provenance.tex", [rf"\newcommand{{\{name}}}{{{text}}}" for name, text in commands.items()])
-    _write(folder / "hashes.tex", _hash_lines(provenance))
-    _write(folder / "sample.tex", _sample_lines())
-    _write(folder / "team.tex", _team_lines(report / "team.yaml"))
-    _write(folder / "chinese_fonts.tex", chinese_declarations())
+            quoted = {quote.name for quote in find_quotes(document_files(path.stem)) if quote.kind == "number"}
+            by_owner = sorted((results[key]["notebook"], key) for key in quoted & set(results))
+            owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
+            _write(folder / f"{path.stem}_owners.tex", [_block("owners", owned=owned, command=command)])
+    machines = filter(None, dict.fromkeys(map(_machine, provenance.values())))
+    letters = {words: chr(ord("A") + number) for number, words in enumerate(machines)}
+    made = {
+        "provenance": _block("provenance", build=git_state(), provenance=provenance),
+        "hashes": _block("hashes", provenance=provenance, letters=letters, data=data_rows(provenance)),
+        "sample": _block("sample", **_sample()),
+        "team": _block("team", team=_team(report / "team.yaml")),
+        "chinese_fonts": "\n".join(chinese_declarations()),
+    }
+    for name, text in made.items():
+        _write(folder / f"{name}.tex", [text])
     outputs = paths.project_root() / "outputs" / run
     cases = sorted(outputs.glob("cases/*.tex"))
     files = {*_tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
@@ -132,8 +138,14 @@ def write_generated(run: str) -> Path:
 
 def _write(path: Path, lines: Iterable[str]) -> Path:
     with replaced(path) as temporary:
-        temporary.write_text("\n".join([HEAD, *lines]) + "\n", encoding="utf-8")
+        temporary.write_text("\n".join([HEAD, *filter(None, lines)]) + "\n", encoding="utf-8")
     return path
+
+
+def _block(name: str, **words: Any) -> str:
+    """A block of ``generated.txt``."""
+    words |= {"commit": _short_commit, "commits": _commits, "machine": _machine, "whole": _number}
+    return "".join(_TEMPLATE.blocks[name](_TEMPLATE.new_context(words))).removesuffix("\n")
 
 
 def _breakable(key: str) -> str:
@@ -154,33 +166,16 @@ def _commits(provenance: Mapping[str, Mapping[str, Any]]) -> str:
     return escape(", ".join(made_at[:3]) + (f" and {len(made_at) - 3} more" if len(made_at) > 3 else ""))
 
 
-def _owner_lines(run: str, document: str) -> list[str]:
-    """Each number that a document quotes, under the results file that owns it and the command that makes that."""
-    results = load_results(run)
-    owners: dict[str, list[str]] = {}
-    for key in sorted({q.name for q in find_quotes(document_files(document)) if q.kind == "number"} & set(results)):
-        owners.setdefault(results[key]["notebook"], []).append(rf"\hypertarget{{owner:{key}}}{{}}{_breakable(key)}")
-    lines = []
-    for owner, keys in sorted(owners.items()):
-        script = SCRIPTS.get(owner, f"-m judgekit.report.workflow run {owner} {run}")
-        lines.append(rf"\ownerlist{{{_breakable(owner)}}}{{{_breakable(f'python {script}')}}}{{{'; '.join(keys)}}}")
-    return lines
+def _machine(entry: Mapping[str, Any]) -> str:
+    """The machine that results were made on, in words; empty where it is not known."""
+    machine = entry.get("machine") or {}
+    memory = f"{(machine.get('memory_mb') or 0) / 1024:.0f} GiB"
+    words = f"{machine.get('processor')}, {machine.get('cores')} cores, {memory}, {machine.get('system')}"
+    return words if machine else ""
 
 
-def _hash_lines(provenance: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The commit, the seconds and the machine of each results file, and the size and the hash of the data."""
-    lines = []
-    letters: dict[str, str] = {}
-    for owner, entry in provenance.items():
-        machine, letter = entry.get("machine"), "–"
-        if machine:
-            memory = f"{(machine.get('memory_mb') or 0) / 1024:.0f} GiB"
-            words = f"{machine.get('processor')}, {machine.get('cores')} cores, {memory}, {machine.get('system')}"
-            letter = letters.setdefault(words, chr(ord("A") + len(letters)))
-        seconds = f"{entry['seconds']:,.0f}" if entry.get("seconds") is not None else "–"
-        lines.append(rf"\resultsfile{{{_breakable(owner)}}}{{{escape(_short_commit(entry))}}}{{{seconds}}}{{{letter}}}")
-    lines += [rf"\resultsmachine{{{letter}}}{{{escape(machine)}}}" for machine, letter in letters.items()]
-    return lines + [rf"\datafile{{{_breakable(name)}}}{{{size}}}{{{sha}}}" for name, size, sha in data_rows(provenance)]
+def _number(row: Mapping[str, Any]) -> str:
+    return latex_number(row["text"]) + (f" ({latex_number(row['interval'])})" if row["interval"] else "")
 
 
 def data_rows(provenance: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
@@ -210,49 +205,43 @@ def data_rows(provenance: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, st
     return rows
 
 
-def _number(row: Mapping[str, Any]) -> str:
-    return latex_number(row["text"]) + (f" ({latex_number(row['interval'])})" if row["interval"] else "")
-
-
-def _sample_lines() -> list[str]:
-    """The appendix about the sample run: its accuracies as a table, its other numbers as a list."""
+def _sample() -> dict[str, Any]:
+    """What the appendix says of the sample run: its accuracies, best judge first, and its other numbers."""
     results, provenance = load_results(SAMPLE), load_provenance(SAMPLE)
-    if not results:
-        return [r"\nosamplerun"]
-    minutes = sum(entry.get("seconds") or 0 for entry in provenance.values()) / 60
-    lines = [rf"\samplerun{{{len(results):,}}}{{{len(provenance)}}}{{{minutes:.1f}}}{{{_commits(provenance)}}}"]
     scores = {match.groups(): row for key, row in results.items() if (match := SCORE.fullmatch(key))}
-    sets = sorted({name for name, _ in scores})
-    judges = sorted({judge for _, judge in scores})
-    judges.sort(key=lambda judge: -max(row["value"] for (_, other), row in scores.items() if other == judge))
-    for start in range(0, len(sets), 2):  # two sets with intervals fill a column
-        part = sets[start : start + 2]
-        head = " & ".join(["judge", *(escape(name.removeprefix("sample_")) for name in part)]) + r" \\"
-        cells = [[_number(scores[one, judge]) if (one, judge) in scores else "–" for one in part] for judge in judges]
-        rows = [latex_row([escape(judge), *row]) for judge, row in zip(judges, cells, strict=True)]
-        lines += [r"\begin{sampletable}", tabular("l" + "r" * len(part), [head], rows), r"\end{sampletable}"]
-    listed = [(key, row) for key, row in sorted(results.items()) if key.startswith(LISTED)]
-    counted = [_number(row) + (f", n = {row['n']:,}" if row["n"] is not None else "") for _, row in listed]
-    items = "; ".join(f"{_breakable(key)}~{count}" for (key, _), count in zip(listed, counted, strict=True))
-    if items:
-        lines.append(rf"\samplelist{{{items}. The others are in \texttt{{outputs/sample/results}}.}}")
-    return lines
+    best = {judge: max(row["value"] for (_, other), row in scores.items() if other == judge) for _, judge in scores}
+    return {
+        "results": results,
+        "provenance": provenance,
+        "minutes": sum(entry.get("seconds") or 0 for entry in provenance.values()) / 60,
+        "scores": scores,
+        "sets": sorted({name for name, _ in scores}),
+        "judges": sorted(sorted(best), key=lambda judge: -best[judge]),
+        "listed": [(key, row) for key, row in sorted(results.items()) if key.startswith(LISTED)],
+    }
 
 
-def _team_lines(path: Path) -> list[str]:
-    r"""``\teamtable`` and ``\teamreflections``; ValueError names the member and the field that is missing."""
-    if not path.exists():
-        note = r"{\emph{To be filled in: \texttt{report/team.yaml}.}}"
-        return [rf"\newcommand{{\teamtable}}{note}", rf"\newcommand{{\teamreflections}}{note}"]
-    team = yaml.safe_load(path.read_text(encoding="utf-8"))
-    rows, words = [], []
-    for i, member in enumerate(team["members"], 1):
+def _team(path: Path) -> Any:
+    """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
+    team = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+    for number, member in enumerate(team["members"] if team else (), 1):
         if missing := [field for field in ("name", "share", "work", "reflection") if not member.get(field)]:
-            raise ValueError(f'{path.name}: member {i} has no "{missing[0]}"')
-        name, work = escape(member["name"]), r"\teamand ".join(escape(item) for item in member["work"])
-        share = member["share"] / sum(other.get("share", 0) for other in team["members"])
-        rows.append(rf"{name} & {100 * share:.0f}\,\% & {work} \\")
-        words.append(rf"\teammember{{{name}}}{{{escape(' '.join(member['reflection'].split()))}}}")
-    note = r"\teamexample " if team.get("example") else ""
-    table = [rf"\newcommand{{\teamtable}}{{{note}\begin{{teamtabular}}", *rows, r"\end{teamtabular}}"]
-    return [*table, rf"\newcommand{{\teamreflections}}{{{note}", *words, "}"]
+            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}"')
+    return team
+
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,  # every text goes through `escape`
+    block_start_string="<%",
+    block_end_string="%>",
+    variable_start_string="<<",
+    variable_end_string=">>",
+    comment_start_string="<#",
+    comment_end_string="#>",
+)
+_ENVIRONMENT.filters |= {"e": escape, "key": _breakable, "number": latex_number}
+_TEMPLATE = _ENVIRONMENT.get_template("generated.txt")

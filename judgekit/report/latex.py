@@ -34,9 +34,8 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     """Compile ``report/<document>.tex`` with the results of ``run``; returns the PDF beside it.
 
     What LaTeX leaves is in ``report/build/<run>/``; it compiles only if something has changed since. ResultsError
-    where the run has no results. BuildError where a program or the document is missing, LaTeX fails, or it warns of
-    what a reader would see: a box that stands out, a reference, character or font that is not there. Of runs other
-    than `TEXT_RUN` such warnings are printed.
+    where the run has no results; BuildError where a program or the document is missing, LaTeX fails, or (printed for
+    runs other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference, character or font.
     """
     if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
         raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")

@@ -43,15 +43,12 @@ def save_results(
 ) -> Path:
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
-    Keys are ``study.part[.part].quantity``: lower-case letters, digits and ``_``, two to five parts. ``data`` is the
-    SHA-256 of the upstream files that were read, ``seconds`` the age of this process by default, ``judges`` the
-    fingerprint of each judge by name: those that `load_judge` loaded for the run by default. A file whose numbers,
-    data, judges and versions are unchanged is left as it was: its commit is the one at which these numbers were first
-    made.
+    ``data``: SHA-256 of the upstream files that were read. ``seconds``: by default the age of this process. ``judges``:
+    fingerprints by name, by default of those that `load_judge` loaded for the run. A file whose numbers, data, judges
+    and versions are unchanged is left as it was: its commit is the one at which these numbers were first made.
 
-    ValueError where a key is malformed, owned by another results file of the run, a score of what nobody labelled
-    (``..._repro``) or a cross-fitted quantity outside of a study ``..._crossfit``. TypeError where a value is no
-    ``Number``.
+    ValueError where a key is not ``study.part[.part].quantity``, another results file of the run owns it, or it calls
+    something a score that is none (``..._repro``, ``..._crossfit``). TypeError where a value is no ``Number``.
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}
@@ -89,11 +86,7 @@ def _checked(key: str, number: Number) -> Number:
 
 
 def check_judges(run: str) -> None:
-    """One judge's name is one fingerprint in all results of a run: ResultsError that names both notebooks otherwise.
-
-    Where a judge was trained again, notebooks that were not yet executed since still hold the old one: `save_results`
-    warns of that, and the end of a run and its documents insist on it.
-    """
+    """One judge's name is one fingerprint in all results of a run: ResultsError that names both notebooks otherwise."""
     owners: dict[str, tuple[str, str]] = {}
     for notebook, provenance in load_provenance(run).items():
         for name, fingerprint in provenance.get("judges", {}).items():
@@ -114,10 +107,7 @@ def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 
 def load_results(run: str) -> dict[str, dict[str, Any]]:
-    """All numbers of a run by key: rows of ``Number.row`` with the ``notebook`` (and variant) that owns each.
-
-    ValueError where two files define one key, or a file is not a results file.
-    """
+    """All numbers of a run by key, with the ``notebook`` that owns each; ValueError where two files define one key."""
     numbers: dict[str, dict[str, Any]] = {}
     for path in _results_files(run):
         for key, row in _read(path)["numbers"].items():
@@ -146,21 +136,25 @@ def _read(path: Path) -> dict[str, Any]:
     return document
 
 
-# ---------------------------------------------------------------- frames
-
-
 def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:
     """Keep estimates in ``outputs/<run>/data/<name>.csv``; returns them by result key, for ``save_results``.
 
-    ``frame`` has one estimate a row: ``value``, and where there are any ``low``, ``high``, ``n`` and ``spec`` (the
-    format; ``spec`` for all rows without one). The fields of ``key``, as in ``"position.{set}.{judge}.{quantity}"``,
-    name its columns or levels of its index; a judge ``provider/model`` stands in keys by its slug. Quote a part of a
-    frame with ``frame.query(...)``. ValueError where a column is missing or two rows have one key.
+    ``frame``: an estimate a row, ``value``, which is a `Number`, or a plain one beside ``low``, ``high``, ``n`` and
+    ``spec`` where there are any (``spec`` for all rows without one). The fields of ``key``, as in
+    ``"position.{set}.{judge}.{quantity}"``, name columns or levels of the index; a judge stands in keys by its slug.
+    ValueError where a column is missing or two rows have one key.
     """
     frame = frame.reset_index() if any(frame.index.names) else frame
     fields = [field for _, field, _, _ in Formatter().parse(key) if field]
     if missing := [column for column in (*fields, "value") if column not in frame.columns]:
         raise ValueError(f"frame {name} has no column {missing[0]!r}; it has {list(frame.columns)}")
+    if any(isinstance(one, Number) for one in frame["value"]):
+        import pandas as pd
+
+        quoted = list(frame["value"])
+        for part in ("value", "low", "high", "n", "spec"):  # as objects: whole numbers stay whole beside others
+            column = pd.Series([getattr(one, part) for one in quoted], frame.index, dtype=object)
+            frame = frame.assign(**{part: column})
     numbers: dict[str, Number] = {}
     for row in frame.to_dict("records"):
         one = key.format(**{field: _key_part(row[field]) for field in fields})
@@ -182,10 +176,7 @@ def _key_part(value: object) -> str:
 
 
 def save_data(run: str, name: str, frame: "pd.DataFrame") -> Path:
-    """Write a table for later notebooks to ``outputs/<run>/data/<name>.csv.gz``; returns the file.
-
-    Ids, labels and numbers: no text of a data set belongs here, since these files are tracked.
-    """
+    """Write a table (without texts of a data set) for later notebooks to ``outputs/<run>/data/<name>.csv.gz``."""
     path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv.gz"
     with replaced(path) as temporary:  # neither a date nor the temporary file's name is written into it
         text = frame.to_csv(index=False, lineterminator="\n")

@@ -44,13 +44,10 @@ def save_table(
     r"""Write a frame or a list of dicts as ``outputs/<run>/tables/<name>.tex`` and ``.md``; returns the LaTeX file.
 
     Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float (in format ``spec``), str, ``Stacked``, or None.
-    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. The highest
-    cells, as printed, of the columns ``best`` are set in bold. ``align`` maps a column to a LaTeX specification, e.g.
-    ``"p{5cm}"``; numbers stand right and text left otherwise. Each new value of the column ``sections``, which is not
-    printed, starts rows under a head of their own. ``intervals`` says whether numbers have theirs, or names the
-    columns that do; ``stacked`` sets it below its number, in small type.
-
-    ValueError where the table is empty, or an option names a column that is not there.
+    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. ``best``:
+    columns whose highest cells, as printed, are bold. ``align``: LaTeX specifications by column. ``sections``: a column
+    that is not printed; each new value starts rows under a head. ``intervals``: whether numbers have theirs, or the
+    columns that do; ``stacked``: below the number. ValueError where the table is empty or a column is not there.
     """
     import pandas as pd  # half a second that the report's build does without
 
@@ -84,20 +81,22 @@ def save_table(
             tex_rows += [*space, rf"\multicolumn{{{len(shown)}}}{{@{{}}l}}{{\textit{{{escape(head)}}}}} \\"]
             md_rows.append(_markdown_row([f"*{escape_markdown(head)}*", *[""] * (len(shown) - 1)]))
         above = head
-        tex_rows.append(latex_row([tex for tex, _ in row]))
+        # A row whose first cell starts with "[" would be read as the option of the line break before it.
+        tex_rows.append(rf"\relax {' & '.join(tex for tex, _ in row)} \\")
         md_rows.append(_markdown_row([md for _, md in row]))
     groups = [str(column[0]) if isinstance(column, tuple) else "" for column in shown]
     titles = [str(column[-1] if isinstance(column, tuple) else column) for column in shown]
-    latex = tabular("".join(letters), [*_group_heads(groups), " & ".join(map(escape, titles)) + r" \\"], tex_rows)
+    head = [r"\toprule", *_group_heads(groups), " & ".join(map(escape, titles)) + r" \\", r"\midrule"]
+    begin, end = rf"\begin{{tabular}}{{@{{}}{''.join(letters)}@{{}}}}", r"\end{tabular}%"
     names = [escape_markdown(f"{group} {title}".strip()) for group, title in zip(groups, titles, strict=True)]
     rule = "|" + "|".join("---:" if letter == "r" else "---" for letter in letters) + "|"
     path = paths.run_folder(run, "tables") / f"{checked_name(name)}.tex"
     for target, text in (
-        (path, f"% written by judgekit.report; do not edit\n{latex}%"),
-        (path.with_suffix(".md"), "\n".join([_markdown_row(names), rule, *md_rows])),
+        (path, ["% written by judgekit.report; do not edit", begin, *head, *tex_rows, r"\bottomrule", end]),
+        (path.with_suffix(".md"), [_markdown_row(names), rule, *md_rows]),
     ):
         with replaced(target) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text("\n".join(text) + "\n", encoding="utf-8")
     return path
 
 
@@ -138,27 +137,14 @@ def _two_lines(above: str, below: str) -> str:
 def latex_number(text: str) -> str:
     r"""A formatted number or interval as LaTeX: true minus signs, powers of ten, a dash in intervals without signs.
 
-    >>> print(latex_number("-1.5"), latex_number("58.0-64.0"), latex_number("2e-05"))
-    \ensuremath{-}1.5 58.0–64.0 2\ensuremath{\times10^{-5}}
-    >>> print(latex_number("+12.4-+18.8"), latex_number("-5.7 to +2.3"))
-    +12.4 to +18.8 \ensuremath{-}5.7 to +2.3
+    >>> print(latex_number("-1.5"), latex_number("58.0-64.0"), latex_number("2e-05"), latex_number("+12.4-+18.8"))
+    \ensuremath{-}1.5 58.0–64.0 2\ensuremath{\times10^{-5}} +12.4 to +18.8
     """
     text = SIGNED.sub(" to ", text)
     if " to " not in text:
         text = re.sub(r"(?<=\d)-(?=\d)", "–", text)
     text = re.sub(r"e([+-]\d+)", lambda power: rf"\ensuremath{{\times10^{{{int(power[1])}}}}}", text)
     return re.sub(r"(?<!\{)-(?=\d|i|n)", r"\\ensuremath{-}", text)
-
-
-def latex_row(cells: Iterable[str]) -> str:
-    r"""A row of LaTeX cells; one that starts with "[" would be read as the option of the line break before it."""
-    return rf"\relax {' & '.join(cells)} \\"
-
-
-def tabular(letters: str, head: Sequence[str], body: Sequence[str]) -> str:
-    """A booktabs ``tabular`` of lines that are LaTeX already."""
-    lines = [rf"\begin{{tabular}}{{@{{}}{letters}@{{}}}}", r"\toprule", *head, r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([*lines, r"\end{tabular}"])
 
 
 def _group_heads(groups: Sequence[str]) -> list[str]:

@@ -29,14 +29,8 @@ class WorkflowError(Exception):
     """Something a user can mend: a parameter that no notebook has, a notebook that failed."""
 
 
-# ---------------------------------------------------------------- what there is
-
-
 def notebook_list() -> dict[str, dict[str, Any]]:
-    """The notebooks of the chain in order, each with ``after`` and ``threads``.
-
-    WorkflowError where an entry names an unknown field, or a notebook that does not stand before it.
-    """
+    """The notebooks of the chain in order, each with ``after`` (that stand before it) and ``threads``."""
     known: dict[str, dict[str, Any]] = {}
     for name, given in _yaml_mapping(project_root() / "notebooks" / LIST).items():
         entry = {"after": [], "threads": 1} | (given or {})
@@ -72,8 +66,7 @@ def _parameter_folder(run: str) -> Path:
 def jobs_of(run: str) -> dict[str, list[str]]:
     """What a run executes, in order, each job with those it comes after: a notebook once for each of its files.
 
-    The sample run also executes each notebook that it has no file for. WorkflowError where there is no such run, or
-    a file belongs to no notebook.
+    The sample run also executes each notebook that it has no file for.
     """
     files = sorted(path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name != RESOURCES)
     known = notebook_list()
@@ -90,10 +83,7 @@ def jobs_of(run: str) -> dict[str, list[str]]:
 
 
 def resources_of(run: str) -> dict[str, dict[str, int | str]]:
-    """What jobs ask a cluster for, in Snakemake's words (``gpu``, ``mem_mb``, ``runtime``), by ``resources.yaml``.
-
-    WorkflowError where it names a job that the run does not have, or what is asked for is no mapping.
-    """
+    """What jobs ask a cluster for, in Snakemake's words (``gpu``, ``mem_mb``, ``runtime``), by ``resources.yaml``."""
     path, jobs = _parameter_folder(run) / RESOURCES, jobs_of(run)
     wanted = _yaml_mapping(path) if path.is_file() else {}
     for job, resources in wanted.items():
@@ -104,9 +94,6 @@ def resources_of(run: str) -> dict[str, dict[str, int | str]]:
     return wanted
 
 
-# ---------------------------------------------------------------- parameters
-
-
 def known_parameters(path: Path) -> set[str]:
     """Names that the cell tagged ``parameters`` of a notebook assigns."""
     import papermill
@@ -115,10 +102,7 @@ def known_parameters(path: Path) -> set[str]:
 
 
 def read_parameters(run: str, name: str) -> dict[str, Any]:
-    """A job's parameters in a run; papermill itself only warns of an unknown name and runs with the default.
-
-    WorkflowError names the file and the parameter, and lists those the notebook has.
-    """
+    """A job's parameters in a run; WorkflowError for an unknown name, of which papermill itself only warns."""
     path, where = _parameter_folder(run) / f"{name}.yaml", f"params/{run}/{name}.yaml"
     if not path.is_file() and not (run == SAMPLE and name in notebook_list()):
         raise WorkflowError(f"{where} does not exist; the runs are {', '.join(runs())}")
@@ -140,9 +124,6 @@ def _yaml_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise WorkflowError(f"{where}: expected 'name: value' lines")
     return given
-
-
-# ---------------------------------------------------------------- what a notebook depends on
 
 
 def _bare(tree: ast.Module) -> ast.Module:
@@ -209,14 +190,10 @@ def stamp(run: str, job: str) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- running
-
-
 def run_notebook(name: str, run: str) -> Path:
     """Execute one job of a run; returns the executed copy, ``outputs/<run>/executed/<name>.ipynb``.
 
-    WorkflowError on failure names the notebook, the cell, the error and the copy that shows it,
-    ``<name>.failed.ipynb``, so that a failure is never mistaken for a result; also where another process executes it.
+    WorkflowError on failure, with the copy that shows it (``<name>.failed.ipynb``), or where another process runs it.
     """
     import papermill
     from papermill.exceptions import PapermillExecutionError
@@ -261,8 +238,7 @@ def _alone(path: Path, refusal: str) -> AbstractContextManager[object]:
 def make_run(run: str, cores: int, profile: str | None = None) -> int:
     """Bring every notebook of a run up to date, by Snakemake on ``cores`` of this machine; returns its exit status.
 
-    With ``profile`` the jobs run elsewhere: the name of a folder of ``profiles/``, or any folder with a profile of
-    Snakemake's. Jobs on GPUs take turns on one machine. WorkflowError where another process is making this run.
+    With ``profile`` (a folder of ``profiles/``, or any with a profile of Snakemake's) the jobs run elsewhere.
     """
     from snakemake.cli import main as snakemake
 

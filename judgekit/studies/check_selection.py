@@ -33,9 +33,9 @@ def study_hits(
 ) -> dict[str, Floats]:
     """Set to the credits, shape (n_settings, n_pairs), that the judges of a study earn, averaged over the seeds.
 
-    ``folder``: as `judgekit.training.mixture.run_study` left it; ``settings``: factors and levels; ``progress`` wraps
-    the list of settings. UnknownJudge where a judge is missing: the study was run before judges were kept, or not at
-    all.
+    ``folder``: as `judgekit.studies.data_mixture.run_study` left it; ``settings``: factors and levels; ``progress``
+    wraps the list of settings. UnknownJudge where a judge is missing: the study was run before judges were kept, or not
+    at all.
     """
     hits = {name: np.zeros((len(settings), len(items))) for name, items in pairs.items()}
     like: dict[str, Any] = {}  # encoder of a judge -> the first judge that had it

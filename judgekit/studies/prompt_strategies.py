@@ -15,8 +15,9 @@ from judgekit.data.benchmarks.outputs import PUBLISHED, published_of
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.sources import read_rows
 from judgekit.judges import Judge, load_judge, request_key, request_of
+from judgekit.judges.generative import read_settings
 from judgekit.judges.names import slug
-from judgekit.judges.openai import OpenAIJudge, settings_of
+from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.prompts import draw_demonstrations
 from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import N_BOOT, protocol_of, run_judge, score_table, waiting_requests
@@ -200,7 +201,7 @@ def _shown_judge(model: str, asked: str, given: dict[str, Any], shots: Mapping[s
     strict, source = asked.endswith("-strict"), load_set(shots["shots_from"])
     drawn = draw_demonstrations(source, shots["shots"], shots["shots_seed"], shots["shots_order"], not strict, tested)
     chosen = {"strategy": "demonstrations", "policy": "strict" if strict else "permissive"}
-    return OpenAIJudge(model, settings_of(given | chosen), drawn)
+    return OpenAIJudge(model, read_settings(Settings, given | chosen), drawn)
 
 
 def forecast_table(judges: Mapping[str, Any], sets: Sets, store: VerdictStore) -> pd.DataFrame:

@@ -6,6 +6,7 @@ is finished is not repeated.
 """
 
 import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -15,20 +16,30 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgekit.data.files import replaced
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.files import break_seal, seal
+from judgekit.models.loading import load_network
 from judgekit.records import PreferencePair
-from judgekit.training import causal_data
-from judgekit.training.causal_base import MERGED, adapter_config, load_base, on_gpu
-from judgekit.training.causal_card import model_card
-from judgekit.training.causal_recipe import CausalRecipe, RecipeError
-from judgekit.training.files import settle_config
+from judgekit.training.causal_data import (
+    CausalRecipe,
+    RecipeError,
+    mixed,
+    mixture_of,
+    rows_hash,
+    strategy_of,
+    token_rows,
+)
+from judgekit.training.causal_tiny import tiny_model, tiny_tokenizer
+from judgekit.training.files import settle_config, write_json
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-ROWS = {"sft": causal_data.sft_rows, "dpo": causal_data.dpo_rows, "reward": causal_data.reward_rows}
+TINY = "tiny"
+_MERGED = "merged"
 
 
 def train_judge(
@@ -44,26 +55,30 @@ def train_judge(
 ) -> dict[str, Any]:
     """Train on preference pairs by ``sft``, ``dpo`` or ``reward``; the report of `train_rows`.
 
-    ``shares``: of the mixture, for each source of ``train``. ``explanations``: of pairs by ``item_id``, where the
-    recipe wants them. ``shared_questions``: whether both parts may ask the same question, as tasks do whose responses
-    make the difference ("name a fruit"); otherwise that is an error. ``measure``: also judge the validation pairs,
-    before the first step and with every validation, so that the history holds the accuracy. Training stops early by
-    the loss on ``validation``. RecipeError or ValueError if recipe and data do not go together.
+    ``shares``: of what is drawn, for each source of ``train``; the report says under ``mixture`` what was drawn of
+    each. ``explanations``: of pairs by ``item_id``, where the recipe wants them. ``shared_questions``: whether both
+    parts may ask the same question, as tasks do whose responses make the difference ("name a fruit"); otherwise that is
+    an error. ``measure``: also judge the validation pairs, before the first step and with every validation, so that the
+    history holds the accuracy. Pairs whose prompt does not fit are left out, and counted under ``too_long``. Training
+    stops early by the loss on ``validation``. RecipeError or ValueError if recipe and data do not go together.
     """
-    if recipe.method not in ROWS:
-        raise RecipeError(f"method {recipe.method!r} is not trained on pairs")
+    if recipe.method == "drill":
+        raise RecipeError("method 'drill' is not trained on pairs")
     asked = {pair.asked for pair in train}
     if leaks := [] if shared_questions else [pair for pair in validation if pair.asked in asked]:
         raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
-    chosen = causal_data.mixed(train, recipe, shares)
-    make = ROWS[recipe.method]
+    chosen = mixed(train, recipe, shares)
     labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
     held_out = [pair for pair in validation if pair.label in labels]
+    notes: dict[str, Any] = {"mixture": mixture_of(chosen), "too_long": {}}
 
-    def rows(tokenizer: Any) -> tuple[list[dict[str, Any]], ...]:
-        return tuple(make(pairs, recipe, tokenizer, explanations) for pairs in (chosen, held_out))
+    def rows(tokenizer: Any) -> list[list[dict[str, Any]]]:
+        made = {}
+        for part, pairs in (("train", chosen), ("validation", held_out)):
+            made[part], notes["too_long"][part] = token_rows(pairs, recipe, tokenizer, explanations)
+        return list(made.values())
 
-    return train_rows(recipe, rows, folder, progress, measured_on=held_out if measure else ())
+    return train_rows(recipe, rows, folder, progress, held_out if measure else (), notes)
 
 
 def train_rows(
@@ -72,12 +87,13 @@ def train_rows(
     folder: str | Path,
     progress: bool = False,
     measured_on: Sequence[PreferencePair] = (),
+    notes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train on rows of token ids; the content of ``training.json``.
 
     ``rows``: from the tokenizer to the rows of training and of validation. The content: ``recipe``, ``data`` (hash and
-    number of rows), ``history`` (``step, loss, validation, accuracy``), ``best_step``,
-    ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``.
+    number of rows), ``history`` (``step, loss, validation, accuracy``), ``best_step``, ``parameters``,
+    ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``, and the ``notes``.
 
     The pairs ``measured_on`` are judged before the first step and with every validation. RecipeError if the base cannot
     be loaded, or the rows are too few for one step.
@@ -88,18 +104,20 @@ def train_rows(
     model, tokenizer = load_base(recipe)
     train, validation = rows(tokenizer)
     if not train or not validation:
-        raise RecipeError(f"{len(train)} training and {len(validation)} validation rows: there must be some of both")
-    data = {"train": len(train), "validation": len(validation), "sha256": causal_data.rows_hash([*train, *validation])}
-    key = run_key(recipe, data)
-    done = finished(folder, key)
-    if done:
+        raise RecipeError(
+            f"{len(train)} training and {len(validation)} validation rows: there must be some of both, "
+            f"none longer than max_length ({recipe.max_length} tokens)"
+        )
+    data = {"train": len(train), "validation": len(validation), "sha256": rows_hash([*train, *validation])}
+    key = _run_key(recipe, data)
+    if done := _finished(folder, key):
         return done
     with PartialState().main_process_first():  # of several processes that train together, one clears and makes it
-        checkpoints = own_checkpoints(folder, key)
-    trainer = make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
+        checkpoints = _own_checkpoints(folder, key)
+    trainer = _make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
     if measured_on:
         trainer.args.eval_on_start = True
-        trainer.add_callback(accuracy_callback(recipe, tokenizer, measured_on))
+        trainer.add_callback(_accuracy_callback(recipe, tokenizer, measured_on))
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     break_seal(folder)
@@ -108,37 +126,36 @@ def train_rows(
         "recipe": recipe.as_dict(),
         "key": key,
         "data": data,
-        "history": history_of(trainer.state.log_history),
+        "history": _history(trainer.state.log_history),
         "best_step": trainer.state.best_global_step or trainer.state.global_step,
         "steps": trainer.state.global_step,
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "trained_parameters": sum(p.numel() for p in trainer.model.parameters() if p.requires_grad),
         "seconds": round(time.perf_counter() - started, 1),
         "versions": versions(),
+        **(notes or {}),
         **git_state(),
     }
     if trainer.is_world_process_zero():
-        finish(recipe, trainer, tokenizer, folder, report)
+        _finish(recipe, trainer, tokenizer, folder, report)
     return report
 
 
-def run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
+def _run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
     """What tells trainings apart: recipe, rows, and how the base was trained where that was done here."""
     before = Path(recipe.base) / "training.json"
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
     return hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
 
 
-def finished(folder: Path, key: str) -> dict[str, Any] | None:
+def _finished(folder: Path, key: str) -> dict[str, Any] | None:
     """The report of a training that was finished before, if it is this one."""
     path = folder / "training.json"
-    if not path.is_file():
-        return None
-    report = json.loads(path.read_text(encoding="utf-8"))
-    return report if report["key"] == key else None
+    report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return report if report.get("key") == key else None
 
 
-def own_checkpoints(folder: Path, key: str) -> Path:
+def _own_checkpoints(folder: Path, key: str) -> Path:
     """The folder of this training's checkpoints; those of another recipe or other data are thrown away."""
     checkpoints = folder / "checkpoints"
     mark = checkpoints / "key"
@@ -157,22 +174,20 @@ def last_checkpoint(checkpoints: Path) -> str | None:
     """
     from transformers.trainer_utils import get_last_checkpoint
 
-    while (found := get_last_checkpoint(str(checkpoints))) is not None:
+    while (newest := get_last_checkpoint(str(checkpoints))) is not None:
         try:
-            json.loads((Path(found) / "trainer_state.json").read_text(encoding="utf-8"))
-            return found
+            json.loads((Path(newest) / "trainer_state.json").read_text(encoding="utf-8"))
+            return newest
         except (FileNotFoundError, ValueError):
-            shutil.rmtree(found)
+            shutil.rmtree(newest)
     return None
 
 
 # ---------------------------------------------------------------- the trainer
 
 
-def settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bool = False) -> dict[str, Any]:
+def _settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bool) -> dict[str, Any]:
     """What the three trainers' configurations have in common."""
-    import torch
-
     processes = int(os.environ.get("WORLD_SIZE", "1"))  # that train together, a batch each
     per_epoch = max(1, math.ceil(n_rows / (recipe.batch_size * recipe.accumulation * processes)))
     steps = recipe.steps or math.ceil(recipe.epochs * per_epoch)
@@ -209,7 +224,7 @@ def settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: boo
     }
 
 
-def make_trainer(
+def _make_trainer(
     recipe: CausalRecipe,
     model: Any,
     tokenizer: Any,
@@ -225,17 +240,16 @@ def make_trainer(
 
     if not progress:
         disable_progress_bars()
-
-    common = settings(recipe, checkpoints, len(train), progress)
-    if recipe.method == "dpo":
-        kind, config = trl.DPOTrainer, trl.DPOConfig(beta=recipe.beta, **common)
-    elif recipe.method == "reward":
-        kind, config = trl.RewardTrainer, trl.RewardConfig(**common)  # type: ignore[assignment]  # used alike
-    else:
-        kind, config = trl.SFTTrainer, trl.SFTConfig(packing=recipe.packing, eval_packing=False, **common)  # type: ignore[assignment]  # used alike
+    common = _settings(recipe, checkpoints, len(train), progress)
+    kinds: dict[str, Any] = {
+        "dpo": (trl.DPOTrainer, trl.DPOConfig, {"beta": recipe.beta}),
+        "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
+    }
+    supervised = trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}
+    kind, config, own = kinds.get(recipe.method, supervised)
     trainer = kind(
         model=model,
-        args=config,
+        args=config(**common, **own),
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(train),
         eval_dataset=Dataset.from_list(validation),
@@ -246,48 +260,192 @@ def make_trainer(
     return trainer
 
 
-def accuracy_callback(recipe: CausalRecipe, tokenizer: Any, pairs: Sequence[PreferencePair]) -> "TrainerCallback":
-    """A callback that judges pairs at each validation and writes the accuracy beside its loss."""
+def _accuracy_callback(recipe: CausalRecipe, tokenizer: Any, pairs: Sequence[PreferencePair]) -> "TrainerCallback":
+    """A callback that judges pairs at each validation and writes the accuracy of those that fit beside its loss."""
     from transformers import TrainerCallback
 
-    from judgekit.training.causal_judging import is_right, probabilities_of
+    from judgekit.training.causal_judge import is_right, probabilities_of
 
     class Accuracy(TrainerCallback):
         def on_evaluate(self, args: Any, state: Any, control: Any, model: Any = None, **others: Any) -> None:
             was_training = model.training
-            found = probabilities_of(model, tokenizer, recipe, pairs)
+            p = probabilities_of(model, tokenizer, recipe, pairs)
             model.train(was_training)
-            state.log_history[-1]["judged"] = float(is_right(found, pairs).mean())
+            fits = p[:, 0] == p[:, 0]
+            state.log_history[-1]["judged"] = float(is_right(p, pairs)[fits].mean()) if fits.any() else None
 
     return Accuracy()
 
 
-def history_of(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The log of a trainer as rows ``step, loss, validation, accuracy``; what was not measured is None."""
-    names, rows = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}, {}  # type: ignore[var-annotated]  # by step
+    names = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}
+    rows: dict[int, dict[str, Any]] = {}
     for entry in log:
         row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
         row |= {name: entry[logged] for logged, name in names.items() if logged in entry}
     return [row for row in rows.values() if row["loss"] is not None or row["validation"] is not None]
 
 
-def finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
+def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
     if (folder / "adapter_config.json").is_file():
         settle_config(folder)
     if recipe.merge:
-        merge(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder / MERGED)
-    (folder / "README.md").write_text(model_card(report), encoding="utf-8")
-    for sealed in (folder, folder / MERGED) if recipe.merge else (folder,):
+        trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().save_pretrained(folder / _MERGED)
+        tokenizer.save_pretrained(folder / _MERGED)
+    (folder / "README.md").write_text(_model_card(report), encoding="utf-8")
+    for sealed in (folder, folder / _MERGED) if recipe.merge else (folder,):
         seal(sealed, [path.name for path in sorted(sealed.glob("*.safetensors"))])
-    with replaced(folder / "training.json") as temporary:
-        temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / "training.json", report)
     shutil.rmtree(folder / "checkpoints")
     (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle: nothing here reads it, nobody should
 
 
-def merge(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Write the base model with the adapter merged into its weights."""
-    model.merge_and_unload().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+def _model_card(report: Mapping[str, Any]) -> str:
+    """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
+    recipe, data = report["recipe"], report["data"]
+    base = Path(recipe["base"]).name if Path(recipe["base"]).is_dir() else recipe["base"]  # no path of this machine
+    rows = {
+        "method": recipe["method"],
+        "base model": f"`{base}`" + (f" at `{recipe['revision']}`" if recipe["revision"] else ""),
+        "trained": (f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights")
+        + f": {report['trained_parameters']:,} of {report['parameters']:,} weights",
+        "strategy": f"`{recipe['strategy']}`, {recipe['policy']}",
+        "training rows": f"{data['train']:,}; validation {data['validation']:,}; SHA-256 `{data['sha256'][:16]}…`",
+        "steps": f"{report['steps']:,}; the weights are those of step {report['best_step']:,}",
+        "commit": f"{report['git'] or 'unknown'}{' (changed)' if report['dirty'] else ''}",
+    }
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    return f"""---
+base_model: {base}
+library_name: transformers
+tags: [llm-as-a-judge]
+---
+
+# A causal judge
+
+Trained by `judgekit.training.causal`: `sft` and `dpo` reply to the strategy's prompt with a verdict, `reward` gives a
+response a score (the difference of two is the log-odds), `drill` has first lessons only and does not judge pairs.
+
+| | |
+|---|---|
+{table}
+
+The exact recipe, the loss at every logged step and the versions of the libraries are in `training.json`.
+A judge errs, prefers positions and lengths, and can be talked to: measure it on pairs of your own kind.
+"""
+
+
+# ---------------------------------------------------------------- models
+
+
+def base_location(base: str) -> str:
+    """What to load a base model from: a hub name, or the folder that holds the whole model.
+
+    RecipeError if the folder holds an adapter without a merged model beside it.
+    """
+    folder = Path(base)
+    if not (folder / "adapter_config.json").is_file():
+        return base
+    if not (folder / _MERGED / "config.json").is_file():
+        raise RecipeError(f"base {base!r} is an adapter: train it with merge: true, and go on from the merged model")
+    return str(folder / _MERGED)
+
+
+def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
+    """Model and tokenizer that a recipe starts from; with a head for one score if the method is ``reward``.
+
+    The tokenizer has a padding token. RecipeError if the base cannot be loaded, or does not go with the method.
+    """
+    if recipe.base == TINY:
+        if recipe.method not in ("drill", "sft") or recipe.r:
+            raise RecipeError("base 'tiny' has random weights: train it with drill or sft and r: 0, then go on from it")
+        if recipe.packing:
+            raise RecipeError("base 'tiny' cannot be packed: its convolutions would read from one prompt into the next")
+        tokenizer: Any = tiny_tokenizer(strategy_of(recipe))
+        return tiny_model(tokenizer, recipe.seed), tokenizer
+    location, kind = base_location(recipe.base), AutoModelForCausalLM
+    # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
+    dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
+    options = {"revision": recipe.revision, "dtype": dtype} | quantised(recipe)
+    if recipe.method == "reward":
+        kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
+        options |= {"num_labels": 1, "new": ("score.weight",)}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
+        torch.manual_seed(recipe.seed)  # the head of a reward model is new
+        model = load_network(kind, location, **options)
+    except (OSError, ValueError) as missing:
+        raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    return model, tokenizer
+
+
+def on_gpu(recipe: CausalRecipe) -> bool:
+    """Whether training will compute in bfloat16 on a GPU."""
+    return recipe.bf16 and torch.cuda.is_available()
+
+
+def quantised(recipe: CausalRecipe) -> dict[str, Any]:
+    """Options that load the base in 4 bits, where the recipe says so; RecipeError without bitsandbytes or a GPU."""
+    if not recipe.quantise:
+        return {}
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise RecipeError("quantise: '4bit' needs bitsandbytes, which is not installed (pip install bitsandbytes)")
+    if not torch.cuda.is_available():
+        raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
+    from transformers import BitsAndBytesConfig
+
+    config = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+    return {"quantization_config": config}
+
+
+def adapter_config(recipe: CausalRecipe) -> Any:
+    """PEFT's config for a recipe; None where all weights are trained."""
+    if not recipe.r:
+        return None
+    from peft import LoraConfig
+
+    named, reward = recipe.target_modules, recipe.method == "reward"
+    return LoraConfig(
+        r=recipe.r,
+        lora_alpha=recipe.lora_alpha,
+        lora_dropout=recipe.lora_dropout,
+        target_modules="all-linear" if named == ("all-linear",) else list(named),
+        modules_to_save=["score"] if reward else None,
+        task_type="SEQ_CLS" if reward else "CAUSAL_LM",
+        revision=recipe.revision,
+    )
+
+
+def trained_recipe(folder: str | Path) -> dict[str, Any]:
+    """The recipe that a folder was trained with; FileNotFoundError if the folder holds no finished training."""
+    path = Path(folder) / "training.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no finished training (no training.json)")
+    return json.loads(path.read_text(encoding="utf-8"))["recipe"]
+
+
+def load_trained(folder: str | Path) -> tuple[Any, Any]:
+    """Model and tokenizer of a training folder, ready to judge: the model itself, or its base with the adapter."""
+    folder, recipe = Path(folder), trained_recipe(folder)
+    reward = recipe.get("method") == "reward"
+    options: dict[str, Any] = {"num_labels": 1} if reward else {}
+    adapter, location = None, folder
+    if (folder / "adapter_config.json").is_file():
+        adapter = folder
+        location = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
+        options["revision"] = recipe.get("revision")
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    kind = AutoModelForSequenceClassification if reward else AutoModelForCausalLM
+    model = load_network(kind, location, adapter=adapter, merge=False, **options)
+    model.config.pad_token_id = tokenizer.pad_token_id
+    return model.eval(), tokenizer

@@ -1,24 +1,135 @@
-"""From preference pairs to token rows: the prompts that a judge is asked, and the replies it should give.
+"""From preference pairs to token rows: the recipe, the mixture, the prompts and the replies that a judge should give.
 
 Rows hold token ids, so that training reads exactly what judging reads: both take prompts from `prompt_tokens`.
 """
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import cycle, islice
 from random import Random
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import request_of
-from judgekit.prompts import Strategy, load_strategy
+from judgekit.prompts import PromptTooLong, Strategy, load_strategy
 from judgekit.records import PreferencePair
-from judgekit.training.causal_recipe import CausalRecipe, RecipeError
 
 SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
-CHAT = {"add_generation_prompt": True, "tokenize": True, "enable_thinking": False}
+_CHAT = {"add_generation_prompt": True, "tokenize": True, "enable_thinking": False}
+Share = Annotated[float, Field(ge=0, lt=1)]
+Texts = Annotated[tuple[str, ...], Strict(False)]
+T = TypeVar("T")
+
+# ---------------------------------------------------------------- the recipe
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be followed; the message names the field."""
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+class CausalRecipe:
+    """Everything that decides how a causal judge is trained, besides the data.
+
+    Methods: supervised verdicts (``sft``); preference of the right verdict over the wrong one (``dpo``); a reward
+    model, whose verdict is the higher of two scores (``reward``); or marks for single responses, the first lessons of
+    a model from scratch (``drill``).
+    """
+
+    method: Literal["drill", "sft", "dpo", "reward"] = "sft"
+    base: str = "tiny"  # hub name, folder of a model or of an earlier training, or ``tiny``: small, with random weights
+    revision: str | None = None
+    strategy: str = "letter"  # how pairs are put (`judgekit.prompts`); a reward model reads question and response
+    policy: Literal["permissive", "strict"] = "strict"  # ``strict`` knows no tie
+    explanations: bool = False  # the reply holds one beside the verdict; the strategy says in which order
+    swap: Literal["none", "random", "both"] = "random"  # a pair as it is, in one order by chance, or once in each
+    tie_share: Share = 0.0  # largest share of ties among the training pairs; 0 with ``strict``
+    reference_drop: Share = 0.0  # share of training prompts that lose their reference: the judge shall not lean on it
+    n_pairs: NonNegativeInt = 0  # training pairs drawn from the mixture, at most as many as there are; 0 takes these
+    r: NonNegativeInt = 0  # 0 trains all weights
+    lora_alpha: int = 32
+    lora_dropout: Share = 0.0
+    target_modules: Texts = ("all-linear",)  # PEFT's word for all but the head
+    quantise: Literal["", "4bit"] = ""  # "4bit" is QLoRA: the frozen base in 4 bits (needs a GPU and bitsandbytes)
+    lr: PositiveFloat = 1e-3
+    weight_decay: float = 0.01
+    warmup: Share = 0.05  # share of the steps with rising rate, then it falls linearly to zero
+    beta2: float = 0.98  # of AdamW
+    steps: NonNegativeInt = 400  # optimiser steps; 0 means ``epochs`` instead
+    epochs: PositiveFloat = 1.0
+    batch_size: PositiveInt = 32  # prompts per device and pass (pairs of replies with ``dpo`` and ``reward``)
+    accumulation: PositiveInt = 1  # passes per step
+    max_length: PositiveInt = 1024  # tokens of prompt and reply; a longer pair loses the middle of its responses
+    packing: bool = False  # several prompts in one row (``sft``), where the model has attention alone; ``tiny`` has not
+    recompute: bool = False  # activations again in the backward pass: less memory, a third more time
+    beta: PositiveFloat = 0.1  # DPO: how dear it is to leave the reference model
+    eval_every: PositiveInt = 100  # steps between validations and checkpoints
+    patience: PositiveInt = 5  # validations without a lower loss before training stops
+    bf16: bool = True  # compute in bfloat16 where there is a GPU; a processor always computes in float32
+    merge: bool = False  # also write the model with the adapter merged into it
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _fields_go_together(self) -> "CausalRecipe":
+        wrong = {
+            "quantise needs r > 0: weights of 4 bits cannot be trained, an adapter on them can": self.quantise,
+            "merge needs r > 0: without an adapter there is nothing to merge": self.merge,
+        }
+        for message, given in wrong.items():
+            if given and not self.r:
+                raise ValueError(message)
+        if self.tie_share and self.policy == "strict":
+            raise ValueError(f"tie_share is {self.tie_share} but policy 'strict' knows no tie")
+        if self.packing and self.method in ("dpo", "reward"):
+            raise ValueError(f"packing does not go with method {self.method!r}: replies are compared row by row")
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """The recipe as JSON-able values."""
+        return asdict(self) | {"target_modules": list(self.target_modules)}
+
+
+def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> T:
+    """A class of settings from a mapping, every name, type and range checked; RecipeError names the field."""
+    try:
+        return kind(**values)
+    except ValidationError as wrong:
+        error = wrong.errors()[0]
+        name, message = ".".join(map(str, error["loc"])), error["msg"].removeprefix("Value error, ")
+        if error["type"] == "unexpected_keyword_argument":
+            raise RecipeError(f"{where}: no field is called {name!r}") from None
+        if name:
+            given = "" if error["type"].startswith("missing") else f" is {error['input']!r}"
+            message = f"{name}{given}: {message}"
+        raise RecipeError(f"{where}: {message}") from None
+
+
+def recipe_of(values: Mapping[str, Any], where: str = "recipe") -> CausalRecipe:
+    """A recipe from a mapping; RecipeError names the field.
+
+    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "r": 16}).r
+    16
+    >>> recipe_of({"learning_rate": 1e-4})
+    Traceback (most recent call last):
+    ...
+    judgekit.training.causal_data.RecipeError: recipe: no field is called 'learning_rate'
+    """
+    return checked(CausalRecipe, values, where)
 
 
 # ---------------------------------------------------------------- which pairs
@@ -29,7 +140,7 @@ def mixed(
 ) -> list[PreferencePair]:
     """The training pairs of a recipe, shuffled by its seed: shares of the sources, ties, order of the responses.
 
-    Without ``shares`` (source to its share of the mixture), pairs are taken as they come. ValueError if a pair has no
+    Without ``shares`` (source to its share of what is drawn), pairs are taken as they come. ValueError if a pair has no
     label, a source has no share or no pairs, or nothing is left.
     """
     if unlabelled := [pair for pair in pairs if pair.label is None]:
@@ -40,7 +151,7 @@ def mixed(
     ties = [pair for pair in pairs if pair.label == "tie"]
     allowed = int(len(decided) * recipe.tie_share / (1 - recipe.tie_share)) if recipe.policy == "permissive" else 0
     chosen = rng.sample([*decided, *ties[:allowed]], len(decided) + min(allowed, len(ties)))
-    chosen = by_shares(chosen, shares, recipe.n_pairs)
+    chosen = _by_shares(chosen, shares, recipe.n_pairs, rng) if shares else chosen[: recipe.n_pairs or None]
     if not chosen:
         raise ValueError(f"none of {len(pairs)} pairs is left to train on (ties: {len(ties)}, {allowed} allowed)")
     if recipe.swap == "both":
@@ -50,30 +161,31 @@ def mixed(
     return [replace(p, reference=None) if rng.random() < recipe.reference_drop else p for p in chosen]
 
 
-def by_shares(pairs: list[PreferencePair], shares: Mapping[str, float] | None, n_pairs: int) -> list[PreferencePair]:
-    """As many pairs of each source as its share says, at most ``n_pairs`` (0: as many as the scarcest allows)."""
-    if shares is None:
-        return pairs[: n_pairs or None]
-    held = defaultdict(list)
+def _by_shares(
+    pairs: Sequence[PreferencePair], shares: Mapping[str, float], n_pairs: int, rng: Random
+) -> list[PreferencePair]:
+    """At most ``n_pairs`` (0: as many as there are), of each source its share; one with fewer pairs is repeated."""
+    sources = defaultdict(list)
     for pair in pairs:
-        held[pair.benchmark].append(pair)
-    if unknown := sorted(set(held) - set(shares)):
+        sources[pair.benchmark].append(pair)
+    if unknown := sorted(set(sources) - set(shares)):
         raise ValueError(f"shares: no share is given for {unknown[0]}")
-    if missing := sorted(name for name, share in shares.items() if share > 0 and not held[name]):
+    if missing := sorted(name for name, share in shares.items() if share > 0 and not sources[name]):
         raise ValueError(f"shares: {missing[0]} has no pairs")
-    whole = sum(shares.values())
-    most = min(len(held[name]) * whole / share for name, share in shares.items() if share > 0)
-    total = min(n_pairs, most) if n_pairs else most
-    taken = {id(pair) for name in held for pair in held[name][: round(total * shares[name] / whole)]}
-    return [pair for pair in pairs if id(pair) in taken]
+    available = sum(len(sources[name]) for name, share in shares.items() if share > 0)
+    total = min(n_pairs or available, available)
+    wanted = {name: round(total * share / sum(shares.values())) for name, share in shares.items()}
+    drawn = [pair for name, count in wanted.items() for pair in islice(cycle(sources[name]), count)]
+    return rng.sample(drawn, len(drawn))
 
 
-def rows_hash(rows: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over token rows: what exactly was trained on."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True).encode())
-    return digest.hexdigest()
+def mixture_of(pairs: Iterable[PreferencePair]) -> dict[str, dict[str, int]]:
+    """Source to its ``pairs`` in a mixture and how many are ``distinct``, whatever their order."""
+    drawn, distinct = Counter[str](), defaultdict(set)
+    for pair in pairs:
+        drawn[pair.benchmark] += 1
+        distinct[pair.benchmark].add(pair.item_id)
+    return {name: {"pairs": count, "distinct": len(distinct[name])} for name, count in sorted(drawn.items())}
 
 
 # ---------------------------------------------------------------- prompts and replies
@@ -98,17 +210,16 @@ def chat_tokens(
     tokenizer: Any, messages: Iterable[Mapping[str, str]], reply: str | None = None
 ) -> tuple[list[int], list[int]]:
     """Token ids of messages with the opening of a reply, and of the reply with its end (none without a reply)."""
-    ids = tokenizer.apply_chat_template(list(messages), return_dict=True, **CHAT)["input_ids"]
-    return ids, [] if reply is None else reply_tokens(tokenizer, reply)
+    ids = tokenizer.apply_chat_template(list(messages), return_dict=True, **_CHAT)["input_ids"]
+    return ids, [] if reply is None else _reply_tokens(tokenizer, reply)
 
 
-def reply_tokens(tokenizer: Any, text: str) -> list[int]:
-    """Token ids of a reply with its end."""
+def _reply_tokens(tokenizer: Any, text: str) -> list[int]:
     return [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
 
 
-def prompt_messages(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> tuple[dict[str, str], ...]:
-    """Messages that ask about a pair in its own order, cut to a number of tokens (`judgekit.prompts`)."""
+def _messages(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> tuple[dict[str, str], ...]:
+    """Messages that ask about a pair in its own order, cut to a number of tokens; PromptTooLong where none fit."""
 
     def measure(messages: Any) -> int:
         return len(chat_tokens(tokenizer, messages)[0])
@@ -117,8 +228,8 @@ def prompt_messages(tokenizer: Any, strategy: Strategy, pair: PreferencePair, li
 
 
 def prompt_tokens(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> list[int]:
-    """Token ids of the prompt for a pair."""
-    return chat_tokens(tokenizer, prompt_messages(tokenizer, strategy, pair, limit))[0]
+    """Token ids of the prompt for a pair, at most ``limit``; PromptTooLong where even a cut one does not fit."""
+    return chat_tokens(tokenizer, _messages(tokenizer, strategy, pair, limit))[0]
 
 
 def reply_text(strategy: Strategy, label: str, explanation: str | None = None) -> str:
@@ -129,85 +240,81 @@ def reply_text(strategy: Strategy, label: str, explanation: str | None = None) -
     return f"{verdict}\n{explanation}" if strategy.reads == "first line" else f"{explanation}\n{verdict}"
 
 
-def prompts_and_replies(
-    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
-) -> Iterator[tuple[Any, str, str]]:
-    """For each pair the messages of its prompt, the reply that is right, and one whose verdict is wrong.
-
-    ValueError if explanations are wanted and a pair has none.
-    """
-    strategy = strategy_of(recipe)
-    explanations = (explanations or {}) if recipe.explanations else {}
-    for pair in pairs:
-        told = explanations.get(pair.item_id)
-        if recipe.explanations and told is None:
-            raise ValueError(f"{pair.where}: explanations are wanted, and it has none")
-        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[pair.label]  # type: ignore[index]  # labelled
-        replies = reply_text(strategy, pair.label, told), reply_text(strategy, wrong)  # type: ignore[arg-type]  # labelled
-        room = recipe.max_length - max(len(reply_tokens(tokenizer, reply)) for reply in replies)
-        yield prompt_messages(tokenizer, strategy, pair, room), *replies
-
-
 # ---------------------------------------------------------------- rows
 
 
-def sft_rows(
+def token_rows(
     pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Rows ``input_ids, labels`` whose loss falls on the reply alone."""
-    rows = []
-    for messages, right, _ in prompts_and_replies(pairs, recipe, tokenizer, explanations):
-        prompt, reply = chat_tokens(tokenizer, messages, right)
-        rows.append({"input_ids": prompt + reply, "labels": [IGNORED] * len(prompt) + reply})
-    return rows
+) -> tuple[list[dict[str, Any]], int]:
+    """Rows of the recipe's method, and how many pairs gave none because their prompt does not fit ``max_length``.
 
-
-def dpo_rows(
-    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Rows ``prompt, chosen, rejected``: the right verdict is preferred to the wrong one.
-
-    Texts, since TRL's trainer makes the tokens of preferences itself. A tokenizer that begins every text with a token
-    of its own would add a second one to that of the chat template: the template's is left out.
+    ``sft``: ``input_ids, labels`` whose loss falls on the reply alone. ``dpo``: the texts ``prompt, chosen, rejected``,
+    since TRL's trainer makes the tokens of preferences itself; the right verdict is preferred to the wrong one.
+    ``reward``: ``chosen_ids, rejected_ids``, the better response and the worse one; ties teach nothing there.
+    ``explanations``: by ``item_id``; ValueError if the recipe wants them and a pair has none.
     """
-    rows, end = [], tokenizer.eos_token
-    for messages, right, wrong in prompts_and_replies(pairs, recipe, tokenizer, explanations):
-        prompt = tokenizer.apply_chat_template(list(messages), **(CHAT | {"tokenize": False}))
-        begin = tokenizer.bos_token
-        adds = begin and tokenizer("x")["input_ids"][0] == tokenizer.bos_token_id
-        prompt = prompt.removeprefix(begin) if adds else prompt
-        rows.append({"prompt": prompt, "chosen": right + end, "rejected": wrong + end})
-    return rows
+    rows: list[dict[str, Any]] = []
+    too_long = 0
+    strategy = None if recipe.method == "reward" else strategy_of(recipe)
+    for pair in pairs:
+        if strategy is None:
+            rows += _reward_rows(pair, recipe, tokenizer)
+            continue
+        explanation = (explanations or {}).get(pair.item_id) if recipe.explanations else None
+        if recipe.explanations and explanation is None:
+            raise ValueError(f"{pair.where}: explanations are wanted, and it has none")
+        label: str = pair.label  # type: ignore[assignment]  # `mixed` lets no pair without one pass
+        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
+        replies = reply_text(strategy, label, explanation), reply_text(strategy, wrong)
+        room = recipe.max_length - max(len(_reply_tokens(tokenizer, reply)) for reply in replies)
+        try:
+            messages = _messages(tokenizer, strategy, pair, room)
+        except PromptTooLong:
+            too_long += 1
+            continue
+        rows.append((_preference_row if recipe.method == "dpo" else _verdict_row)(tokenizer, messages, *replies))
+    return rows, too_long
 
 
-def response_tokens(tokenizer: Any, pair: PreferencePair, response: str, side: str, limit: int) -> list[int]:
-    """Token ids of a question and one response as a chat, for a reward model; the response is cut at its end.
+def _verdict_row(tokenizer: Any, messages: Iterable[Mapping[str, str]], right: str, wrong: str) -> dict[str, Any]:
+    prompt, reply = chat_tokens(tokenizer, messages, right)
+    return {"input_ids": prompt + reply, "labels": [IGNORED] * len(prompt) + reply}
 
-    ``side``: ``"response_a"`` or ``"response_b"``, whose earlier turns are shown.
-    """
-    messages = []
-    for turn in pair.turns:
-        messages.append({"role": "user", "content": turn.question})
-        messages.append({"role": "assistant", "content": getattr(turn, side)})
-    prompt, reply = chat_tokens(tokenizer, [*messages, {"role": "user", "content": pair.question}], response)
-    return [*(prompt + reply[:-1])[: limit - 1], reply[-1]]
+
+def _preference_row(tokenizer: Any, messages: Iterable[Mapping[str, str]], right: str, wrong: str) -> dict[str, Any]:
+    """A tokenizer that begins every text with a token of its own would double the template's: that is left out."""
+    prompt = tokenizer.apply_chat_template(list(messages), **(_CHAT | {"tokenize": False}))
+    begin, end = tokenizer.bos_token, tokenizer.eos_token
+    if begin and tokenizer("x")["input_ids"][0] == tokenizer.bos_token_id:
+        prompt = prompt.removeprefix(begin)
+    return {"prompt": prompt, "chosen": right + end, "rejected": wrong + end}
+
+
+def _reward_rows(pair: PreferencePair, recipe: CausalRecipe, tokenizer: Any) -> list[dict[str, Any]]:
+    if pair.label == "tie":
+        return []
+    first, second = both_responses(tokenizer, pair, recipe.max_length)
+    chosen, rejected = (first, second) if pair.label == "A" else (second, first)
+    return [{"chosen_ids": chosen, "rejected_ids": rejected}]
 
 
 def both_responses(tokenizer: Any, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
-    """`response_tokens` of both sides of a pair."""
-    return tuple(
-        response_tokens(tokenizer, pair, getattr(pair, side), side, limit) for side in ("response_a", "response_b")
-    )
-
-
-def reward_rows(
-    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Rows ``chosen_ids, rejected_ids``: the better response and the worse one; ties teach nothing here."""
+    """Token ids of the question and one response as a chat, for both sides of a pair; a response is cut at its end."""
     rows = []
-    for pair in pairs:
-        if pair.label != "tie":
-            first, second = both_responses(tokenizer, pair, recipe.max_length)
-            chosen, rejected = (first, second) if pair.label == "A" else (second, first)
-            rows.append({"chosen_ids": chosen, "rejected_ids": rejected})
-    return rows
+    for side in ("response_a", "response_b"):
+        messages = []
+        for turn in pair.turns:
+            messages.append({"role": "user", "content": turn.question})
+            messages.append({"role": "assistant", "content": getattr(turn, side)})
+        asked = [*messages, {"role": "user", "content": pair.question}]
+        prompt, reply = chat_tokens(tokenizer, asked, getattr(pair, side))
+        rows.append([*(prompt + reply[:-1])[: limit - 1], reply[-1]])
+    return tuple(rows)
+
+
+def rows_hash(rows: Iterable[Mapping[str, Any]]) -> str:
+    """SHA-256 over token rows: what exactly was trained on."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True).encode())
+    return digest.hexdigest()

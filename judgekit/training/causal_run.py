@@ -1,7 +1,7 @@
 """Train a causal judge from a file: ``python -m judgekit.training.causal_run recipe.yaml``.
 
 On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml``. The file holds the fields of
-`judgekit.training.causal_recipe.CausalRecipe`, and
+`judgekit.training.causal_data.CausalRecipe`, and
 
 - ``train``: files of pairs (JSON lines or CSV, `judgekit.data.pairfile`), each with its share of the mixture;
 - ``validation``: files of pairs;
@@ -12,25 +12,34 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import ConfigDict, Field, PositiveFloat
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from judgekit.data.pairfile import PairFileError, read_pairs
 from judgekit.data.plain_yaml import load_plain
+from judgekit.models.causal import parameter_count
 from judgekit.records import PreferencePair
-from judgekit.training.causal_recipe import CausalRecipe, RecipeError, recipe_of
+from judgekit.training.causal_data import CausalRecipe, RecipeError, checked, recipe_of
 
-PLACES = {"train": dict, "validation": list, "folder": str}
+_GIB = 2**30
 
 
-def read_recipe(path: str | Path) -> tuple[CausalRecipe, dict[str, Any]]:
-    """Recipe of a file, and its ``train`` (file to share), ``validation`` (files) and ``folder``.
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+class Files:
+    """What is trained on, and where the judge goes."""
 
-    RecipeError names the file and the field.
-    """
+    train: Annotated[dict[str, PositiveFloat], Field(min_length=1)]  # file to share
+    validation: Annotated[list[str], Field(min_length=1)]
+    folder: Annotated[str, Field(min_length=1)]
+
+
+def read_recipe(path: str | Path) -> tuple[CausalRecipe, Files]:
+    """Recipe and files of a YAML file; RecipeError names the file and the field."""
     try:
         values = load_plain(Path(path).read_text(encoding="utf-8"))
     except OSError as missing:
@@ -39,33 +48,20 @@ def read_recipe(path: str | Path) -> tuple[CausalRecipe, dict[str, Any]]:
         raise RecipeError(f"{path} is not YAML: {broken}") from None
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected 'name: value' lines")
-    places = {}
-    for name, kind in PLACES.items():
-        places[name] = values.pop(name, None)
-        if not isinstance(places[name], kind) or not places[name]:
-            raise RecipeError(f"{path}: {name} is {places[name]!r}, which is no {kind.__name__} with anything in it")
-    for name, share in places["train"].items():
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or share <= 0:
-            raise RecipeError(f"{path}: train: the share of {name} is {share!r}, which is no positive number")
-    return recipe_of(values, str(path)), places
+    files = {field.name: values.pop(field.name) for field in fields(Files) if field.name in values}
+    return recipe_of(values, str(path)), checked(Files, files, str(path))
 
 
-def pairs_of(path: str | Path) -> list[PreferencePair]:
+def pairs_of(path: str) -> list[PreferencePair]:
     """The pairs of a file, named after it, so that the mixture can tell files apart."""
-    return [replace(pair, benchmark=str(path), item_id=f"{path}:{pair.item_id}") for pair in read_pairs(path)]
-
-
-def is_first() -> bool:
-    """Whether this process speaks for all that train together."""
-    return os.environ.get("RANK", "0") == "0"
+    return [replace(pair, benchmark=path, item_id=f"{path}:{pair.item_id}") for pair in read_pairs(path)]
 
 
 def announce(recipe: CausalRecipe) -> None:
     """Print what the training will need, before anything is loaded."""
     from transformers import AutoConfig
 
-    from judgekit.training.causal_base import TINY, base_location, on_gpu
-    from judgekit.training.memory import estimate
+    from judgekit.training.causal import TINY, base_location, on_gpu
 
     if recipe.base == TINY:
         return
@@ -76,28 +72,103 @@ def announce(recipe: CausalRecipe) -> None:
     print(f"{recipe.base}: {estimate(config, recipe, on_gpu(recipe))}", flush=True)
 
 
+# ---------------------------------------------------------------- memory
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Memory of a training on one device by what it is for, in bytes."""
+
+    parameters: int  # number of weights, the adapter's included
+    trained: int
+    weights: int
+    gradients: int
+    optimiser: int
+    activations: int  # the largest that are held at once
+
+    @property
+    def total(self) -> int:
+        """Bytes in all; the allocator and the libraries want about a tenth more."""
+        return self.weights + self.gradients + self.optimiser + self.activations
+
+    def __str__(self) -> str:
+        parts = ("weights", "gradients", "optimiser", "activations", "total")
+        sizes = ", ".join(f"{part} {getattr(self, part) / _GIB:.1f}" for part in parts)
+        return f"{self.parameters:,} parameters, {self.trained:,} trained; GiB: {sizes}"
+
+
+def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
+    """Memory of one device for a training; ``target_modules`` is taken as all linear layers.
+
+    ``gpu``: frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
+
+    Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
+    half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
+    backward pass, or its input alone when it is computed again; the logits have four bytes and are held twice, with
+    their gradient. DPO runs two replies of each prompt, and holds a second model where there is no adapter. Activations
+    are an estimate (they depend on the kernels); the rest is exact. ValueError for a configuration without the sizes of
+    a decoder (Llama, Qwen3, Mistral and the like), or with experts.
+    """
+    if getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None):
+        raise ValueError(f"{config.model_type}: memory of mixtures of experts is not estimated")
+    names = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    if missing := [name for name in names if getattr(config, name, None) is None]:
+        raise ValueError(f"{config.model_type}: the configuration has no {missing[0]}")
+    vocabulary, width, inner, layers, heads = (getattr(config, name) for name in names)
+    head = getattr(config, "head_dim", None) or width // heads
+    queries, keys = heads * head, (getattr(config, "num_key_value_heads", None) or heads) * head
+    parameters, embeddings = parameter_count(config), vocabulary * width
+    attention = [(width, queries), (width, keys), (width, keys), (queries, width)]
+    linear = [*attention, (width, inner), (width, inner), (inner, width)]  # inputs and outputs of a block's layers
+    adapter = layers * sum(recipe.r * (inputs + outputs) for inputs, outputs in linear)
+    trained = adapter or parameters
+    half = 2 if gpu and recipe.bf16 else 4
+    in_four_bits = round((parameters - embeddings) * 0.55) + embeddings * 2
+    frozen = in_four_bits if recipe.quantise else parameters * half
+    weights = frozen + adapter * 4 if adapter else parameters * 4
+    if recipe.method == "dpo" and not adapter:
+        weights += parameters * 4
+    tokens = recipe.batch_size * (2 if recipe.method in ("dpo", "reward") else 1) * recipe.max_length
+    block = (10 * width + 4 * queries + 4 * inner) * half
+    if not gpu:
+        block += heads * recipe.max_length * 4 * 2
+    states = layers * width * half + block if recipe.recompute else layers * block
+    logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
+    activations = tokens * (states + logits)
+    return Estimate(parameters + adapter, trained, weights, trained * 4, trained * 8, activations)
+
+
+# ---------------------------------------------------------------- the command
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns 0, or 2 where the recipe or its data is wrong."""
     parser = argparse.ArgumentParser(prog="python -m judgekit.training.causal_run", description=__doc__.split("\n")[0])
     parser.add_argument("recipe", help="YAML file")
     parser.add_argument("--estimate", action="store_true", help="print the memory it needs, and end")
     chosen = parser.parse_args(arguments)
+    first = os.environ.get("RANK", "0") == "0"  # this process speaks for all that train together
     try:
-        recipe, places = read_recipe(chosen.recipe)
-        if is_first():
+        recipe, files = read_recipe(chosen.recipe)
+        if first:
             announce(recipe)
         if chosen.estimate:
             return 0
         from judgekit.training.causal import train_judge
 
-        train = [pair for path in places["train"] for pair in pairs_of(path)]
-        validation = [pair for path in places["validation"] for pair in pairs_of(path)]
-        report = train_judge(recipe, train, validation, places["folder"], shares=places["train"], progress=is_first())
+        train = [pair for path in files.train for pair in pairs_of(path)]
+        validation = [pair for path in files.validation for pair in pairs_of(path)]
+        report = train_judge(recipe, train, validation, files.folder, shares=files.train, progress=first)
     except (RecipeError, PairFileError, ValueError) as wrong:
         print(f"error: {wrong}", file=sys.stderr)
         return 2
-    if is_first():
-        print(f"{places['folder']}: step {report['best_step']} of {report['steps']}")
+    if first:
+        for source, drawn in report.get("mixture", {}).items():
+            print(f"{source}: {drawn['pairs']} rows of {drawn['distinct']} pairs")
+        for part, count in report.get("too_long", {}).items():
+            if count:
+                print(f"{part}: {count} left out, their prompts do not fit max_length ({recipe.max_length} tokens)")
+        print(f"{files.folder}: step {report['best_step']} of {report['steps']}")
     return 0
 
 

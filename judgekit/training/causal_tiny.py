@@ -9,7 +9,7 @@ some twenty tokens.
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -28,10 +28,6 @@ from judgekit.prompts.files import PLACEHOLDER
 from judgekit.training.causal_data import IGNORED, chat_tokens
 from judgekit.training.causal_families import KINDS, LETTERS, NUMBERS, PLACES, WORDS
 from judgekit.training.causal_wordings import HELD_OUT, TRAIN
-
-if TYPE_CHECKING:
-    from judgekit.training.causal_grades import GradedQuestion
-    from judgekit.training.causal_tasks import Drill
 
 MARKS = {True: "right", False: "wrong"}  # what a drill says of a response
 BOUNDS = "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|pad|>", "<|unknown|>"
@@ -112,11 +108,12 @@ def tiny_model(tokenizer: Any, seed: int = 0) -> Lfm2ForCausalLM:
 
 
 def drill_rows(
-    drills: "Sequence[Drill | GradedQuestion]", strategy: Strategy, tokenizer: Any, marks: Mapping[Any, Any] = MARKS
+    drills: Sequence[Any], strategy: Strategy, tokenizer: Any, marks: Mapping[Any, Any] = MARKS
 ) -> list[dict[str, Any]]:
     """Rows ``input_ids, labels`` for drills: the prompt of a pair, but with several responses.
 
-    ``tokenizer``: of `tiny_tokenizer`; ``marks``: the word that says how good a response is.
+    ``drills``: with question, responses (text and mark), predictable; ``tokenizer``: of `tiny_tokenizer`; ``marks``:
+    the word that says how good a response is.
 
     Two things are learnt. The words of right responses, as a language model learns them: that is what makes it read
     the question. And where a response ends, whether it was right; the marks are labels only, so no later position can

@@ -1,7 +1,7 @@
 """Pairs whose better response is known by construction, from questions with the responses that were meant for them.
 
-What a judge that only looks gets wrong, and what a broken response looks like. Each kind is a set of its own, so that a
-mixture can weigh it and validation can show it. A kind is a function of the bank, a question's index and a random
+What a judge of surface features gets wrong, and what a broken response is like. Each kind is a set of its own, so that
+a mixture can weigh it and validation can show it. A kind is a function of the bank, a question's index and a random
 generator; it gives (index of the question asked, better response, worse response[, question in other words]).
 """
 
@@ -17,99 +17,80 @@ from judgekit.judges.surface import NUMBERED, STOP_WORDS, words_of
 from judgekit.records import PreferencePair
 from judgekit.training.bank import AnswerBank, share_of
 
-SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
-LONGER = 1.15  # a misleading response has at least this many times the characters of the right one
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
+_Made = list[tuple[Any, ...]]
+_LONGER = 1.15  # a misleading response has at least this many times the characters of the right one
 
 
-def pair_of(
-    kind: str, bank: AnswerBank, i: int, number: str, better: str, worse: str, question: str | None = None
-) -> PreferencePair:
-    """One pair of a kind about question ``i`` of the bank; A is the better one."""
-    asked = bank.questions[i]
-    return PreferencePair(
-        item_id=f"{kind}/{bank.sources[i]}/{share_of(asked):.8f}/{number}",
-        benchmark=kind,
-        question=question or asked,
-        response_a=better,
-        response_b=worse,
-        subset=bank.sources[i],
-        cluster_id=asked,
-        label="A",
-        label_kind="objective",
-        source=kind,
-    )
-
-
-def chosen(texts: Any, rng: np.random.Generator) -> Any:
-    """One of some texts."""
+def _chosen(texts: Any, rng: np.random.Generator) -> Any:
     return texts[rng.integers(len(texts))]
 
 
-# ------------------------------------------------------------ beside the question
+# ------------------------------------------------------------ off-topic
 
 
-def neighbours(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _neighbours(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response is longer and answers a question that is almost the same, as in LLMBar's Neighbor set."""
-    own = chosen(bank.responses[i], rng)
-    longer = [text for j in bank.close(i) for text in bank.responses[j] if len(text) > LONGER * len(own)]
-    return [(i, own, chosen(longer, rng))] if longer else []
+    own = _chosen(bank.responses[i], rng)
+    longer = [text for j in bank.close(i) for text in bank.responses[j] if len(text) > _LONGER * len(own)]
+    return [(i, own, _chosen(longer, rng))] if longer else []
 
 
-def exchanged(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _exchanged(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """Two questions almost alike, each response right for one and wrong for the other, so that style says nothing."""
     if not len(bank.close(i)):
         return []
-    other = int(chosen(bank.close(i), rng))
-    first, second = chosen(bank.responses[i], rng), chosen(bank.responses[other], rng)
+    other = int(_chosen(bank.close(i), rng))
+    first, second = _chosen(bank.responses[i], rng), _chosen(bank.responses[other], rng)
     return [(i, first, second), (other, second, first)]
 
 
-def eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 40) -> list[tuple[Any, ...]]:
+def _eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 40) -> _Made:
     """The wrong response is the longest of many that were written for other subjects."""
-    own, close = chosen(bank.responses[i], rng), {i, *map(int, bank.near[i])}
+    own, close = _chosen(bank.responses[i], rng), {i, *map(int, bank.near[i])}
     drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
-    worse = max((chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
-    return [(i, own, worse)] if len(worse) > LONGER * len(own) else []
+    worse = max((_chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
+    return [(i, own, worse)] if len(worse) > _LONGER * len(own) else []
 
 
 # ------------------------------------------------------------ broken
 
 
-def truncated(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _truncated(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response is the right one, cut in the middle of a sentence."""
-    own = chosen(bank.responses[i], rng)
+    own = _chosen(bank.responses[i], rng)
     words = own.split(" ")
     keep = int(len(words) * rng.uniform(0.25, 0.75))
     return [(i, own, " ".join(words[:keep]))] if keep >= 5 else []
 
 
-def repeated(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _repeated(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response says its first part again and again, and is longer."""
-    own = chosen(bank.responses[i], rng)
-    parts = SENTENCE.split(own)
+    own = _chosen(bank.responses[i], rng)
+    parts = _SENTENCE.split(own)
     start = " ".join(parts[: max(1, len(parts) // 3)])
-    times = int(LONGER * len(own) / max(len(start), 1)) + 2
+    times = int(_LONGER * len(own) / max(len(start), 1)) + 2
     return [(i, own, " ".join([start] * times))] if len(own.split()) >= 5 and times <= 40 else []
 
 
-def echoed(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _echoed(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response gives the question back, as long as the right response is."""
-    own, question = chosen(bank.responses[i], rng), bank.questions[i]
+    own, question = _chosen(bank.responses[i], rng), bank.questions[i]
     frames = ("{}", "You asked: {}", "That is an interesting question: {}", "The question is this. {}")
     times = max(1, min(20, round(len(own) / len(question))))
-    return [(i, own, "\n".join(chosen(frames, rng).replace("{}", question) for _ in range(times)))]
+    return [(i, own, "\n".join(_chosen(frames, rng).replace("{}", question) for _ in range(times)))]
 
 
-def shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response has a third of its words in places where they do not belong."""
-    own = chosen(bank.responses[i], rng)
+    own = _chosen(bank.responses[i], rng)
     words = own.split(" ")
     if len(words) < 12:
         return []
     moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
     worse: Any = list(words)
-    for place, source in zip(moved, rng.permutation(moved), strict=True):
-        worse[place] = words[source]
+    for position, source in zip(moved, rng.permutation(moved), strict=True):
+        worse[position] = words[source]
     worse = " ".join(worse)
     return [(i, own, worse)] if worse != own else []
 
@@ -123,39 +104,39 @@ def demands_between(first: str, second: str, rng: np.random.Generator) -> list[s
     Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
     response is good or bad in itself.
     """
-    found = []
+    demands = []
     n_first, n_second = len(words_of(first)), len(words_of(second))
     if min(n_first, n_second) > 0 and not 0.8 < n_first / n_second < 1.25:
         limit = round((n_first + n_second) / 2)
-        found.append(f"Use at most {limit} words." if n_first < n_second else f"Use more than {limit} words.")
+        demands.append(f"Use at most {limit} words." if n_first < n_second else f"Use more than {limit} words.")
     lists = [bool(NUMBERED.search(text)) for text in (first, second)]
     if lists[0] != lists[1]:
-        found.append("Answer with a numbered list." if lists[0] else "Do not answer with a list.")
+        demands.append("Answer with a numbered list." if lists[0] else "Do not answer with a list.")
     digits = [any(map(str.isdigit, text)) for text in (first, second)]
     if digits[1] and not digits[0]:
-        found.append("Do not use any digits.")
+        demands.append("Do not use any digits.")
     kinds = [{word for word in words_of(text) if len(word) > 4} - STOP_WORDS for text in (first, second)]
     if only := sorted(kinds[0] - kinds[1]):
-        found.append(f'Use the word "{chosen(only, rng)}".')
+        demands.append(f'Use the word "{_chosen(only, rng)}".')
     if only := sorted(kinds[1] - kinds[0]):
-        found.append(f'Do not use the word "{chosen(only, rng)}".')
-    return found
+        demands.append(f'Do not use the word "{_chosen(only, rng)}".')
+    return demands
 
 
-def demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+def _demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """Two responses to the question; a demand is added to it that one of them happens to meet."""
     if len(bank.responses[i]) < 2:
         return []
     first, second = (bank.responses[i][j] for j in rng.choice(len(bank.responses[i]), size=2, replace=False))
-    found = demands_between(first, second, rng)
-    if not found:
+    demands = demands_between(first, second, rng)
+    if not demands:
         return []
-    return [(i, first, second, f"{bank.questions[i]}\n\n{chosen(found, rng)}")]
+    return [(i, first, second, f"{bank.questions[i]}\n\n{_chosen(demands, rng)}")]
 
 
-BESIDE = {"neighbours": neighbours, "exchanged": exchanged}  # what the gate is fitted on; what misleads a judge
-BROKEN = {"truncated": truncated, "repeated": repeated, "echoed": echoed, "shuffled": shuffled}
-KINDS = BESIDE | {"eloquent": eloquent} | BROKEN | {"demanding": demanding}
+OFF_TOPIC = {"neighbours": _neighbours, "exchanged": _exchanged}  # what the gate is fitted on; what misleads a judge
+BROKEN = {"truncated": _truncated, "repeated": _repeated, "echoed": _echoed, "shuffled": _shuffled}
+KINDS = OFF_TOPIC | {"eloquent": _eloquent} | BROKEN | {"demanding": _demanding}
 
 
 def constructed_pairs(
@@ -172,8 +153,7 @@ def constructed_pairs(
     Misleading responses come from all of the bank; those of ``exchanged`` pairs from the usable questions, in twos:
     each response is right in one pair and wrong in the other. ``per_question``: draws; one that gives nothing (no
     longer neighbour, too short to cut) is left out. ``limit``, ``per_source``: questions in all and of one source, the
-    same ones each time; those that nothing is close to do not count where the kind needs one. KeyError lists the kinds
-    there are.
+    same ones each time; those that nothing is close to do not count where the kind needs one. KeyError lists the kinds.
     """
     if kind not in KINDS:
         raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")
@@ -182,21 +162,38 @@ def constructed_pairs(
         allowed = set(usable.tolist())
         near = [row[[int(j) in allowed for j in row]] if i in allowed else row for i, row in enumerate(bank.near)]
         bank = replace(bank, near=near)
-    fitting = [i for i in usable.tolist() if kind not in BESIDE or len(bank.close(i))]
+    fitting = [i for i in usable.tolist() if kind not in OFF_TOPIC or len(bank.close(i))]
     pairs = []
-    for i in some_questions(bank, fitting, limit, per_source):
+    for i in _some_questions(bank, fitting, limit, per_source):
         for number in range(per_question):
             drawn = KINDS[kind](bank, i, rng)
-            made = [pair_of(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
+            made = [_pair(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
             pairs += [pair if rng.integers(2) else pair.swapped() for pair in made]
     return pairs
 
 
-def some_questions(
-    bank: AnswerBank, usable: Sequence[int], limit: int | None = None, per_source: int | None = None
-) -> list[int]:
+def _pair(
+    kind: str, bank: AnswerBank, i: int, number: str, better: str, worse: str, question: str | None = None
+) -> PreferencePair:
+    asked = bank.questions[i]
+    return PreferencePair(
+        item_id=f"{kind}/{bank.sources[i]}/{share_of(asked):.8f}/{number}",
+        benchmark=kind,
+        question=question or asked,
+        response_a=better,
+        response_b=worse,
+        subset=bank.sources[i],
+        cluster_id=asked,
+        label="A",
+        label_kind="objective",
+        source=kind,
+    )
+
+
+def _some_questions(bank: AnswerBank, usable: Sequence[int], limit: int | None, per_source: int | None) -> list[int]:
     """At most ``limit`` of some questions, and ``per_source`` of one source, in ascending order."""
-    taken, counts = [], Counter()  # type: ignore[var-annotated]  # of int, of str
+    taken: list[int] = []
+    counts: Counter[str] = Counter()
     for i in np.random.default_rng(0).permutation(usable).tolist():
         if len(taken) == limit:
             break

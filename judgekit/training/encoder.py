@@ -1,84 +1,356 @@
-"""Train the encoder judge: looks from surface features, relevance from a tuned encoder, joined by a gate.
+"""Train the encoder judge: surface features for quality, an encoder tuned by LoRA for relevance, a gate for both.
 
 Three parts, each from data the others do not see where that matters: the preference part is fitted on all training
-pairs; the encoder learns relevance from the questions outside the calibration part; the gate is fitted on the
-calibration part, where the encoder's cosines are what they will be on new questions. How strong the gate may be is
-chosen on validation pairs by a rule (`judgekit.training.gate.choose_share`).
+pairs; the encoder learns which response was meant for which question from the questions outside the calibration part;
+the gate is fitted on the calibration part, where the encoder's cosines are what they will be on new questions.
+
+Every step's batch is a function of (seed, step) alone, so a run that was interrupted and resumed sees the very same
+steps as one that was not. Style predicts nothing in the contrast: each response of a batch is the right one for its own
+question and a wrong one for all others. (MultipleNegativesRankingLoss of sentence-transformers is the same loss, but
+counts the response to another wording of a question as wrong.)
 """
 
+import hashlib
 import json
+import math
+import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from safetensors.numpy import save_file
 
+from judgekit.data.files import replaced
+from judgekit.data.progress import progress_bar
+from judgekit.data.provenance import git_state
 from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
-from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
+from judgekit.judges.gate import GATE_FEATURES, PARAPHRASE, RELEVANCE_INPUTS
+from judgekit.models.encoder import TextEncoder, computing_in_bf16
 from judgekit.models.files import break_seal, seal
-from judgekit.training.bank import Embedder
-from judgekit.training.constructed import BESIDE, KINDS
+from judgekit.models.loading import quiet_peft
+from judgekit.training.bank import AnswerBank, Embedder, draw_questions
+from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
-from judgekit.training.files import write_json
-from judgekit.training.gate import choose_share, compare_gates, fit_gate, fit_relevance
-from judgekit.training.material import Material
-from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import load_encoder, train_relevance
-from judgekit.training.tables import Reader, joined
-from judgekit.training.targets import source_weights
+from judgekit.training.files import settle_config, store_half, write_json
+from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gate, fit_relevance, joined
+from judgekit.training.mixture import Material, source_weights
 
+CHECKPOINT = "checkpoint.pt"
+TRAINING = "training.json"
 GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
-PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
-N_OTHERS = 4096  # training questions that a response's relevance is measured against
-PER_KIND = 500  # validation questions per kind of constructed pair
+_VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
+_CUT = (12, 40)  # tokens that a cut response keeps
+_CHUNK = 16  # texts per forward pass in training: sorted by length, so little padding is computed
+_PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
+_N_OTHERS = 4096  # training questions that a response's relevance is measured against
+_PER_KIND = 500  # validation questions per kind of constructed pair
 
 
-def reader_of(
-    material: Material,
+@dataclass(frozen=True)
+class RelevanceRecipe:
+    """Everything that decides how relevance is learnt, besides the data."""
+
+    base: str = "minilm"  # base model (`judgekit.models.encoder.base_location`)
+    revision: str | None = None
+    r: int = 16  # 0 leaves the base model as it is, -1 trains the topmost layers themselves
+    lora_alpha: int = 32
+    target_modules: tuple[str, ...] = ("query", "key", "value", "dense")
+    layers: int = 3  # how many of the topmost are trained: below, nothing needs a gradient, which nearly halves a step
+    max_question_tokens: int = 128
+    max_response_tokens: int = 256  # what the judge reads
+    train_response_tokens: int = 96  # what training reads: shorter, since the subject of a response shows early
+    steps: int = 400
+    questions_per_step: int = 32  # with a response each
+    group: int = 4  # questions are drawn in groups of neighbours of this size
+    cut_share: float = 0.3  # of the responses cut to their first words in training, so that short ones are learnt
+    lr: float = 4e-4
+    weight_decay: float = 0.01
+    warmup: float = 0.06  # share of the steps with rising learning rate; then it falls linearly to zero
+    scale: float = 20.0  # factor on cosines in the contrastive loss to start from; it is learnt
+    loss: str = "both"  # contrast responses for a question and the reverse, or the former alone ("questions")
+    bf16: bool = True  # compute in bfloat16 where the processor has it
+    eval_every: int = 50  # steps between validations; the state with the lowest validation loss is kept
+    seed: int = 0
+
+
+def base_encoder(recipe: RelevanceRecipe) -> TextEncoder:
+    """The recipe's base model, untrained."""
+    return TextEncoder(recipe.base, recipe.revision)
+
+
+def load_encoder(recipe: RelevanceRecipe, folder: str | Path) -> TextEncoder:
+    """The trained encoder of a folder that `train_relevance` finished; the base model where nothing was trained."""
+    folder = Path(folder)
+    if recipe.r > 0:
+        return TextEncoder(recipe.base, recipe.revision, folder / "adapter")
+    return TextEncoder(str(folder / "model")) if recipe.r < 0 else base_encoder(recipe)
+
+
+def linear_rate(step: int, n_steps: int, warmup: float) -> float:
+    """Factor on the learning rate in [0, 1]: linear warm-up over a share of the steps, then linear decay to zero.
+
+    >>> [linear_rate(step, 10, 0.2) for step in (0, 1, 2, 9)]
+    [0.5, 1.0, 1.0, 0.125]
+    """
+    rising = max(1, round(warmup * n_steps))
+    return min((step + 1) / rising, max(0.0, (n_steps - step) / max(1, n_steps - rising)))
+
+
+def contrastive_loss(
+    questions: torch.Tensor,
+    responses: torch.Tensor,
+    log_scale: torch.Tensor,
+    paraphrases: torch.Tensor,
+    both: bool = True,
+) -> torch.Tensor:
+    """Cross-entropy of finding a question's own response among the batch's, and a response's question; a scalar.
+
+    ``questions``, ``responses``: unit embeddings, (n, width), row by row of the same cell; ``log_scale``: log of the
+    factor on cosines. ``paraphrases``: cells of other questions that mean the same, (n, n): neither right nor wrong.
+    ``both``: also contrast the questions for each response.
+    """
+    cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
+    own = torch.arange(len(questions))
+    loss = torch.nn.functional.cross_entropy(cosines, own)
+    return (loss + torch.nn.functional.cross_entropy(cosines.T, own)) / 2 if both else loss
+
+
+# ---------------------------------------------------------------- relevance
+
+
+def train_relevance(
     recipe: RelevanceRecipe,
-    quality: dict[str, Any],
-    embedder: Embedder,
-    n_others: int = N_OTHERS,
-) -> Reader:
-    """What makes the tables of a judge with this preference part and this encoder.
+    bank: AnswerBank,
+    train: np.ndarray,
+    validation: np.ndarray,
+    folder: str | Path,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """The run of the trained encoder; at once, when the folder holds the finished one of this recipe and data.
 
-    Relevance is measured against ``n_others`` of the encoder's training questions, the same ones each time.
+    As ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
     """
-    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
-    others = [material.bank.questions[i] for i in np.sort(chosen)]
-    found = embedder.embed(others, recipe.max_question_tokens)
-    vectors = np.array([found[question] for question in others], np.float16)
-    limits = recipe.max_question_tokens, recipe.max_response_tokens
-    return Reader(quality, embedder, vectors, material.tied, *limits)
+    identity = identity_of(recipe, bank, train, validation)
+    finished = Path(folder) / TRAINING
+    if finished.is_file():
+        training = json.loads(finished.read_text(encoding="utf-8"))
+        if {key: training.get(key) for key in identity} == identity:
+            return training
+    trainer = RelevanceTrainer(recipe, bank, train, validation, folder)
+    trainer.run(progress)
+    return trainer.finish()
 
 
-def fit_gates(
-    material: Material,
-    reader: Reader,
-    gates: Sequence[float],
-    seed: int,
-    kinds: Sequence[str] = tuple(BESIDE),
-    limit: int | None = None,
-    inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
-) -> dict[float, dict[str, Any]]:
-    """Gates of several strengths, from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
+def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, validation: np.ndarray) -> dict[str, Any]:
+    """What a finished encoder or a checkpoint must share with a run to be taken for its own (as JSON gives it back)."""
+    digest = hashlib.sha256()
+    for part in (train, validation):
+        for i in part:
+            digest.update(json.dumps([bank.questions[i], bank.responses[i], bank.sources[i]]).encode())
+        digest.update(b"|")
+    identity = {"version": _VERSION, "recipe": asdict(recipe), "data": digest.hexdigest()}
+    return json.loads(json.dumps(identity))
 
-    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
-    what relevance and the gate may use.
+
+class RelevanceTrainer:
+    """One training run; the folder gets its checkpoint and the finished adapter.
+
+    ``train``, ``validation``: questions of the bank to learn from, and to choose the state by.
+    ValueError if a question stands in both parts, or a part holds fewer than two questions.
     """
-    pairs = material.calibration_pairs(limit)
-    constructed = material.constructed("calibration", kinds, [seed, 1], limit, PER_QUESTION)
-    misleading = joined([reader.table(constructed)] if constructed else [])
-    relevance = fit_relevance(misleading, inputs=inputs)
-    natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
-    return {
-        share: {
-            "relevance": relevance,
-            "gate": fit_gate(natural, misleading, share, relevance, weight, inputs=inputs),
+
+    def __init__(
+        self, recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, validation: np.ndarray, folder: str | Path
+    ) -> None:
+        self.recipe, self.bank, self.folder = recipe, bank, Path(folder)
+        self.train, self.validation = np.asarray(train), np.asarray(validation)
+        if shared := set(self.train.tolist()) & set(self.validation.tolist()):
+            raise ValueError(f"{len(shared)} validation questions are also training questions")
+        if min(len(self.train), len(self.validation)) < 2:
+            raise ValueError("relevance needs at least two questions to learn from, and two to validate on")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(recipe.seed)
+        self.encoder = TextEncoder(recipe.base, recipe.revision, trainable=True)
+        self._make_trainable()
+        self.log_scale = torch.nn.Parameter(torch.tensor(math.log(recipe.scale)))
+        self._ids: dict[Any, list[int]] = {}
+        weights = [parameter for name, parameter in self.trainable().items() if name != "scale"]
+        groups = [{"params": weights, "lr": recipe.lr, "weight_decay": recipe.weight_decay}] if weights else []
+        groups.append({"params": [self.log_scale], "lr": 25 * recipe.lr, "weight_decay": 0.0})
+        self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98))
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._rate)
+        self.step, self.seconds = 0, 0.0
+        self.history: list[dict[str, Any]] = []
+        self.best: Any = None  # until the first validation
+        self.identity = identity_of(recipe, bank, self.train, self.validation)
+
+    def _make_trainable(self) -> None:
+        """Freeze the base model; put LoRA on its topmost layers, or free them themselves."""
+        model, recipe = self.encoder.model, self.recipe
+        model.requires_grad_(False)
+        depth = model.config.num_hidden_layers
+        topmost = range(max(0, depth - recipe.layers), depth)
+        if recipe.r > 0:
+            from peft import LoraConfig, get_peft_model
+
+            config = LoraConfig(
+                r=recipe.r,
+                lora_alpha=recipe.lora_alpha,
+                target_modules=list(recipe.target_modules),
+                layers_to_transform=list(topmost),
+                task_type="FEATURE_EXTRACTION",
+            )
+            with quiet_peft():
+                self.encoder.model = get_peft_model(model, config)
+        elif recipe.r < 0:
+            for i in topmost:
+                model.encoder.layer[i].requires_grad_(True)
+        # No dropout: attention dropout takes the processor off its fast path, at four times the cost of a step.
+        self.encoder.model.eval()
+
+    def trainable(self) -> dict[str, torch.nn.Parameter]:
+        """Name to parameter, for everything that is trained."""
+        return {n: p for n, p in self.encoder.model.named_parameters() if p.requires_grad} | {"scale": self.log_scale}
+
+    def _rate(self, step: int) -> float:
+        return linear_rate(step, self.recipe.steps, self.recipe.warmup)
+
+    def _token_ids(self, text: str, limit: int) -> list[int]:
+        if (text, limit) not in self._ids:
+            self._ids[text, limit] = self.encoder.token_ids(text, limit)
+        return self._ids[text, limit]
+
+    def _embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
+        order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
+        vectors: list[Any] = [None] * len(id_lists)
+        with computing_in_bf16("cpu", self.recipe.bf16):
+            for start in range(0, len(order), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                for i, vector in zip(chunk, self.encoder.embed([id_lists[i] for i in chunk]).float(), strict=True):
+                    vectors[i] = vector
+        return torch.nn.functional.normalize(torch.stack(vectors), dim=-1)
+
+    def _loss(self, part: np.ndarray, rng: np.random.Generator, cut: bool = True) -> torch.Tensor:
+        """Contrastive loss of a batch of questions of a part, with a response each, as ``rng`` draws them."""
+        recipe, bank = self.recipe, self.bank
+        drawn = draw_questions(bank, part, rng, recipe.questions_per_step, recipe.group)
+        questions = [self._token_ids(bank.questions[i], recipe.max_question_tokens) for i in drawn]
+        responses = []
+        for i in drawn:
+            text = bank.responses[i][rng.integers(len(bank.responses[i]))]
+            ids = self._token_ids(text, recipe.train_response_tokens)
+            if cut and rng.random() < recipe.cut_share:
+                ids = ids[: int(rng.integers(*_CUT))]
+            responses.append(ids)
+        vectors = self._embed(questions + responses)
+        own = torch.from_numpy(bank.vectors[drawn] @ bank.vectors[drawn].T)
+        paraphrases = (own > PARAPHRASE) & ~torch.eye(len(drawn), dtype=torch.bool)
+        halves = vectors[: len(drawn)], vectors[len(drawn) :]
+        return contrastive_loss(*halves, self.log_scale, paraphrases, recipe.loss == "both")
+
+    def train_step(self) -> float:
+        """One optimiser step; its batch depends on (seed, step) alone."""
+        loss = self._loss(self.train, np.random.default_rng([self.recipe.seed, self.step]))
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(self.trainable().values()), 1.0)
+        self.optimiser.step()
+        self.scheduler.step()
+        self.step += 1
+        return loss.item()
+
+    @torch.no_grad()
+    def validate(self, batches: int = 8) -> float:
+        """Mean contrastive loss of the same batches of held-out questions each time."""
+        draws = [np.random.default_rng([7, number]) for number in range(batches)]
+        return float(np.mean([self._loss(self.validation, rng, cut=False).item() for rng in draws]))
+
+    def run(self, progress: bool = True) -> None:
+        """Train to the end, resuming from a checkpoint of the same recipe and data.
+
+        ``history`` gets a row per validation: step, seconds, train (mean loss since the last row), validation (loss).
+        """
+        self.resume()
+        with progress_bar(self.recipe.steps, "training", "step", progress, initial=self.step) as bar:
+            if not self.history:
+                self._record([])
+            since = []
+            while self.step < self.recipe.steps:
+                started = time.perf_counter()
+                since.append(self.train_step())
+                self.seconds += time.perf_counter() - started
+                bar.update()
+                if self.step % self.recipe.eval_every == 0 or self.step == self.recipe.steps:
+                    self._record(since)
+                    since = []
+                    bar.set_postfix(validation=f"{self.history[-1]['validation']:.3f}")
+
+    def _record(self, since: Sequence[float]) -> None:
+        """Validate, keep the best state, write the checkpoint."""
+        row = {"step": self.step, "seconds": self.seconds, "train": float(np.mean(since)) if since else None}
+        row["validation"] = self.validate()
+        self.history.append(row)
+        if self.best is None or row["validation"] < self.best["validation"]:
+            state = {name: p.detach().clone() for name, p in self.trainable().items()}
+            self.best = {"validation": row["validation"], "step": self.step, "state": state}
+        self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        """Everything needed to go on, in one file that is replaced in one step."""
+        names = ("identity", "step", "seconds", "history", "best")
+        state = {name: getattr(self, name) for name in names} | {"now": self.trainable()}
+        state |= {"optimiser": self.optimiser.state_dict(), "scheduler": self.scheduler.state_dict()}
+        with replaced(self.folder / CHECKPOINT) as temporary:
+            torch.save(state, temporary)
+
+    def resume(self) -> None:
+        """Continue from the folder's checkpoint if it is of this recipe and data; otherwise start afresh."""
+        path = self.folder / CHECKPOINT
+        state = torch.load(path, weights_only=True) if path.is_file() else {}
+        if state.get("identity") != self.identity:
+            return
+        self.step, self.seconds, self.history, self.best = (state[n] for n in ("step", "seconds", "history", "best"))
+        self._copy(state["now"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scheduler.load_state_dict(state["scheduler"])
+
+    @torch.no_grad()
+    def _copy(self, state: Mapping[str, torch.Tensor]) -> None:
+        for name, parameter in self.trainable().items():
+            parameter.copy_(state[name])
+
+    def finish(self) -> dict[str, Any]:
+        """Write the adapter (or the model) of the best state and ``training.json``, which is returned.
+
+        An adapter is stored in 16 bits: what is scored is what is shipped.
+        """
+        self._copy(self.best["state"])
+        break_seal(self.folder)
+        if self.recipe.r > 0:
+            self.encoder.model.save_pretrained(self.folder / "adapter")
+            store_half(self.folder / "adapter" / "adapter_model.safetensors")
+            settle_config(self.folder / "adapter", self.recipe.base)
+        elif self.recipe.r < 0:
+            self.encoder.model.save_pretrained(self.folder / "model")
+            self.encoder.tokenizer.save_pretrained(self.folder / "model")
+        training = {
+            **self.identity,
+            "code": git_state(),
+            "trainable_parameters": sum(parameter.numel() for parameter in self.trainable().values()),
+            "best_step": self.best["step"],
+            "seconds": self.seconds,
+            "history": self.history,
         }
-        for share in gates
-    }
+        write_json(self.folder / TRAINING, training)  # last: a folder with it holds a finished encoder
+        (self.folder / CHECKPOINT).unlink(missing_ok=True)
+        return training
+
+
+# ---------------------------------------------------------------- the judge
 
 
 def train_encoder(
@@ -92,9 +364,8 @@ def train_encoder(
 
     Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one chosen
     of ``gates``, shares of misleading pairs), ``fitted`` (all gates by share), ``quality`` (the preference part),
-    ``reader``, and ``tables`` (the validation tables by set or kind of constructed pair; kinds that gave no pair are
-    left out). ValueError if the questions are too few, or their responses too alike, to construct misleading pairs
-    from.
+    ``reader``, and ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if
+    no misleading pair can be constructed: the questions are too few, or their responses too alike.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts
@@ -102,9 +373,9 @@ def train_encoder(
     reader = reader_of(material, recipe, quality, Embedder(load_encoder(recipe, folder), recipe.bf16))
     fitted = fit_gates(material, reader, gates, recipe.seed)
     ordinary = {name: reader.table(pairs) for name, pairs in material.validation.items()}
-    constructed = {kind: material.constructed("validation", [kind], 2, PER_KIND) for kind in KINDS}
+    constructed = {kind: material.constructed("validation", [kind], 2, _PER_KIND) for kind in KINDS}
     kinds = {kind: reader.table(pairs) for kind, pairs in constructed.items() if pairs}
-    misleading = joined([table for kind, table in kinds.items() if kind in BESIDE])
+    misleading = joined([table for kind, table in kinds.items() if kind in OFF_TOPIC])
     comparison = compare_gates(fitted, ordinary, misleading, seed=recipe.seed)
     share = choose_share(comparison)
     save_encoder(recipe, reader, fitted.get(share), folder)
@@ -112,11 +383,53 @@ def train_encoder(
     return report | {"reader": reader, "tables": ordinary | kinds}
 
 
+def reader_of(
+    material: Material,
+    recipe: RelevanceRecipe,
+    quality: dict[str, Any],
+    embedder: Embedder,
+    n_others: int = _N_OTHERS,
+) -> Reader:
+    """What makes the tables of a judge with this preference part and this encoder.
+
+    Relevance is measured against ``n_others`` of the encoder's training questions, the same ones each time.
+    """
+    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
+    others = [material.bank.questions[i] for i in np.sort(chosen)]
+    embedded = embedder.embed(others, recipe.max_question_tokens)
+    vectors = np.array([embedded[question] for question in others], np.float16)
+    limits = recipe.max_question_tokens, recipe.max_response_tokens
+    return Reader(quality, embedder, vectors, material.tied, *limits)
+
+
+def fit_gates(
+    material: Material,
+    reader: Reader,
+    gates: Sequence[float],
+    seed: int,
+    kinds: Sequence[str] = tuple(OFF_TOPIC),
+    limit: int | None = None,
+    inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
+) -> dict[float, dict[str, Any]]:
+    """Gates of several strengths, from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
+
+    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
+    what relevance and the gate may use.
+    """
+    pairs = material.calibration_pairs(limit)
+    constructed = material.constructed("calibration", kinds, [seed, 1], limit, _PER_QUESTION)
+    misleading = joined([reader.table(constructed)] if constructed else [])
+    relevance = fit_relevance(misleading, inputs=inputs)
+    natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
+    fitted = {share: fit_gate(natural, misleading, share, relevance, weight, inputs=inputs) for share in gates}
+    return {share: {"relevance": relevance, "gate": gate} for share, gate in fitted.items()}
+
+
 def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:
     """Write ``judge.json`` and the other questions: with the adapter, the judge. No parts leave the gate open."""
     rounded = {
-        part: {name: np.round(value, 6).tolist() for name, value in found.items()}
-        for part, found in (parts or {}).items()
+        part: {name: np.round(value, 6).tolist() for name, value in fitted.items()}
+        for part, fitted in (parts or {}).items()
     }
     config = {
         "format": FORMAT,

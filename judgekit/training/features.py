@@ -1,8 +1,10 @@
-"""Fit the surface-feature judge: penalised maximum likelihood, a second or two on a CPU."""
+"""Fit the surface-feature judge: penalised maximum likelihood of Davidson's model, a second or two on a CPU."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,29 @@ import torch
 
 from judgekit.judges.features import CLIP
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
-from judgekit.records import PreferencePair
-from judgekit.training.losses import davidson_loss
-from judgekit.training.targets import sources_with_ties, target_of
+from judgekit.records import LABELS, PreferencePair
+
+_MIN_TIE_SHARE = 0.02  # a source with fewer ties than this did not really offer them
+
+
+def target_of(pair: PreferencePair) -> tuple[float, ...]:
+    """Probabilities of A, B and tie that a pair's label gives: a soft label where there is one, else the hard label.
+
+    A soft label of exactly one half is a tie. ValueError if the pair has neither.
+    """
+    if pair.soft_label is not None and pair.label != "tie":
+        return (pair.soft_label, 1 - pair.soft_label, 0.0)
+    if pair.label is None:
+        raise ValueError(f"{pair.where}: no label to train on")
+    return tuple(float(pair.label == label) for label in LABELS)
+
+
+def sources_with_ties(pairs: Iterable[PreferencePair]) -> set[str]:
+    """Names of the sets whose annotators could say tie (at least 2 % of their labels are): only these teach ties."""
+    labels: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
+    for pair in pairs:
+        labels[pair.benchmark][pair.label] += 1
+    return {name for name, counts in labels.items() if counts["tie"] >= _MIN_TIE_SHARE * counts.total()}
 
 
 @dataclass(frozen=True)
@@ -28,19 +50,13 @@ class FeatureTable:
 
     def of(self, indices: Any) -> "FeatureTable":
         """The table of some of the pairs."""
-        return FeatureTable(*(getattr(self, name)[indices] for name in ("a", "b", "pair", "target", "tied")))
+        return FeatureTable(*(getattr(self, field.name)[indices] for field in fields(self)))
 
 
 def feature_table(pairs: Sequence[PreferencePair], tied_sources: Collection[str] | None = None) -> FeatureTable:
     """Features and targets of pairs; each (question, response) is computed once."""
     tied_sources = sources_with_ties(pairs) if tied_sources is None else tied_sources
-    seen = {}
-
-    def features(question: str, response: str) -> np.ndarray:
-        if (question, response) not in seen:
-            seen[question, response] = surface_features(question, response)
-        return seen[question, response]
-
+    features = cache(surface_features)
     a = np.array([features(p.asked, p.response_a) for p in pairs])
     b = np.array([features(p.asked, p.response_b) for p in pairs])
     both = np.array([pair_features(p.response_a, p.response_b, x, y) for p, x, y in zip(pairs, a, b, strict=True)])
@@ -48,26 +64,32 @@ def feature_table(pairs: Sequence[PreferencePair], tied_sources: Collection[str]
     return FeatureTable(a, b, both, target, np.array([p.benchmark in tied_sources for p in pairs]))
 
 
-def standard(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation per column; constant columns get scale 1."""
-    scale = values.std(0)
-    return values.mean(0), np.where(scale > 1e-9, scale, 1.0)
+def davidson_loss(
+    difference: torch.Tensor, log_nu: torch.Tensor, target: torch.Tensor, tied: torch.Tensor
+) -> torch.Tensor:
+    """Negative log-likelihood of labels under Davidson's model, shape (n_pairs,).
+
+    ``target``: probabilities of A, B, tie that the label gives, shape (n_pairs, 3). Where the pair's source does not
+    let annotators tie (``tied``), the likelihood is conditional on a decision and says nothing about ``log_nu``.
+    """
+    logits = torch.stack([difference / 2, -difference / 2, log_nu], dim=-1)
+    free = -(target * torch.log_softmax(logits, dim=-1)).sum(-1)
+    decided = target[:, :2] / target[:, :2].sum(-1, keepdim=True).clamp_min(1e-9)
+    forced = -(decided * torch.log_softmax(logits[:, :2], dim=-1)).sum(-1)
+    return torch.where(tied, free, forced)
 
 
 def fit_features(
     table: FeatureTable, weight: np.ndarray | None = None, l2: float = 0.003, l2_ties: float = 0.01
 ) -> dict[str, np.ndarray]:
-    """Weights of the linear score (``mean, scale, weight``) and of the tie model.
+    """Weights of the linear score (``mean, scale, weight``) and of the tie model (``pair_mean``, ..., ``tie_bias``).
 
-    Those of the tie model are ``pair_mean, pair_scale, tie_weight, tie_bias``. ``weight``: of each pair; ``l2``,
-    ``l2_ties``: penalty on the squared weights of score and tie model, relative to the mean loss.
-
-    The score is linear in standardised features without an intercept, so exchanging the responses flips its sign.
-    Minimised with L-BFGS; the problem is convex in the score's weights.
+    ``weight``: of each pair; ``l2``, ``l2_ties``: penalty on the squared weights of score and tie model, relative to
+    the mean loss. The score is linear in standardised features without an intercept, so exchanging the responses flips
+    its sign. Minimised with L-BFGS; the problem is convex in the score's weights.
     """
-    mean, scale = standard(np.concatenate([table.a, table.b]))
-    tie_rows = table.pair[table.tied] if table.tied.any() else table.pair
-    pair_mean, pair_scale = standard(tie_rows)
+    mean, scale = _moments(np.concatenate([table.a, table.b]))
+    pair_mean, pair_scale = _moments(table.pair[table.tied] if table.tied.any() else table.pair)
 
     def tensor(values: Any) -> torch.Tensor:
         return torch.tensor(np.asarray(values), dtype=torch.float64)
@@ -92,14 +114,15 @@ def fit_features(
         return total
 
     optimiser.step(objective)
+    moments = {"mean": mean, "scale": scale, "pair_mean": pair_mean, "pair_scale": pair_scale}
     fitted = {"weight": w, "tie_weight": t, "tie_bias": bias}
-    return {
-        "mean": mean,
-        "scale": scale,
-        "pair_mean": pair_mean,
-        "pair_scale": pair_scale,
-        **{name: value.detach().numpy() for name, value in fitted.items()},
-    }
+    return moments | {name: value.detach().numpy() for name, value in fitted.items()}
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation per column; constant columns get scale 1."""
+    scale = values.std(0)
+    return values.mean(0), np.where(scale > 1e-9, scale, 1.0)
 
 
 def rounded_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,8 +133,7 @@ def rounded_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 def save_features(parts: Mapping[str, Any], folder: str | Path) -> Path:
     """Write a fitted surface-feature judge as ``features.json``."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "features.json"
+    path = Path(folder) / "features.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(rounded_parts(parts), indent=1) + "\n", encoding="utf-8")
     return path

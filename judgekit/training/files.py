@@ -24,10 +24,9 @@ def store_half(path: Path) -> None:
 
 
 def settle_config(folder: Path, base: str | None = None) -> None:
-    """Write the config of an adapter so that equal trainings leave equal files, whoever made them and where.
+    """Write the config of an adapter so that equal trainings leave equal files: PEFT keeps module names in a set.
 
-    PEFT keeps the names of the adapted modules in a set, and writes them in whatever order that has. The public name of
-    ``base`` takes the place of the machine's path; PEFT's empty card goes, too.
+    The public name of ``base`` takes the place of the machine's path; PEFT's empty card goes, too.
     """
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))

@@ -1,20 +1,101 @@
-"""Fit the gate of the encoder judge, and choose how strong it is, on pairs the encoder was not trained on."""
+"""The gate of the encoder judge: fitted, and its strength chosen, on pairs that the encoder was not trained on."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS
-from judgekit.stats import Array, cluster_sums, resampled_sums
-from judgekit.training.tables import PairTable, joined
+from judgekit.judges.features import scores_of
+from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
+from judgekit.records import PreferencePair
+from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums
+from judgekit.training.bank import Embedder
+from judgekit.training.features import FeatureTable, feature_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
-START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
+_START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
+_ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
+
+# ---------------------------------------------------------------- what the gate sees
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """What the parts of a judge say of labelled pairs, as arrays."""
+
+    outcomes: np.ndarray  # probabilities of A, B and tie by the preference part alone, shape (n_pairs, 3)
+    inputs_a: np.ndarray  # of the relevance of response A (`relevance_inputs`), shape (n_pairs, 3); ``inputs_b`` alike
+    inputs_b: np.ndarray
+    likeness: np.ndarray  # cosine of the two responses, shape (n_pairs,)
+    target: np.ndarray  # shape (n_pairs, 3)
+    tied: np.ndarray  # whether the pair's source offers ties, shape (n_pairs,)
+    clusters: list  # prompts
+
+    def probabilities(self, parts: Mapping[str, Any]) -> Floats:
+        """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
+
+        ``parts``: ``relevance`` and ``gate``, as `judgekit.judges.gate` takes them.
+        """
+        relevance_a, relevance_b = (relevance_of(part, parts["relevance"]) for part in (self.inputs_a, self.inputs_b))
+        p = gated(self.outcomes, relevance_a, relevance_b, self.likeness, parts["gate"])
+        p[~self.tied, 2] = 0
+        return p / p.sum(1, keepdims=True)
+
+    def hits(self, parts: Mapping[str, Any]) -> Floats:
+        """Whether the likeliest outcome is the label's, as 0 or 1, shape (n_pairs,)."""
+        return (self.probabilities(parts).argmax(1) == self.target.argmax(1)).astype(float)
+
+
+def joined(tables: Sequence[PairTable]) -> PairTable:
+    """The pairs of several tables; ValueError if there is no table: no pair could be constructed."""
+    if not tables:
+        raise ValueError("no misleading pair could be constructed: more questions are needed, or longer responses")
+    parts = [vars(table) for table in tables]
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "clusters"}
+    return PairTable(**arrays, clusters=[cluster for table in tables for cluster in table.clusters])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What makes tables of pairs."""
+
+    quality: dict  # the preference part (`judgekit.training.features.fit_features`)
+    embedder: Embedder  # with the trained encoder
+    others: np.ndarray  # embeddings of other questions by the same encoder, shape (n_others, width)
+    tied: frozenset  # sets whose annotators could say tie
+    question_tokens: int  # how much is read of a text
+    response_tokens: int
+
+    def table(self, pairs: Sequence[PreferencePair], features: FeatureTable | None = None) -> PairTable:
+        """The table of some pairs (at least one), whose surface features may be known."""
+        features = feature_table(pairs, self.tied) if features is None else features
+        score_a, score_b, log_nu = scores_of(self.quality, features.a, features.b, features.pair)
+        asked = self.embedder.embed([pair.asked for pair in pairs], self.question_tokens)
+        texts = self.embedder.embed([text for pair in pairs for text in pair.responses], self.response_tokens)
+        questions = np.array([asked[pair.asked] for pair in pairs])
+        a, b = (np.array([texts[pair.responses[side]] for pair in pairs]) for side in (0, 1))
+        return PairTable(
+            outcomes=outcome_probabilities(score_a - score_b, log_nu),
+            inputs_a=self._relevance(questions, a),
+            inputs_b=self._relevance(questions, b),
+            likeness=(a * b).sum(-1).astype(float),
+            target=features.target,
+            tied=features.tied,
+            clusters=[pair.cluster for pair in pairs],
+        )
+
+    def _relevance(self, questions: np.ndarray, responses: np.ndarray) -> np.ndarray:
+        starts = range(0, len(questions), _ROWS)
+        parts = [(questions[start : start + _ROWS], responses[start : start + _ROWS]) for start in starts]
+        return np.concatenate([relevance_inputs(*part, self.others) for part in parts])
+
+
+# ---------------------------------------------------------------- fits
 
 
 def fit_relevance(table: PairTable, l2: float = 1e-4, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
@@ -71,7 +152,10 @@ def fit_gate(
         penalty = l2 * (parts[:3] @ parts[:3] + parts[4] ** 2)
         return -rows @ (table.target * np.log(np.clip(p, 1e-9, 1))).sum(1) + penalty
 
-    return gate_of(minimize(loss, START, method="BFGS").x)
+    return gate_of(minimize(loss, _START, method="BFGS").x)
+
+
+# ---------------------------------------------------------------- how strong it may be
 
 
 def compare_gates(
@@ -83,19 +167,18 @@ def compare_gates(
 ) -> "pd.DataFrame":
     """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
 
-    ``gates``: share of misleading pairs to the parts fitted with it; ``natural``: sets of ordinary pairs;
-    ``misleading``: pairs of which one response is off-topic. Columns: share, accuracy on every natural set, ``mean`` of
-    these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
+    ``gates``: share of misleading pairs to the parts fitted with it. Columns: share, accuracy on every ``natural`` set,
+    ``mean`` of these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
     """
     import pandas as pd
 
     rows = []
     for share, parts in {0.0: ALWAYS_OPEN, **gates}.items():
         hits = {name: table.hits(parts) for name, table in natural.items()}
-        row = {"share": share} | {name: float(values.mean()) for name, values in hits.items()}
+        accuracies = {name: float(values.mean()) for name, values in hits.items()}
         errors = [standard_error(values, natural[name].clusters, n_boot, seed) for name, values in hits.items()]
-        row["mean"] = float(np.mean([values.mean() for values in hits.values()]))
-        row["error"] = float(np.sqrt(np.sum(np.square(errors))) / len(errors))
+        mean, error = np.mean(list(accuracies.values())), np.sqrt(np.sum(np.square(errors))) / len(errors)
+        row = {"share": share} | accuracies | {"mean": float(mean), "error": float(error)}
         rows.append(row | {"misleading": float(misleading.hits(parts).mean())})
     return pd.DataFrame(rows)
 
@@ -108,9 +191,7 @@ def standard_error(hits: Array, clusters: Array, n_boot: int = 2000, seed: int =
 
 
 def choose_share(comparison: "pd.DataFrame") -> float:
-    """The strongest gate whose mean accuracy on ordinary pairs is within one standard error of the best.
-
-    ``comparison``: of `compare_gates`.
+    """The strongest gate (of `compare_gates`) whose mean accuracy is within one standard error of the best.
 
     The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on
     ordinary pairs cannot tell the gates within it apart, and among those the strongest reads best.

@@ -1,278 +1,158 @@
-"""What the encoder judge's recipe owes to each of its parts: one factor at a time, several seeds, validation only."""
+"""The mixture that an encoder judge is trained on: cleaned pairs, single responses, constructed pairs, shares."""
 
-import json
-import shutil
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgekit.judges.encoder import OTHERS, WEIGHTS
-from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
-from judgekit.models.files import seal
-from judgekit.records import PreferencePair
-from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
-from judgekit.training.bank import Embedder, share_of
-from judgekit.training.constructed import BESIDE, BROKEN, KINDS
-from judgekit.training.encoder import fit_gates, reader_of, save_encoder
-from judgekit.training.features import fit_features
-from judgekit.training.files import write_json
-from judgekit.training.gate import ALWAYS_OPEN
-from judgekit.training.material import Material
-from judgekit.training.recipe import RelevanceRecipe
-from judgekit.training.relevance import load_encoder, train_relevance
-from judgekit.training.targets import source_weights
+from judgekit.records import PreferencePair, Response
+from judgekit.stats import Floats
+from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
+from judgekit.training.constructed import KINDS, OFF_TOPIC, constructed_pairs
+from judgekit.training.features import FeatureTable, feature_table, sources_with_ties
 
 if TYPE_CHECKING:
     import pandas as pd
 
-GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
-# Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
-FACTORS: dict[str, dict[str, dict[str, Any]]] = {
-    "gate_strength": {"open": {"share": 0.0}, "0_02": {"share": 0.02}, "0_25": {"share": 0.25}},
-    "gate_inputs": {
-        "no_likeness": {"inputs": RELEVANCE_INPUTS + GATE_FEATURES[:2]},
-        "no_lead": {"inputs": RELEVANCE_INPUTS[:1] + GATE_FEATURES},
-    },
-    "misleading": {"neighbours_only": {"beside": ("neighbours",)}},
-    "broken": {"none": {"broken": False}},
-    "sources": {
-        "alpaca_eval_only": {"sources": ("alpaca_eval",)},
-        "human_only": {"label_kinds": ("human",)},
-        "not_objective": {"label_kinds": ("human", "gpt-4", "model")},
-    },
-    "pairs": {"tenth": {"pairs_share": 0.1}, "third": {"pairs_share": 1 / 3}},
-    "ties": {"none": {"ties": False}},
-    "penalty": {"weak": {"l2": 0.001}, "strong": {"l2": 0.1}},
-    "reading_length": {"64": {"reads": 64}},
-    "rank": {"frozen": {"r": 0}, "4": {"r": 4}, "64": {"r": 64}, "full": {"r": -1, "lr": 5e-5}},
-    "layers": {"1": {"layers": 1}, "6": {"layers": 6}},
-    "negatives": {"random": {"group": 1}, "groups_of_8": {"group": 8}},
-    "loss": {"questions_only": {"loss": "questions"}},
-    "questions": {"tenth": {"questions_share": 0.1}, "third": {"questions_share": 1 / 3}},
-    "answers": {"pairs_only": {"answers": False}},
-    "cut": {"none": {"cut_share": 0.0}},
-}
-BASE = "base"
-CONSTRUCTED = {"misleading": BESIDE, "broken": BROKEN}  # set of constructed validation pairs -> its kinds
+    from judgekit.models.encoder import TextEncoder
+
+_CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
+_PER_SOURCE = 60  # questions of one source per kind of constructed pair
+
+
+def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float]) -> Floats:
+    """A weight per pair so that each source's total is its share (mean weight 1); ValueError if one has no share."""
+    counts = Counter(pair.benchmark for pair in pairs)
+    if unknown := sorted(set(counts) - set(shares)):
+        raise ValueError(f"no share of the mixture is given for {', '.join(unknown)}")
+    total = sum(shares[name] for name in counts)
+    return np.array([shares[p.benchmark] / total * len(pairs) / counts[p.benchmark] for p in pairs])
+
+
+def select_split(
+    split: "pd.DataFrame",
+    pairs: Mapping[str, Sequence[Any]],
+    part: str,
+    by_set: bool = False,
+    limit: int | None = None,
+) -> Any:
+    """The list of pairs that a split table (`judgekit.data.cleaning.split_table`) puts in a part.
+
+    ``pairs``: every set that the table names. ``by_set``: a dictionary of set name to pairs instead; sets without pairs
+    of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
+    names an item that its set does not hold: the data changed since it was cleaned.
+    """
+    chosen, rows = {}, split[split["split"] == part]
+    for name in sorted(rows["benchmark"].unique()):
+        wanted = rows.loc[rows["benchmark"] == name, "item_id"].tolist()
+        if limit is not None and len(wanted) > limit:
+            wanted = [wanted[i * len(wanted) // limit] for i in range(limit)]
+        by_id = {pair.item_id: pair for pair in pairs[name]}
+        if missing := [item for item in wanted if item not in by_id]:
+            raise ValueError(f"{name} has no item {missing[0]!r} ({len(missing)} in all): clean the data again")
+        chosen[name] = [by_id[item] for item in wanted]
+    return chosen if by_set else [pair for name in chosen for pair in chosen[name]]
+
+
+# ---------------------------------------------------------------- what a judge is trained on
 
 
 @dataclass(frozen=True)
-class Level:
-    """A complete setting: the recipe, and what the preference part and the gate are fitted on."""
+class Material:
+    """The data of a training run of the encoder judge."""
 
-    recipe: RelevanceRecipe
-    share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it open
-    inputs: tuple[str, ...] = GATE_INPUTS  # what relevance and the gate see
-    beside: tuple[str, ...] = tuple(BESIDE)  # kinds of misleading pairs that the gate is fitted on
-    broken: bool = True  # whether the preference part learns from broken responses
-    sources: tuple[str, ...] | None = None  # corpora that the preference part learns from; None: all
-    label_kinds: tuple[str, ...] | None = None  # likewise
-    pairs_share: float = 1.0  # share of the prompts that the preference part learns from
-    questions_share: float = 1.0  # share of the questions that the encoder learns from
-    ties: bool = True  # whether pairs labelled as ties are learnt from
-    answers: bool = True  # whether questions of single responses are learnt from, too
-    l2: float = 0.01  # penalty of the preference part
-    reads: int | None = None  # tokens that the finished judge, not training, reads of a response; None: the recipe's
+    train: list  # pairs for the preference part; constructed pairs among them
+    shares: dict  # of the mixture, for each source of ``train``
+    validation: dict  # set to its pairs
+    bank: AnswerBank  # of all training and validation questions
+    parts: dict  # indices of the bank's questions: train for the encoder, calibration for the gate, validation
 
-    @property
-    def encoder(self) -> tuple[RelevanceRecipe, float, bool]:
-        """What decides the encoder: settings that agree in it share one training."""
-        return self.recipe, self.questions_share, self.answers
+    @cached_property
+    def features(self) -> FeatureTable:
+        """Surface features of the training pairs."""
+        return feature_table(self.train)
 
-    def changed(self, **changes: Any) -> "Level":
-        """Another level, with fields of the recipe or of the level replaced."""
-        own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
-        recipe = {name: value for name, value in changes.items() if name not in own}
-        return replace(self, recipe=replace(self.recipe, **recipe), **own)
+    @cached_property
+    def tied(self) -> frozenset[str]:
+        """Names of the sets whose annotators could say tie."""
+        held_out = [pair for pairs in self.validation.values() for pair in pairs]
+        return frozenset(sources_with_ties(self.train) | sources_with_ties(held_out))
 
+    def calibration_pairs(self, limit: int | None = None) -> list[PreferencePair]:
+        """Training pairs of the questions that the encoder does not see; a limit takes the same ones each time."""
+        questions = {self.bank.questions[i] for i in self.parts["calibration"]}
+        natural = [pair for pair in self.train if pair.asked in questions]
+        return sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:limit]
 
-def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
-    """The settings of a study: (factor, level) to `Level`, the base first; KeyError lists the factors there are."""
-    found = {(BASE, BASE): base}
-    for factor in factors:
-        if factor not in FACTORS:
-            raise KeyError(f"no factor {factor!r}; there are {', '.join(FACTORS)}")
-        found |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
-    return found
+    def constructed(
+        self,
+        part: str,
+        kinds: Sequence[str] = tuple(OFF_TOPIC),
+        seed: int | Sequence[int] = 0,
+        limit: int | None = None,
+        per_question: int = 1,
+    ) -> list[PreferencePair]:
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all.
 
-
-def learnt_from(level: Level, material: Material) -> list[int]:
-    """Indices of the training pairs that a level's preference part learns from."""
-
-    def wanted(pair: PreferencePair) -> bool:
-        if pair.benchmark in KINDS:
-            return level.broken
-        return (
-            (level.sources is None or pair.benchmark in level.sources)
-            and (level.label_kinds is None or pair.label_kind in level.label_kinds)
-            and (level.ties or pair.label != "tie")
-            and share_of(pair.asked, "pairs") < level.pairs_share
-        )
-
-    return [i for i, pair in enumerate(material.train) if wanted(pair)]
+        No source gives more than sixty questions to a kind: sums, whose numbers show at once which response is meant
+        for which, would otherwise be nearly half of what misleads.
+        """
+        given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
+        made = [constructed_pairs(kind, self.bank, self.parts[part], seed, *given) for kind in kinds]
+        return [pair for pairs in made for pair in pairs]
 
 
-def questions_of(level: Level, material: Material) -> np.ndarray:
-    """Indices of the bank's questions that a level's encoder learns from."""
-    of_pairs = {pair.asked for pair in material.train if pair.benchmark not in KINDS}
-    bank = material.bank
-    chosen = [
-        i
-        for i in material.parts["train"]
-        if (level.answers or bank.questions[i] in of_pairs)
-        and share_of(bank.questions[i], "questions") < level.questions_share
-    ]
-    return np.array(chosen, int)
+def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection[str]) -> dict[str, np.ndarray]:
+    """Indices of a bank's questions: ``train`` for the encoder, ``calibration`` for the gate, and ``validation``.
 
-
-def embedder_of(recipe: RelevanceRecipe, folder: str | Path) -> Embedder:
-    """The embedder with a folder's finished encoder."""
-    return Embedder(load_encoder(recipe, folder), recipe.bf16)
-
-
-def run_level(
-    level: Level,
-    material: Material,
-    folder: str | Path,
-    judge_folder: str | Path,
-    embedders: Callable[..., Embedder] = embedder_of,
-    n_constructed: int = 150,
-    n_others: int = 512,
-) -> dict[str, Any]:
-    """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
-
-    ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``: set
-    to prompts; ``seconds``: of training. The encoder in ``folder`` is not trained again if it is there; the judge goes
-    to ``judge_folder``, which may be the same. ``embedders``: `embedder_of`, or something that remembers what that
-    gave. ``n_constructed``: for the gate, ordinary pairs and questions of misleading ones; in validation, questions of
-    each set of constructed pairs. ``n_others``: questions that relevance is measured against.
+    A question of both parts counts as validation.
     """
-    recipe, parts = level.recipe, material.parts
-    chosen = learnt_from(level, material)
-    weight = source_weights([material.train[i] for i in chosen], material.shares)
-    looks = material.features.of(chosen)
-    started = time.perf_counter()
-    quality = fit_features(looks, weight=weight, l2=level.l2)
-    seconds = time.perf_counter() - started
-    if recipe.r:
-        training = train_relevance(
-            recipe, material.bank, questions_of(level, material), parts["validation"], folder, progress=False
-        )
-        seconds += training["seconds"]
-    reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
-    reader = reader_of(material, reading, quality, embedders(recipe, folder), n_others)
-    judge = ALWAYS_OPEN
-    if level.share:
-        gates = fit_gates(material, reader, [level.share], recipe.seed, level.beside, n_constructed, level.inputs)
-        judge = gates[level.share]
-    save_encoder(reading, reader, judge if level.share else None, judge_folder)
-    if recipe.r and Path(judge_folder) != Path(folder):
-        part = "adapter" if recipe.r > 0 else "model"
-        shutil.copytree(Path(folder) / part, Path(judge_folder) / part, dirs_exist_ok=True)
-        seal(judge_folder, (*WEIGHTS, OTHERS))
-    held_out = dict(material.validation)
-    for name, kinds in CONSTRUCTED.items():
-        held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
-    tables = {name: reader.table(pairs) for name, pairs in held_out.items()}
-    hits = {name: table.hits(judge).astype(int).tolist() for name, table in tables.items()}
-    clusters = {name: table.clusters for name, table in tables.items()}
-    return {"hits": hits, "clusters": clusters, "seconds": seconds}
+    indices_of: dict[str, list[int]] = {"train": [], "calibration": [], "validation": []}
+    for i, question in enumerate(bank.questions):
+        if question in validation:
+            indices_of["validation"].append(i)
+        elif question in training:
+            indices_of["calibration" if share_of(question) < _CALIBRATION else "train"].append(i)
+    return {name: np.array(indices, int) for name, indices in indices_of.items()}
 
 
-def run_study(
-    levels: Mapping[tuple[str, str], Level],
-    material: Material,
-    seeds: Sequence[int],
-    folder: str | Path,
-    progress: Callable[[Any], Iterable[Any]] | None = None,
-) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """Every setting of `levels_of` run with every seed: (factor, level, seed) to what `run_level` gives.
+def make_material(
+    train: Sequence[PreferencePair],
+    shares: dict[str, float],
+    validation: dict[str, list[PreferencePair]],
+    encoder: "TextEncoder",
+    answers: Iterable[Response] = (),
+    held_out_answers: Iterable[Response] = (),
+    per_kind: int = 1000,
+    bf16: bool = False,
+) -> Material:
+    """The material of pairs and single responses: the bank, its parts, and constructed pairs.
 
-    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
-    study goes on. ``progress`` wraps the list of runs, e.g. a progress bar.
+    ``encoder``: the base model. ``shares``: of the mixture, for each source of ``train``, and for kinds of constructed
+    pairs (`judgekit.training.constructed.KINDS`), which are then made about ``per_kind`` training questions each.
+    ``answers``, ``held_out_answers``: single responses of the training and of the validation part. ValueError if a
+    validation prompt is also a training prompt, or a validation set is empty.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    embedders = lru_cache(maxsize=1)(embedder_of)
-    runs = []
-    for seed in seeds:
-        own = levels[BASE, BASE].changed(seed=seed).encoder
-        for factor, name in levels:
-            level = levels[factor, name].changed(seed=seed)
-            stem = f"{factor}-{name}-{seed}"
-            runs.append(((factor, name, seed), level, stem, f"{BASE}-{seed}" if level.encoder == own else stem))
-    runs.sort(key=lambda run: run[-1])  # those of one encoder one after another
-    found = {}
-    for key, level, stem, encoder in progress(runs) if progress else runs:
-        path = folder / f"{stem}.json"
-        identity = json.loads(json.dumps([repr(level), material_key(material)]))
-        result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        if result.get("identity") != identity:
-            found_out = run_level(level, material, folder / encoder, folder / stem, embedders)
-            result = {"identity": identity, **found_out}
-            write_json(path, result)
-        found[key] = result
-    return {key: found[key] for key in sorted(found, key=lambda key: (key[2], list(levels).index(key[:2])))}
+    _check_disjoint(train, validation)
+    held_out = [pair for pairs in validation.values() for pair in pairs]
+    of_validation = meant_for(held_out, held_out_answers)
+    of_training = meant_for(train, answers)
+    bank = make_bank(of_training | of_validation, encoder, bf16=bf16)
+    parts = parts_of(bank, of_training, of_validation)
+    asked = np.concatenate([parts["train"], parts["calibration"]])
+    kinds = [name for name in shares if name in KINDS]
+    made = [pair for kind in kinds for pair in constructed_pairs(kind, bank, asked, [3], limit=per_kind)]
+    return Material([*train, *made], shares, validation, bank, parts)
 
 
-def material_key(material: Material) -> dict[str, Any]:
-    """What identifies the data of a study: sizes and a hash of its questions."""
-    sizes = {name: len(pairs) for name, pairs in material.validation.items()}
-    parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
-    return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
-
-
-def study_table(
-    found: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
-) -> "pd.DataFrame":
-    """Scores of every setting (of `run_study`), and its difference from the base on the same pairs.
-
-    One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``: the
-    constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits averaged over
-    seeds, prompts resampled), seconds (mean).
-    """
-    import pandas as pd
-
-    rows = []
-    seeds = sorted({number for *_, number in found})
-    first = next(iter(found.values()))
-    ordinary = [name for name in first["hits"] if name not in CONSTRUCTED]
-    averaged = {}
-    for factor, level in dict.fromkeys(key[:2] for key in found):
-        runs = [found[factor, level, number] for number in seeds]
-        hits = {name: np.array([run["hits"][name] for run in runs], float) for name in first["hits"]}
-        averaged[factor, level] = {name: values.mean(0) for name, values in hits.items()}
-        scores = {name: values.mean(1) for name, values in hits.items()}
-        scores["ordinary"] = np.mean([scores[name] for name in ordinary], axis=0)
-        cost = float(np.mean([run["seconds"] for run in runs]))
-        for name, values in scores.items():
-            parts = ordinary if name == "ordinary" else [name]
-            gap = difference(averaged[factor, level], averaged[BASE, BASE], parts, first["clusters"], n_boot, seed)
-            sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-            rows.append((factor, level, name, float(values.mean()), sd, gap, cost))
-    return pd.DataFrame(rows, columns=["factor", "level", "set", "mean", "sd", "difference", "seconds"])
-
-
-def difference(
-    hits: Mapping[str, np.ndarray],
-    base: Mapping[str, np.ndarray],
-    sets: Sequence[str],
-    clusters: Mapping[str, Any],
-    n_boot: int,
-    seed: int,
-) -> Number:
-    """Mean over sets of the difference of two settings' accuracies, with an interval (prompts resampled per set)."""
-    values, spreads = [], []
-    for name in sets:
-        gap = hits[name] - base[name]
-        sums = cluster_sums(np.column_stack([gap, np.ones(len(gap))]), clusters[name])
-        drawn = resampled_sums(sums, n_boot, seed)
-        values.append(gap.mean())
-        spreads.append(drawn[:, 0] / drawn[:, 1])
-    low, high = percentile_interval(np.mean(spreads, axis=0))
-    return Number(float(np.mean(values)), low, high, n=sum(len(hits[name]) for name in sets), spec="+.1%")
+def _check_disjoint(train: Iterable[PreferencePair], validation: Mapping[str, Sequence[PreferencePair]]) -> None:
+    asked = {pair.asked for pair in train}
+    for name, pairs in validation.items():
+        if not pairs:
+            raise ValueError(f"validation set {name} is empty")
+        for pair in pairs:
+            if pair.asked in asked:
+                raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")

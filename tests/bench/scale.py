@@ -261,9 +261,14 @@ def main():
     numbers = growth_numbers(table) | store_numbers(table) | ray_numbers(table)
     save_results(chosen.run, "scale", numbers)
     if "scale.longer.rows" in numbers:
-        from judgekit.figures.scale import plot_growth
+        from judgekit.figures import curve, draw
 
-        save_figure(plot_growth(table[table["part"].isin(JUDGES)]), chosen.run, "scale")
+        grown = table[table["part"].isin(JUDGES)].replace({"part": {"encoder": "minilm"}}).sort_values("rows")
+        grown = grown.rename(columns={"cpu_seconds": "processor time (s)", "part": "judge"})
+        grown["memory beyond the model (MiB)"] = grown["peak_mb"] - grown["model_mb"]
+        shown = grown.melt(["judge", "rows"], ["processor time (s)", "memory beyond the model (MiB)"], "panel")
+        figure = draw(curve, shown, "panel", x="rows", log="xy", columns=2, sharey=False, xlabel="pairs in the file")
+        save_figure(figure, chosen.run, "scale")
     for key, number in numbers.items():
         print(f"{key} {number}")
 

@@ -3,26 +3,11 @@
 Every loader returns the pairs in the file's own order, sides as published, and a report of what it had to repair.
 """
 
-from functools import partial
-
-from judgekit.data.benchmarks import labelled, mtbench, mtbench_repro
-from judgekit.data.loading import DataSet, Loaded, load_named, of_files
+from judgekit.data.benchmarks.labelled import BENCHMARKS, UNLABELLED
+from judgekit.data.loading import Loaded, load_named
 from judgekit.records import PreferencePair
 
-BENCHMARKS = {
-    "pandalm": of_files(labelled.pandalm, "pandalm/testset-v1.json"),
-    "autoj": of_files(labelled.autoj, "autoj/testdata_pairwise.jsonl"),
-    "mtbench": DataSet(mtbench.load, mtbench.hashes),
-    **{
-        name: of_files(partial(labelled.llmbar, benchmark=name), *(labelled.LLMBAR[subset] for subset in subsets))
-        for name, subsets in labelled.LLMBAR_SETS.items()
-    },
-    "judgebench": of_files(labelled.judgebench, *labelled.JUDGEBENCH.values()),
-    "rm_bench": of_files(labelled.rm_bench, *labelled.RM_BENCH.values()),
-    "evalbiasbench": of_files(labelled.evalbiasbench, "evalbiasbench/biasbench.json", read=labelled.read_grouped),
-}
-# The same for sets without labels: judges may be compared with each other there, never scored.
-UNLABELLED = {"mtbench_repro": DataSet(mtbench_repro.load, mtbench_repro.hashes)}
+__all__ = ["BENCHMARKS", "UNLABELLED", "benchmark_hashes", "load_benchmark", "load_benchmark_with_report"]
 
 
 def load_benchmark(name: str) -> list[PreferencePair]:

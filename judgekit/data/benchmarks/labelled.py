@@ -1,13 +1,13 @@
-"""Test sets with one file of pairs, or one a part; each function takes rows and keeps the sides as published."""
+"""The table of test sets, and the prompts of further ones that training must not hold."""
 
 from collections.abc import Iterator
 
-from judgekit.data.loading import Loaded, Rows, pair_of, turned_pair
-from judgekit.data.sources import DataError, Row, read_document
-from judgekit.data.sources.rows import parse_json
+from judgekit.data.benchmarks import mtbench
+from judgekit.data.loading import Loaded, coded, each, of_files, pair_of, pairs, turned_pair
+from judgekit.data.sources import DataError, Row, read_document, source_names
+from judgekit.data.sources.rows import parse_json, read_rows
 from judgekit.records import PreferencePair, majority_label
 
-ANNOTATORS = ("annotator1", "annotator2", "annotator3")
 # The eight groups of scenarios that Auto-J's authors report by (Li et al. 2023, arXiv:2310.05470).
 SCENARIO_GROUPS = {
     "summarization": "note_summarization post_summarization text_summarization",
@@ -49,86 +49,39 @@ RM_BENCH = {
     "safety_refuse": "rm_bench/safety-refuse_filtered.json",
     "safety_response": "rm_bench/safety-response_filtered.json",
 }
+PART_OF = {file: part for parts in (LLMBAR, JUDGEBENCH, RM_BENCH) for part, file in parts.items()}
+BIAS_BENCH = "evalbiasbench/biasbench.json"
 STYLES = ("concise", "detailed", "markdown")
 DIFFICULTIES = ("easy", "normal", "hard")
 
 
-def pandalm(rows: list[Row]) -> Loaded:
-    """PandaLM test set v1: 999 pairs over 170 prompts; the label is what at least two of three annotators say.
+def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
+    """The label is what at least two of three annotators say.
 
-    Six responses are JSON booleans in the file: the models had printed the word, and a conversion made it a truth
-    value. They are turned back into the word, and counted as ``boolean_responses``.
+    Six responses are JSON booleans: the models had printed the word, and a conversion made it a truth value. They are
+    turned back into the word, and counted as ``boolean_responses``.
     """
-    pairs = [_pandalm_pair(row) for row in rows]
-    booleans = sum(isinstance(row.get(side), bool) for row in rows for side in ("response1", "response2"))
-    return pairs, {"boolean_responses": booleans, "no_majority": sum(pair.label is None for pair in pairs)}
-
-
-def _pandalm_pair(row: Row) -> PreferencePair:
     models = row.text("cmp_key").split("_")
     if len(models) != 2:
         raise row.error("cmp_key", f"is {row.get('cmp_key')!r}, not two models joined by '_'")
-    votes = {annotator: row.code(annotator, {0: "tie", 1: "A", 2: "B"}) for annotator in ANNOTATORS}
-    given = [(row.get(field), field) for field in ("response1", "response2")]
-    return pair_of(
+    given = {field: row.get(field) for field in ("response1", "response2")}
+    booleans = [field for field, value in given.items() if isinstance(value, bool)]
+    votes = {name: row.code(name, {0: "tie", 1: "A", 2: "B"}) for name in ("annotator1", "annotator2", "annotator3")}
+    label = majority_label(votes)
+    yield from ["boolean_responses"] * len(booleans) + ["no_majority"] * (label is None)
+    yield pair_of(
         row,
         "pandalm",
         row.joined("instruction", "input"),
-        *(str(value) if isinstance(value, bool) else row.text(field) for value, field in given),
+        *(str(value) if field in booleans else row.text(field) for field, value in given.items()),
         item_id=str(row.whole("idx")),
         subset=row.text("motivation_app"),
         model_a=models[0],
         model_b=models[1],
-        label=majority_label(votes),
+        label=label,
         votes=votes,
         label_kind="human",
     )
-
-
-def autoj(rows: Rows) -> Loaded:
-    """Auto-J pairwise test set: 24 pairs for each of 58 scenarios, the subsets; `GROUP_OF_SCENARIO` groups them."""
-    pairs = []
-    for row in rows:
-        fields = {"subset": row.text("scenario"), "label": row.code("label", {0: "A", 1: "B", 2: "tie"})}
-        texts = [row.text(field) for field in ("prompt", "response 1", "response 2")]
-        pairs.append(pair_of(row, "autoj", *texts, **fields, label_kind="human"))
-    return pairs, {}
-
-
-def llmbar(rows: Rows, benchmark: str) -> Loaded:
-    """One of `LLMBAR_SETS`: exactly one response of a pair follows the instruction.
-
-    Item ids are ``<subset>-<row>``, so an item has one id in its own set and in the union of the adversarial sets.
-    """
-    subsets = {file: subset for subset, file in LLMBAR.items()}
-    codes = {1: "A", "1": "A", 2: "B", "2": "B"}
-    pairs = []
-    for row in rows:
-        fields = {"item_id": f"{subsets[row.file]}-{row.number}", "subset": subsets[row.file]}
-        texts = [row.text(field) for field in ("input", "output_1", "output_2")]
-        pairs.append(pair_of(row, benchmark, *texts, **fields, label=row.code("label", codes), label_kind="human"))
-    return pairs, {}
-
-
-def judgebench(rows: Rows) -> Loaded:
-    """JudgeBench: hard questions with a right and a wrong response of one model; subsets ``<writer>/<task family>``."""
-    writers = {file: writer for writer, file in JUDGEBENCH.items()}
-    pairs = []
-    for row in rows:
-        writer = writers[row.file]
-        pair = pair_of(
-            row,
-            "judgebench",
-            *(row.text("question"), row.text("response_A"), row.text("response_B")),
-            item_id=f"{writer}/{row.text('pair_id')}",
-            subset=f"{writer}/{row.text('source')}",
-            model_a=row.text("response_model"),
-            model_b=row.text("response_model"),
-            label=row.code("label", {"A>B": "A", "B>A": "B"}),
-            label_kind="objective",
-        )
-        pairs.append(pair)
-    return pairs, {}
 
 
 def difficulty(chosen: int, rejected: int) -> str:
@@ -140,30 +93,20 @@ def difficulty(chosen: int, rejected: int) -> str:
     return "normal" if chosen == rejected else "easy" if chosen > rejected else "hard"
 
 
-def rm_bench(rows: Rows) -> Loaded:
-    """RM-Bench: prompts with three right and three wrong responses, each in three styles; nine pairs a prompt.
-
-    Ids are ``<domain>-<row>/<style of the right one>-<style of the wrong one>``, subsets ``<domain>/<difficulty>``. The
-    file names the right responses, so a coin that is a hash of the item's id says whether the right one is A.
-    """
-    pairs = [pair for row in rows for pair in _rm_bench_pairs(row)]
-    return pairs, {"prompts": len({pair.cluster_id for pair in pairs})}
+def rm_bench(rows: list[Row]) -> Loaded:
+    found = [pair for row in rows for pair in _rm_bench_pairs(row)]
+    return found, {"prompts": len({pair.cluster_id for pair in found})}
 
 
 def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
-    domain = {file: domain for domain, file in RM_BENCH.items()}[row.file]
+    """A prompt has three right and three wrong responses, each in three styles; nine pairs."""
+    domain = PART_OF[row.file]
     right, wrong = (row.texts(field, n=len(STYLES)) for field in ("chosen", "rejected"))
     for i, chosen in enumerate(right):
         for j, rejected in enumerate(wrong):
-            yield turned_pair(
-                row,
-                "rm_bench",
-                *(row.text("prompt"), chosen, rejected),
-                item_id=f"{domain}-{row.number}/{STYLES[i]}-{STYLES[j]}",
-                subset=f"{domain}/{difficulty(i, j)}",
-                label="A",
-                label_kind="objective",
-            )
+            names = {"item_id": f"{domain}-{row.number}/{STYLES[i]}-{STYLES[j]}"}
+            names |= {"subset": f"{domain}/{difficulty(i, j)}", "label": "A", "label_kind": "objective"}
+            yield turned_pair(row, "rm_bench", row.text("prompt"), chosen, rejected, **names)
 
 
 def read_grouped(name: str) -> list[Row]:
@@ -175,14 +118,90 @@ def read_grouped(name: str) -> list[Row]:
     return [Row(row, name, number) for number, row in enumerate(rows)]
 
 
-def evalbiasbench(rows: Rows) -> Loaded:
-    """EvalBiasBench: 80 pairs made to mislead judges, in six kinds of bias, the subsets.
+pandalm = each(_pandalm_pair, "boolean_responses", "no_majority")
+# 24 pairs for each of 58 scenarios.
+autoj = pairs(
+    "autoj",
+    ("prompt", "response 1", "response 2"),
+    kind="human",
+    label=coded("label", {0: "A", 1: "B", 2: "tie"}),
+    turned=False,
+    subset="scenario",
+)
+# Hard questions with a right and a wrong response of one model.
+judgebench = pairs(
+    "judgebench",
+    ("question", "response_A", "response_B"),
+    kind="objective",
+    label=coded("label", {"A>B": "A", "B>A": "B"}),
+    turned=False,
+    item_id=lambda row: f"{PART_OF[row.file]}/{row.text('pair_id')}",
+    subset=lambda row: f"{PART_OF[row.file]}/{row.text('source')}",
+    model_a="response_model",
+    model_b="response_model",
+)
+# Pairs made to mislead judges, in six kinds of bias. In the file the good response is always the first.
+evalbiasbench = pairs(
+    "evalbiasbench",
+    ("instruction", "response1", "response2"),
+    kind="human",
+    label=coded("label", {1: "A", 2: "B"}),
+    subset=lambda row: row.text("bias").replace(" ", "_"),
+)
+# Exactly one response follows the instruction. An item has one id in its own set and in the union of the others.
+llmbar = {
+    name: pairs(
+        name,
+        ("input", "output_1", "output_2"),
+        kind="human",
+        label=coded("label", {1: "A", "1": "A", 2: "B", "2": "B"}),
+        turned=False,
+        item_id=lambda row: f"{PART_OF[row.file]}-{row.number}",
+        subset=lambda row: PART_OF[row.file],
+    )
+    for name in LLMBAR_SETS
+}
+BENCHMARKS = {
+    "pandalm": of_files(pandalm, "pandalm/testset-v1.json"),
+    "autoj": of_files(autoj, "autoj/testdata_pairwise.jsonl"),
+    "mtbench": mtbench.MTBENCH,
+    **{name: of_files(llmbar[name], *(LLMBAR[part] for part in parts)) for name, parts in LLMBAR_SETS.items()},
+    "judgebench": of_files(judgebench, *JUDGEBENCH.values()),
+    "rm_bench": of_files(rm_bench, *RM_BENCH.values()),
+    "evalbiasbench": of_files(evalbiasbench, BIAS_BENCH, read=read_grouped),
+}
+# The same for sets without labels: judges may be compared with each other there, never scored.
+UNLABELLED = {"mtbench_repro": mtbench.REPRO}
 
-    In the file the good response is always the first: a coin that is a hash of the item's id says whether it is A.
-    """
-    pairs = []
-    for row in rows:
-        fields = {"subset": row.text("bias").replace(" ", "_"), "label": row.code("label", {1: "A", 2: "B"})}
-        texts = [row.text(field) for field in ("instruction", "response1", "response2")]
-        pairs.append(turned_pair(row, "evalbiasbench", *texts, **fields, label_kind="human"))
-    return pairs, {}
+# Prompts of further test sets that must stay out of training, most of which are not scored here: judges may be tried on
+# them one day, and the scored sets borrow from them. The PandaLM test prompts are Self-Instruct's, FairEval's are
+# Vicuna's; the Chinese ones are AlignBench's (also those of CritiqueLLM's evaluation samples), translations of
+# Auto-J's, and LLMZoo's translations of Vicuna's. File -> the field that holds the prompt.
+PROTECTED = {
+    "mtbench/vicuna_bench/question.jsonl": "turns",
+    "self_instruct/user_oriented_instructions.jsonl": "instruction",
+    BIAS_BENCH: "instruction",
+    **dict.fromkeys(RM_BENCH.values(), "prompt"),
+    "autoj/testdata_critique.jsonl": "prompt",
+    "autoj/zh_testdata_critique.jsonl": "prompt",
+    "alignbench/data_v1.1_release.jsonl": "question",
+    "llmzoo/questions/questions-zh.jsonl": "text",
+}
+
+
+def protected_files() -> dict[str, str]:
+    """`PROTECTED`, and LLMBar's further sets."""
+    further = source_names("llmbar/CaseStudy/*dataset.json", "llmbar/Processed/*dataset.json")
+    return PROTECTED | dict.fromkeys(further, "input")
+
+
+def protected_prompts() -> dict[str, list[str]]:
+    """Prompts of the further test sets, by file; each of a row's turns is one."""
+    return {
+        name: [text for row in (read_grouped if name == BIAS_BENCH else read_rows)(name) for text in _texts(row, field)]
+        for name, field in protected_files().items()
+    }
+
+
+def _texts(row: Row, field: str) -> list[str]:
+    return row.texts(field) if isinstance(row.get(field), list) else [row.text(field)]

@@ -1,7 +1,7 @@
 """Verdicts that published judges left with the test sets, for judges that replay them.
 
-Each reader returns `Verdict` records in the item's own A and B: where a file holds the verdicts on exchanged
-responses in the order shown, they are turned back here.
+Each reader takes the judge's name and files and gives `Verdict` records in the item's own A and B: where a file holds
+the verdicts on exchanged responses in the order shown, they are turned back here.
 """
 
 import json
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from judgekit.data import paths
-from judgekit.data.benchmarks import labelled, mtbench, mtbench_repro
+from judgekit.data.benchmarks import labelled, mtbench
 from judgekit.data.loading import Rows
 from judgekit.data.sources import Row, read_hub_rows, read_rows, source_hashes, source_names
 from judgekit.records import SWAPPED, PreferencePair, Verdict
@@ -26,62 +26,49 @@ def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str |
     return Verdict(item_id=item_id, judge=judge, order=order, verdict=label, status=status, raw=raw, **scores)
 
 
-def pandalm_verdicts(judge: str, file: str, prefix: str = "pandalm") -> list[Verdict]:
+def pandalm_verdicts(judge: str, file: str, prefix: str = "pandalm") -> Iterator[Verdict]:
     """Verdicts on the PandaLM set, given order only.
 
     "garbage", the upstream word for a reply that could not be parsed, is status ``unparsed`` (the benchmark's
     owner counts it as a tie; that is for a scoring protocol to say). ``raw`` is the row's own fields as JSON.
     """
     codes: dict[Any, str | None] = {**TIE_FIRST_SECOND, "Tie": "tie", "garbage": None}
-    verdicts = []
     for row in read_rows(file):
         parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
         label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
-        verdicts.append(_verdict(str(row.whole("idx")), judge, "ab", label, raw))
-    return verdicts
+        yield _verdict(str(row.whole("idx")), judge, "ab", label, raw)
 
 
-def judgelrm_verdicts(judge: str, file: str) -> list[Verdict]:
+def judgelrm_verdicts(judge: str, file: str) -> Iterator[Verdict]:
     """JudgeLRM's verdicts on the PandaLM set, given order only; ``raw`` is the reply."""
-    return [
-        _verdict(str(row.whole("idx")), judge, "ab", row.code("result", TIE_FIRST_SECOND), row.text("output"))
-        for row in read_rows(file)
-    ]
+    for row in read_rows(file):
+        yield _verdict(str(row.whole("idx")), judge, "ab", row.code("result", TIE_FIRST_SECOND), row.text("output"))
 
 
-def autoj_verdicts(judge: str, given_file: str, exchanged_file: str) -> list[Verdict]:
-    """Auto-J's own verdicts on its pairwise set, both orders; the files hold the verdict only, so ``raw`` is it."""
-    return [
-        *autoj_rows(read_rows(given_file), judge, "ab"),
-        *autoj_rows(read_rows(exchanged_file), judge, "ba"),
-    ]
+def autoj_verdicts(judge: str, given: str, exchanged: str) -> Iterator[Verdict]:
+    """Auto-J's own verdicts on its pairwise set, both orders; the files hold the verdict only, so ``raw`` is it.
+
+    In the exchanged file 0 means the response shown first, which is the item's B.
+    """
+    for file, order in ((given, "ab"), (exchanged, "ba")):
+        for row in read_rows(file):
+            shown = row.code("output", FIRST_SECOND_TIE)
+            label = shown if order == "ab" else SWAPPED[shown]
+            yield _verdict(str(row.number), judge, order, label, str(row.get("output")))
 
 
-def autoj_rows(rows: Rows, judge: str, order: str) -> list[Verdict]:
-    """Verdicts of one file; in the exchanged one 0 means the response shown first, which is the item's B."""
-    verdicts = []
-    for row in rows:
-        shown = row.code("output", FIRST_SECOND_TIE)
-        label = shown if order == "ab" else SWAPPED[shown]
-        verdicts.append(_verdict(str(row.number), judge, order, label, str(row.get("output"))))
-    return verdicts
-
-
-def judgebench_verdicts(judge: str, file: str) -> list[Verdict]:
+def judgebench_verdicts(judge: str, file: str) -> Iterator[Verdict]:
     """A reward model's verdicts on JudgeBench's gpt-4o pairs, both orders, with the two scores."""
-    codes = {"A>B": "A", "B>A": "B", "A=B": "tie", None: None}
-    verdicts = []
     for row in read_rows(file):
         judgments = row.checked_list("judgments", dict, "judgments", n=2)
         for order, judgment in zip(("ab", "ba"), judgments, strict=True):
             inner = Row(judgment, row.file, row.number)
-            label = inner.code("decision", codes)
+            label = inner.code("decision", {"A>B": "A", "B>A": "B", "A=B": "tie", None: None})
             scores = inner.inner("judgment").checked_list("scores", (int, float), "scores", n=2)
             if order == "ba":
                 label, scores = SWAPPED[label], scores[::-1]
-            item_id, stated = f"gpt-4o/{row.text('pair_id')}", judgment["decision"]
-            verdicts.append(_verdict(item_id, judge, order, label, stated, score_a=scores[0], score_b=scores[1]))
-    return verdicts
+            sides = {"score_a": scores[0], "score_b": scores[1]}
+            yield _verdict(f"gpt-4o/{row.text('pair_id')}", judge, order, label, judgment["decision"], **sides)
 
 
 def mtbench_verdicts(judge: str, file: str) -> list[Verdict]:
@@ -98,55 +85,51 @@ def mtbench_rows(rows: Rows, pairs: list[PreferencePair], judge: str) -> list[Ve
     """Verdicts of GPT-4's rows on the items with the same question, turn and models, in either order."""
     stated = {}
     for row in rows:
-        number, turn, a, b, label = (
-            mtbench.vote_fields(row)[field] for field in ("question_id", "turn", "model_a", "model_b", "label")
-        )
-        stated[f"{number}:{a}:{b}:{turn}"] = (label, row.text("winner"))
-        stated[f"{number}:{b}:{a}:{turn}"] = (SWAPPED[label], row.text("winner"))
+        vote = mtbench.vote_of(row)
+        turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a)
+        stated[vote.item_id] = (vote.label, row.text("winner"))
+        stated[turned.item_id] = (SWAPPED[vote.label], row.text("winner"))
     return [_verdict(pair.item_id, judge, "ab", *stated[pair.item_id]) for pair in pairs if pair.item_id in stated]
 
 
-def repro_verdicts(judge: str, *files: str) -> list[Verdict]:
+def repro_verdicts(judge: str, *files: str) -> Iterator[Verdict]:
     """A judge's verdicts on `mtbench_repro`, both orders.
 
     The files name the position that won, "A" for the response shown first in either order, and do not agree on which
     model of a pair comes first; here both are turned to the item's own sides. "error" is a reply without a verdict:
     status ``unparsed`` where there is a reply, ``error`` where there is none.
     """
-    return [verdict for file in files for row in read_rows(file) for verdict in repro_row(row, judge)]
+    for file in files:
+        for row in read_rows(file):
+            yield from repro_row(row, judge)
 
 
 def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
     """The verdicts of one row; ``ab`` in the file is the order of its own ``model_a`` and ``model_b``."""
     first, second = row.text("model_a"), row.text("model_b")
-    sides = mtbench_repro.sides_of(first, second)
-    item_id = mtbench_repro.item_id_of(row.whole("question_id"), *sides)
+    sides = mtbench.sides_of(first, second)
+    item_id = f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"
     for shown, exchanged in (("ab", "ba"), ("ba", "ab")):
         order = shown if sides == (first, second) else exchanged
         label = row.code(f"winner_{shown}", {"A": "A", "B": "B", "tie": "tie", "error": None})
         raw = row.text(f"judgment_{shown}")
-        if order == "ba":
-            label = SWAPPED[label]
         if label is None and not raw.strip():
             yield Verdict(item_id=item_id, judge=judge, order=order, verdict=None, status="error", raw=raw)
         else:
-            yield _verdict(item_id, judge, order, label, raw)
+            yield _verdict(item_id, judge, order, label if order == "ab" else SWAPPED[label], raw)
 
 
-def llmbar_verdicts(judge: str, *files: str) -> list[Verdict]:
+def llmbar_verdicts(judge: str, *files: str) -> Iterator[Verdict]:
     """An LLMBar evaluator's verdicts on the five sets, both orders.
 
     The last call of a row decides, as in the owner's own count. ``raw`` is the reply of that call where it is kept.
     A rating method's two scores are kept; where they were equal the owner named the response shown first (or
     second) the winner in both orders, which is half a right verdict: compare the scores to see such a tie.
     """
-    subsets = {file.removesuffix("dataset.json"): subset for subset, file in labelled.LLMBAR.items()}
-    verdicts: list[Verdict] = []
     for file in files:
-        subset = subsets[file.partition("evaluators/")[0]]
+        subset = labelled.PART_OF[file.partition("evaluators/")[0] + "dataset.json"]
         for row in read_rows(file):
-            verdicts += llmbar_row(row, judge, f"{subset}-{row.number}")
-    return verdicts
+            yield from llmbar_row(row, judge, f"{subset}-{row.number}")
 
 
 def llmbar_row(row: Row, judge: str, item_id: str) -> Iterator[Verdict]:
@@ -179,7 +162,7 @@ class Published(NamedTuple):
     """The stored verdicts of one judge: the sets they are on, their reader and its files."""
 
     sets: tuple[str, ...]
-    read: Callable[..., list[Verdict]]
+    read: Callable[..., Any]
     files: tuple[str, ...]
 
 
@@ -201,25 +184,20 @@ def _llmbar_evaluators() -> dict[str, Published]:
     files: dict[str, list[str]] = {}
     for file in source_names("llmbar/LLMBar/*/result.json"):
         judge, method = file.split("/")[-3:-1]
-        files.setdefault(re.sub("_", "-", f"{judge}-{method}".lower()), []).append(file)
-    return {
-        name: Published(tuple(labelled.LLMBAR_SETS), llmbar_verdicts, tuple(names)) for name, names in files.items()
-    }
+        files.setdefault(f"{judge}-{method}".lower().replace("_", "-"), []).append(file)
+    sets = tuple(labelled.LLMBAR_SETS)
+    return {name: Published(sets, llmbar_verdicts, tuple(names)) for name, names in files.items()}
 
 
+_autoj_outputs = ("autoj/outputs/pairwise_example_output.jsonl", "autoj/outputs/pairwise_exchange_example_output.jsonl")
+_gpt_verdicts = partial(pandalm_verdicts, prefix="gpt")
 # Judge, without "replay/" -> its stored verdicts.
 PUBLISHED = {
     "pandalm-7b": Published(("pandalm",), pandalm_verdicts, ("pandalm/pandalm-7b-testset-v1.json",)),
-    "gpt-3.5-turbo": Published(
-        ("pandalm",), partial(pandalm_verdicts, prefix="gpt"), ("pandalm/gpt-3.5-turbo-testset-v1.json",)
-    ),
+    "gpt-3.5-turbo": Published(("pandalm",), _gpt_verdicts, ("pandalm/gpt-3.5-turbo-testset-v1.json",)),
     "judgelrm-3b": Published(("pandalm",), judgelrm_verdicts, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_verdicts, ("judgelrm/results_judgelrm7b.json",)),
-    "auto-j-13b": Published(
-        ("autoj",),
-        autoj_verdicts,
-        ("autoj/outputs/pairwise_example_output.jsonl", "autoj/outputs/pairwise_exchange_example_output.jsonl"),
-    ),
+    "auto-j-13b": Published(("autoj",), autoj_verdicts, _autoj_outputs),
     "gpt-4-pair": Published(("mtbench",), mtbench_verdicts, ("mtbench_derived/mtbench_gpt4_pair_votes.jsonl",)),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
@@ -249,7 +227,7 @@ def published_verdicts(model: str) -> list[Verdict]:
     verdict. KeyError, which lists the judges there are, if there are no such outputs.
     """
     published = published_of(model)
-    return published.read(f"replay/{model}", *published.files)
+    return list(published.read(f"replay/{model}", *published.files))
 
 
 def published_hashes(model: str) -> dict[str, str]:

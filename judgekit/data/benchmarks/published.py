@@ -4,6 +4,7 @@ They are kept in ``published.json`` as printed, table by table; here they become
 """
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -49,9 +50,7 @@ class Counterpart(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Any]:
-    return json.loads(
-        resources.files("judgekit.data.benchmarks").joinpath("published.json").read_text(encoding="utf-8")
-    )
+    return json.loads(resources.files(__package__).joinpath("published.json").read_text(encoding="utf-8"))
 
 
 def published_scores(table: str | None = None) -> list[PublishedScore]:
@@ -65,35 +64,29 @@ def published_scores(table: str | None = None) -> list[PublishedScore]:
     tables = {entry["name"]: entry for entry in _document()["tables"]}
     if table is not None and table not in tables:
         raise KeyError(f"no published table {table!r}; there are {', '.join(tables)}")
-    chosen = tables.values() if table is None else [tables[table]]
-    return [score for entry in chosen for score in _scores_of(entry)]
+    chosen = tables if table is None else [table]
+    return [score for name in chosen for score in _scores_of(tables[name])]
 
 
-def _scores_of(entry: dict[str, Any]) -> list[PublishedScore]:
+def _scores_of(entry: dict[str, Any]) -> Iterator[PublishedScore]:
     """The figures of one table of the file."""
-    words, titles = _document()["protocols"], _document()["judges"]
-    found = []
+    words, titles, scored_as = (_document()[key] for key in ("protocols", "judges", "scored_as"))
     for judge, printed in entry["rows"].items():
         exceptions = entry.get("exceptions", {}).get(judge, {})
         for column, protocol, text in zip(entry["columns"], entry["protocols"], printed, strict=True):
             if text is not None:
                 name, _, metric = column.partition(".")
                 rule = exceptions.get(column, protocol)
-                known = (words[rule], _document()["scored_as"].get(rule), entry["source"])
+                known = (words[rule], scored_as.get(rule), entry["source"])
                 value = round(float(text) / 100, 6)
-                found.append(PublishedScore(entry["name"], judge, titles[judge], name, metric, value, text, *known))
-    return found
-
-
-def counterparts() -> list[Counterpart]:
-    """Which published rows can be recomputed, from whose verdicts, and what differs."""
-    return [Counterpart(**entry) for entry in _document()["counterparts"]]
+                yield PublishedScore(entry["name"], judge, titles[judge], name, metric, value, text, *known)
 
 
 def counterpart_of(score: PublishedScore) -> Counterpart | None:
     """The `Counterpart` of a published figure, or None where no verdicts are stored."""
     wanted = (score.table, score.judge, "llmbar" if score.set.startswith("llmbar") else score.set)
-    return next((entry for entry in counterparts() if entry[:3] == wanted), None)
+    known = (Counterpart(**entry) for entry in _document()["counterparts"])
+    return next((entry for entry in known if entry[:3] == wanted), None)
 
 
 def published_table() -> pd.DataFrame:
@@ -121,22 +114,14 @@ def owner_statistics(model: str) -> dict[str, dict[str, float]]:
     """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), set by set.
 
     Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) and ``same`` (same verdict in both), in [0, 1], and
-    ``kappa`` of the given order.
+    ``kappa`` of the given order. The file writes rates as ``93.5%`` and as ``97 / 100 = 97.0%``.
     """
     found = {}
     for subset, path in LLMBAR.items():
         for file in published_of(model).files:
             if file.startswith(path.removesuffix("dataset.json")):
                 values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
-                found[f"llmbar_{subset}"] = _statistics_of(values)
+                rates = {name: values[key].rpartition("=")[2].strip(" %") for name, key in STATISTICS.items()}
+                found[f"llmbar_{subset}"] = {name: float(rate) / 100 for name, rate in rates.items()}
+                found[f"llmbar_{subset}"]["kappa"] = float(values["kappa_False"])
     return found
-
-
-def _statistics_of(values: dict[str, Any]) -> dict[str, float]:
-    """The statistics of one file as rates.
-
-    >>> _statistics_of({"correct_average": "93.5%", "equal": "97 / 100 = 97.0%", "kappa_False": 0.25})
-    {'accuracy': 0.935, 'same': 0.97, 'kappa': 0.25}
-    """
-    rates = {name: float(values[key].rpartition("=")[2].strip(" %")) / 100 for name, key in STATISTICS.items()}
-    return {**rates, "kappa": float(values["kappa_False"])}

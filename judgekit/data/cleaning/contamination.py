@@ -5,7 +5,7 @@ Test questions are read here to keep them out of training, and nowhere else befo
 
 from collections.abc import Iterable
 
-from judgekit.data.cleaning.dropping import Item, Reason, Sifted, sift
+from judgekit.data.cleaning.filters import Item, Reason, Sifted, sift
 from judgekit.data.cleaning.texts import GRAM, MIN_BLOCK, N_PERMUTATIONS, grams, minhash, similarity, variants
 
 # Share of words in common from which two questions are nearly the same. Shingles miss a question of some twenty words

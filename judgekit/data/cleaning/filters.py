@@ -1,12 +1,47 @@
-"""Filters that look at one item at a time, or count items of one prompt."""
+"""What a filter returns, the filters that look at one item or one prompt at a time, and the split by prompt."""
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from judgekit.data.cleaning.dropping import Item, Reason, Sifted, drop, sift
-from judgekit.data.cleaning.languages import language_of
-from judgekit.data.cleaning.texts import normalise
+from judgekit.data.cleaning.texts import language_of, normalise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Item = Any  # a PreferencePair or a Response
+Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
+Reason = tuple[str, str] | None  # why an item goes, and what it clashed with
+SHOWN = 700  # characters of each text whose language is asked: a long question must not hide the responses
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One item that a filter dropped: which, why, and what it clashed with."""
+
+    item_id: str
+    benchmark: str
+    reason: str
+    detail: str = ""
+
+
+def drop(item: Item, reason: str, detail: str = "") -> Dropped:
+    """The record that an item was dropped."""
+    return Dropped(item.item_id, item.benchmark, reason, detail)
+
+
+def sift(items: Iterable[Item], reason_of: Callable[[Item], Reason]) -> Sifted:
+    """Keep the items without a reason to go."""
+    kept, dropped = [], []
+    for item in items:
+        found = reason_of(item)
+        if found is None:
+            kept.append(item)
+        else:
+            dropped.append(drop(item, *found))
+    return kept, dropped
 
 
 def drop_degenerate(items: Iterable[Item]) -> Sifted:
@@ -15,7 +50,6 @@ def drop_degenerate(items: Iterable[Item]) -> Sifted:
 
 
 def _degenerate_reason(item: Item) -> str | None:
-    """Why an item says nothing, or None."""
     responses = [response.strip() for response in item.responses]
     if not item.question.strip() and not item.turns:
         return "empty question"
@@ -25,9 +59,7 @@ def _degenerate_reason(item: Item) -> str | None:
         return None
     if responses[0] == responses[1]:
         return "identical responses"
-    if item.label is None and item.soft_label is None:
-        return "no label"
-    return None
+    return "no label" if item.label is None and item.soft_label is None else None
 
 
 def drop_long(items: Iterable[Item], max_chars: int = 20_000) -> Sifted:
@@ -43,8 +75,7 @@ def drop_long(items: Iterable[Item], max_chars: int = 20_000) -> Sifted:
 def drop_short(items: Iterable[Item], min_chars: int = 1) -> Sifted:
     """Drop items whose longer response has fewer than ``min_chars`` characters.
 
-    A short response beside a long one is a fault worth learning; two of a word each are a class label, and teach
-    nothing about text.
+    A short response beside a long one is a fault worth learning; two of a word each are a class label.
     """
 
     def too_short(item: Item) -> Reason:
@@ -60,10 +91,9 @@ def drop_languages(items: Iterable[Item], languages: Collection[str]) -> Sifted:
     The language is that of question and responses together: a translation task belongs to the language that most of it
     is written in.
     """
-    share = 700  # characters of each text, so that a long question does not hide the responses
 
     def foreign(item: Item) -> Reason:
-        language = language_of("\n".join(text[:share] for text in (item.question, *item.responses)))
+        language = language_of("\n".join(text[:SHOWN] for text in (item.question, *item.responses)))
         return ("language", language) if language and language not in languages else None
 
     return sift(items, foreign if languages else lambda item: None)
@@ -75,23 +105,48 @@ def drop_questions(items: Iterable[Item], questions: Collection[str]) -> Sifted:
     return sift(items, lambda item: ("validation question", "") if normalise(item.question) in held_out else None)
 
 
-def _stable_order(item: Item, seed: int) -> float:
-    """A pseudo-random number in [0, 1) that depends on the item and the seed alone."""
-    digest = hashlib.sha256(f"{seed}:{item.benchmark}:{item.item_id}".encode()).hexdigest()
-    return int(digest[:12], 16) / 16**12
-
-
 def drop_over_cap(items: Sequence[Item], limit: int, seed: int = 0) -> Sifted:
-    """Keep at most ``limit`` items of each prompt and source, chosen pseudo-randomly.
+    """Keep at most ``limit`` items of each prompt and source, chosen pseudo-randomly by item and seed alone.
 
     A few prompts with a hundred responses each would otherwise teach those prompts.
     """
+
+    def order(item: Item) -> str:
+        return hashlib.sha256(f"{seed}:{item.benchmark}:{item.item_id}".encode()).hexdigest()[:12]
+
     groups = defaultdict(list)
     for item in items:
         groups[item.benchmark, item.cluster_id].append(item)
-    chosen: set[tuple[str, str]] = set()
-    for group in groups.values():
-        chosen |= {(p.benchmark, p.item_id) for p in sorted(group, key=lambda p: _stable_order(p, seed))[:limit]}
-    kept = [item for item in items if (item.benchmark, item.item_id) in chosen]
-    rest = [item for item in items if (item.benchmark, item.item_id) not in chosen]
-    return kept, [drop(item, "over the cap per prompt") for item in rest]
+    chosen = {(p.benchmark, p.item_id) for group in groups.values() for p in sorted(group, key=order)[:limit]}
+    over = ("over the cap per prompt", "")
+    return sift(items, lambda item: None if (item.benchmark, item.item_id) in chosen else over)
+
+
+# --- training and validation
+
+
+def split_by_prompt(
+    items: Sequence[Item], validation_share: float = 0.12, seed: int = 0
+) -> tuple[list[Item], list[Item]]:
+    """Training and validation items, split by prompt: no question stands in both.
+
+    The first question of an item alone decides, so pairs and single responses to it stand on the same side.
+    ``validation_share``: expected share of prompts in validation, in [0, 1].
+    """
+    parts: tuple[list[Item], list[Item]] = ([], [])
+    for item in items:
+        text = f"{seed}:{normalise(item.turns[0].question if item.turns else item.question)}"
+        drawn = int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8
+        parts[drawn < validation_share].append(item)
+    return parts
+
+
+def split_table(parts: dict[str, list[Item]], set_column: str = "benchmark") -> "pd.DataFrame":
+    """Which item is in which part (``train``, ``validation``): a table of set, item_id and split, in stable order.
+
+    ``set_column``: what the column with the set's name is called.
+    """
+    import pandas as pd
+
+    rows = [(item.benchmark, item.item_id, name) for name, items in parts.items() for item in items]
+    return pd.DataFrame(sorted(rows), columns=[set_column, "item_id", "split"])

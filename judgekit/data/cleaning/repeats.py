@@ -4,7 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from judgekit.data.cleaning.dropping import Dropped, Item, Reason, Sifted, drop, sift
+from judgekit.data.cleaning.filters import Dropped, Item, Reason, Sifted, drop, sift
 from judgekit.data.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
 
 
@@ -71,7 +71,6 @@ class NearTexts:
         return self.numbers[text]
 
     def _find(self, text: str) -> int:
-        """The number of an earlier text, or of this one as a new text."""
         signature = minhash(text)
         for number in sorted(self.near.query(signature)):
             if similarity(text, self.texts[number]) >= self.min_jaccard:
@@ -87,16 +86,10 @@ def drop_near_repeats(items: Sequence[Item], min_jaccard: float = 0.9) -> Sifted
     Two pairs that share a long response and differ in a short one are no repeats. ``min_jaccard``: see `NearTexts`.
     """
     near, first = NearTexts(min_jaccard), dict[tuple[int, ...], Item]()
-    for item in items:
-        question, *responses = map(near.number, texts_of(item))
-        first.setdefault((question, *sorted(responses)), item)
-    kept = {id(item) for item in first.values()}
 
     def repeats(item: Item) -> Reason:
-        if id(item) in kept:
-            return None
         question, *responses = map(near.number, texts_of(item))
-        earlier = first[question, *sorted(responses)]
-        return "near repeat", f"{earlier.benchmark}/{earlier.item_id}"
+        earlier = first.setdefault((question, *sorted(responses)), item)
+        return None if earlier is item else ("near repeat", f"{earlier.benchmark}/{earlier.item_id}")
 
     return sift(items, repeats)

@@ -1,4 +1,4 @@
-"""What "the same text" means to the filters: normal forms, n-grams, signatures, similarity."""
+"""What "the same text" and "its language" mean to the filters."""
 
 import re
 from functools import lru_cache
@@ -70,3 +70,69 @@ def similarity(text: str, other: str, size: int = SHINGLE) -> float:
     """
     ours, theirs = grams(text, size), grams(other, size)
     return len(ours & theirs) / len(ours | theirs) if ours or theirs else 1.0
+
+
+# --- languages: English, Chinese and others are told apart by script and by the commonest words; others not reliably
+
+SCRIPTS = {
+    "zh": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]"),
+    "ja": re.compile(r"[\u3040-\u30ff]"),
+    "ko": re.compile(r"[\uac00-\ud7af]"),
+    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+}
+LETTER = re.compile(r"[^\W\d_]")
+WORD = re.compile(r"[^\W\d_]+")
+
+# Function words that make up a large part of any longer text. None of a single letter (variables) and, in the other
+# languages, none that is an English word.
+FUNCTION_WORDS = {
+    "en": "the of and to is in that it for you with on are this be as can by your not have from or what an at if",
+    "de": "der das und ist nicht ein eine zu den von mit sich auf für im dem wie auch werden oder sie ich",
+    "fr": "la les des est une et que dans qui pas sur du au avec ce il sont nous être ou vous",
+    "es": "el los las una que es por para con del se como más su al lo pero esta muy",
+    "it": "il che di è una sono del con della nel gli le si anche più da alla",
+    "pt": "um uma que é não para da em se mais ao são você foi dos pelo",
+    "nl": "het een van en dat niet zijn te voor aan er ook maar wordt bij naar deze",
+    "tr": "ve bir bu için ile olarak da daha çok gibi olan ne mi değil kadar sonra",
+    "vi": "và của là không được cho một những các với để người trong này",
+    "pl": "nie na się jest że jak co od przez dla są oraz może przy tym",
+    "id": "yang dan di dari untuk dengan ini itu adalah tidak dalam pada akan ke",
+}
+WORDS = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
+MIN_WORDS = 8  # fewer words say too little about a language: Latin script then counts as English
+MIN_SHARE = 0.08  # of the words must be function words of another language than English
+
+
+def language_of(text: str) -> str:
+    """The language of a text's first two thousand characters, empty when there are no letters.
+
+    ``en``, ``zh``, ``ja``, ``ko``; another language of Latin script (``de``, ``fr``, ...); ``other`` for other scripts.
+    Han script is more than a fifth of the letters of a Chinese text even where it is full of English names and code.
+    Text of Latin script without function words (code, names, formulas) counts as English.
+
+    >>> language_of("What is the capital of France?"), language_of("法国的首都是哪里？")
+    ('en', 'zh')
+    >>> language_of("Quelle est la capitale de la France, et que faut-il y voir pour une visite ?")
+    'fr'
+    """
+    text = text[:2000]
+    n_letters = len(LETTER.findall(text))
+    if not n_letters:
+        return ""
+    share = {script: len(pattern.findall(text)) / n_letters for script, pattern in SCRIPTS.items()}
+    if share["ja"] > 0.1:
+        return "ja"
+    for script in ("zh", "ko"):
+        if share[script] > 0.2:
+            return script
+    return _latin_language(WORD.findall(text.lower())) if share["latin"] > 0.5 else "other"
+
+
+def _latin_language(words: list[str]) -> str:
+    """The language whose function words are the most frequent; English when there are none, or few words."""
+    if len(words) < MIN_WORDS:
+        return "en"
+    counts = {language: sum(word in known for word in words) for language, known in WORDS.items()}
+    best = max(counts, key=counts.__getitem__)
+    # English wins ties and near-ties: names and quotations bring foreign words into English texts.
+    return best if counts[best] > max(1.2 * counts["en"] + 1, MIN_SHARE * len(words)) else "en"

@@ -5,7 +5,6 @@ People's ratings (ROSCOE) are the check of what such scores are worth.
 """
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def load_probing_set(name: str) -> dict[str, list[Response]]:
     """
     if name not in PROBING:
         raise KeyError(f"no probing set {name!r}; there are {', '.join(PROBING)}")
-    return _probing_items(parse_json(read_document(PROBING[name]), PROBING[name]), name, PROBING[name])
+    return _probing_items(read_document(PROBING[name]), name, PROBING[name])
 
 
 def read_probing_file(path: str | Path, name: str) -> dict[str, list[Response]]:
@@ -54,18 +53,18 @@ def read_probing_file(path: str | Path, name: str) -> dict[str, list[Response]]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as broken:
         raise DataError(f"{path}: cannot be read ({broken})") from None
-    return _probing_items(parse_json(text, str(path)), name, str(path))
+    return _probing_items(text, name, str(path))
 
 
-def _probing_items(document: Any, name: str, file: str) -> dict[str, list[Response]]:
-    aspects = Row(document, file, 0)
+def _probing_items(text: str, name: str, file: str) -> dict[str, list[Response]]:
+    aspects = Row(parse_json(text, file), file, 0)
+    if not aspects.values:
+        raise DataError(f"{file}: holds no aspect")
     found = {}
     for aspect in aspects.values:
         items = aspects.checked_list(aspect, dict, "items")
         rows = [Row(item, f"{file} ({aspect})", number) for number, item in enumerate(items)]
         found[aspect] = unique_items([_probing_response(row, name) for row in rows])
-    if not found:
-        raise DataError(f"{file}: holds no aspect")
     return found
 
 
@@ -73,10 +72,10 @@ def _probing_response(row: Row, name: str) -> Response:
     parts = ENCLOSED.fullmatch(row.text("eval_prompt"))
     if parts is None:
         raise row.error("eval_prompt", "does not hold a question and a response between the published markers")
-    score = row.code("score", {score: float(score) for score in (1, 2, 3, 4, 5)})
-    fields = {"item_id": str(row.get("id")), "score": score, "model": WRITER, "label_kind": "model"}
-    cluster = text_key(parts[1].split(ASKED_FOR)[0].strip())
-    return replace(response_of(row, name, parts[1], parts[2], **fields), cluster_id=cluster)
+    fields: dict[str, Any] = {"item_id": str(row.get("id")), "model": WRITER, "label_kind": "model"}
+    fields["score"] = row.code("score", {score: float(score) for score in (1, 2, 3, 4, 5)})
+    fields["cluster_id"] = text_key(parts[1].split(ASKED_FOR)[0].strip())
+    return response_of(row, name, parts[1], parts[2], **fields)
 
 
 def load_roscoe(name: str) -> dict[str, list[Response]]:

@@ -1,6 +1,6 @@
 """500 pairs of the Chatbot Arena with a person's vote (no ties), and three models' probabilities on them."""
 
-from judgekit.data.loading import Loaded, Rows, keeps_sides, turned_pair
+from judgekit.data.loading import keeps_sides, pairs
 from judgekit.data.sources import Row, read_rows
 from judgekit.records import Verdict, label_of_gap
 
@@ -8,16 +8,12 @@ JUDGES = {  # the three files hold the same pairs and votes
     f"replay/arena-{model}": f"chatbot_arena_calibration/{model}.calibration.jsonl"
     for model in ("gpt-4-turbo", "gpt-3.5-turbo", "mistral-7b-instruct")
 }
-
-
-def voted_pairs(rows: Rows) -> Loaded:
-    """The pairs of the rows of one file."""
-    pairs = []
-    for row in rows:
-        label = row.inner("preferences").code("human", {1: "A", 2: "B"})
-        texts = (row.text("instruction"), *row.texts("outputs", n=2))
-        pairs.append(turned_pair(row, "chatbot_arena", *texts, label=label, label_kind="human"))
-    return pairs, {}
+voted_pairs = pairs(
+    "chatbot_arena",
+    ("instruction", lambda row: row.texts("outputs", n=2)[0], lambda row: row.texts("outputs", n=2)[1]),
+    kind="human",
+    label=lambda row: row.inner("preferences").code("human", {1: "A", 2: "B"}),
+)
 
 
 def load_judge(judge: str) -> list[Verdict]:

@@ -10,14 +10,13 @@ answer1_body, answer1_model_id, score).
 
 import hashlib
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judgekit.data import paths
-from judgekit.data.loading import Loaded, chat_of, dialogue_fields, turned_pair
+from judgekit.data.loading import DataSet, Loaded, chat_of, coded, dialogue_fields, each, pairs, turned_pair
 from judgekit.data.sources import DataError, Row
 from judgekit.records import PreferencePair, label_of_gap
 
@@ -25,58 +24,147 @@ SUFFIXES = {".json": "json", ".jsonl": "json", ".parquet": "parquet"}
 STRENGTH = 0.15  # HelpSteer3: probability per step of preference, so that the strongest is 0.95
 SCORE_SLOPE = 0.5  # log-odds per point of a score from 1 to 10
 MOST_SURE = 0.95  # a ratio of votes says no more than this
+SKIPPED = "skipped_different_dialogues"
+Pairs = Iterator[PreferencePair | str]
 
 
-@dataclass(frozen=True, slots=True)
-class HubCorpus:
-    """A corpus on the Hugging Face hub (its ``train`` split), or a file to fetch by hand where ``repo`` is None."""
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def _helpsteer3(row: Row) -> Pairs:
+    """People's single preferences are the votes, and the overall one gives the strength."""
+    strength = -_checked_strength(row, row.whole("overall_preference"), "overall_preference")
+    single = row.checked_list("individual_preference", dict, "preferences")
+    scores = [_checked_strength(row, vote.get("score"), "individual_preference") for vote in single]
+    texts = {"response_a": row.text("response1"), "response_b": row.text("response2")}
+    yield turned_pair(
+        row,
+        "helpsteer3",
+        **dialogue_fields(chat_of(row, "context", "user")) | texts,
+        subset=row.text("domain"),
+        label=label_of_gap(strength),
+        votes={str(number): label_of_gap(-score) for number, score in enumerate(scores)},
+        soft_label=0.5 + STRENGTH * strength,
+        label_kind="human",
+    )
+
+
+def _checked_strength(row: Row, value: Any, field: str) -> int:
+    """A preference from -3 (response 1 is much better) to 3."""
+    if isinstance(value, bool) or not isinstance(value, int) or not -3 <= value <= 3:
+        raise row.error(field, f"holds {value!r}, not a whole number from -3 to 3")
+    return value
+
+
+def _chats(row: Row, name: str, fields: Callable[[Row], dict[str, Any]]) -> Pairs:
+    """One pair of ``chosen`` and ``rejected`` dialogues, the chosen response as A; none where the dialogues differ."""
+    chosen, rejected = (chat_of(row, field, "assistant") for field in ("chosen", "rejected"))
+    if chosen[:-1] != rejected[:-1]:
+        yield SKIPPED
+    else:
+        texts = {"response_a": chosen[-1][1], "response_b": rejected[-1][1], **dialogue_fields(chosen[:-1])}
+        yield turned_pair(row, name, **texts, **fields(row))
+
+
+def _score_fields(gap: float) -> dict[str, Any]:
+    """Equal scores are a tie, and the gap of two scores gives the soft label."""
+    return {"label": label_of_gap(gap), "soft_label": _sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
+
+
+def _ultrafeedback(row: Row) -> dict[str, Any]:
+    return _score_fields(row.number_of("score_chosen") - row.number_of("score_rejected"))
+
+
+def _skywork(row: Row) -> dict[str, Any]:
+    """Labelled by its sources: models mostly, people in part."""
+    return {"subset": row.text("source"), "label": "A", "label_kind": "model"}
+
+
+def _share_of_votes(row: Row) -> float:
+    """Where the later comment got more votes, their share gives the soft label."""
+    ratio = row.number_of("score_ratio")
+    if ratio < 1:
+        raise row.error("score_ratio", f"is {ratio}, below 1")
+    sure = min(ratio / (1 + ratio), MOST_SURE)
+    return sure if row.code("labels", {1: True, 0: False}) else 1 - sure
+
+
+_shp = pairs(
+    "shp",
+    ("history", "human_ref_A", "human_ref_B"),
+    kind="human",
+    label=coded("labels", {1: "A", 0: "B"}),
+    item_id=lambda row: f"{row.text('post_id')}:{row.text('c_root_id_A')}-{row.text('c_root_id_B')}",
+    subset="domain",
+    cluster_id="post_id",
+    soft_label=_share_of_votes,
+)
+
+
+def _pandalm(row: Row) -> Pairs:
+    """Labelled by gpt-3.5-turbo."""
+    inputs, outputs = row.inner("inputs"), row.inner("outputs")
+    texts = (inputs.joined("instruction", "input"), inputs.text("response1"), inputs.text("response2"))
+    label = outputs.code("evaluation_result", {"1": "A", "2": "B", "Tie": "tie"})
+    fields = {"reference": outputs.text("reference_response"), "label": label, "label_kind": "model"}
+    yield turned_pair(row, "pandalm_train", *texts, **fields)
+
+
+def _judgelm(row: Row) -> Pairs:
+    """Scored from 1 to 10 by GPT-4."""
+    first, second = row.checked_list("score", (int, float), "scores", n=2)
+    texts = [row.text(field) for field in ("question_body", "answer1_body", "answer2_body")]
+    models = {"model_a": row.text("answer1_model_id"), "model_b": row.text("answer2_model_id")}
+    yield turned_pair(row, "judgelm_train", *texts, **models, **_score_fields(first - second))
+
+
+class HubCorpus(NamedTuple):
+    """A corpus on the Hugging Face hub, or a file to fetch by hand where ``repo`` is None."""
 
     repo: str | None  # ``owner/name``
     licence: str  # as its card states it
     description: str  # also where to get the file when there is no repository
+    build: Callable[[list[Row]], Loaded]
     config: str | None = None  # the hub's name for the part that is read
     split: str = "train"
 
 
-SETS = {
+CORPORA = {
     "helpsteer3": HubCorpus(
         "nvidia/HelpSteer3",
         "CC-BY-4.0",
         "people's preferences with strengths, many tasks and languages",
+        each(_helpsteer3),
         config="preference",
     ),
     "ultrafeedback": HubCorpus(
         "HuggingFaceH4/ultrafeedback_binarized",
         "MIT",
         "the best of four models' responses against another, by GPT-4's scores",
+        each(partial(_chats, name="ultrafeedback", fields=_ultrafeedback), SKIPPED),
         split="train_prefs",
     ),
-    "shp": HubCorpus("stanfordnlp/SHP", "Reddit's terms (see the card)", "Reddit answers, by votes"),
+    "shp": HubCorpus("stanfordnlp/SHP", "Reddit's terms (see the card)", "Reddit answers, by votes", _shp),
     "skywork": HubCorpus(
-        "Skywork/Skywork-Reward-Preference-80K-v0.2", "those of its sources", "a curated mixture for reward models"
+        "Skywork/Skywork-Reward-Preference-80K-v0.2",
+        "those of its sources",
+        "a curated mixture for reward models",
+        each(partial(_chats, name="skywork", fields=_skywork), SKIPPED),
     ),
     "pandalm_train": HubCorpus(
         None,
         "none stated",
         "gpt-3.5-turbo's comparisons for PandaLM: its README (github.com/WeOpenML/PandaLM) links the file",
+        each(_pandalm),
     ),
-    "judgelm_train": HubCorpus("BAAI/JudgeLM-100K", "CC-BY-NC-4.0", "GPT-4's scores for JudgeLM"),
+    "judgelm_train": HubCorpus("BAAI/JudgeLM-100K", "CC-BY-NC-4.0", "GPT-4's scores for JudgeLM", each(_judgelm)),
 }
 
 
 def load_hub_corpus(name: str, revision: str = "main", path: str | Path | None = None) -> Loaded:
-    """The pairs of one of `SETS`, from ``path`` where given, and a report."""
-    return pairs_from_rows(name, read_corpus_rows(name, revision, path))
-
-
-def pairs_from_rows(name: str, rows: Iterable[Row]) -> Loaded:
-    """Pairs and report of the rows of a set; rows whose two dialogues differ make no pair."""
-    pairs = [PAIR_FROM_ROW[name](row) for row in rows]
-    kept = [pair for pair in pairs if pair is not None]
-    return kept, {"rows": len(pairs), "skipped_different_dialogues": len(pairs) - len(kept)}
-
-
-# --- reading
+    """The pairs of one of `CORPORA`, from ``path`` where given, and a report; rows whose dialogues differ make none."""
+    return CORPORA[name].build(read_corpus_rows(name, revision, path))
 
 
 def read_corpus_rows(name: str, revision: str = "main", path: str | Path | None = None) -> list[Row]:
@@ -86,14 +174,18 @@ def read_corpus_rows(name: str, revision: str = "main", path: str | Path | None 
     """
     import datasets
 
-    corpus, file = SETS[name], _local_file(name) if path is None else Path(path)
+    corpus, file = CORPORA[name], _local_file(name) if path is None else Path(path)
     options: dict[str, Any] = {"cache_dir": str(paths.data_cache() / "hub" / name)}
     if file is None:
         repo = _checked_repo(name)
         where, what = f"{repo}[{corpus.split}]", [repo, corpus.config]
         options |= {"split": corpus.split, "revision": resolved_commit(repo, revision)}
     else:
-        where, what = file.name, [_kind_of(file)]
+        if not file.is_file():
+            raise DataError(f"{file}: there is no such file")
+        if file.suffix not in SUFFIXES:
+            raise DataError(f"{file}: ends with none of {', '.join(SUFFIXES)}")
+        where, what = file.name, [SUFFIXES[file.suffix]]
         options |= {"split": "train", "data_files": str(file)}
     try:
         table = datasets.load_dataset(*what, **options)
@@ -109,18 +201,9 @@ def _local_file(name: str) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def _kind_of(path: Path) -> str:
-    """The reader for a local file."""
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file")
-    if path.suffix not in SUFFIXES:
-        raise DataError(f"{path}: ends with none of {', '.join(SUFFIXES)}")
-    return SUFFIXES[path.suffix]
-
-
 def _checked_repo(name: str) -> str:
     """The repository on the hub, or an error that says where the file is to be had."""
-    repo = SETS[name].repo
+    repo = CORPORA[name].repo
     if repo is None:
         raise DataError(f"{name}: is not on the hub; {_remedy(name)}")
     return repo
@@ -128,10 +211,10 @@ def _checked_repo(name: str) -> str:
 
 def _remedy(name: str) -> str:
     """What to do about a corpus that cannot be read."""
-    first = "" if SETS[name].repo is None else "check the connection, or "
+    first = "" if CORPORA[name].repo is None else "check the connection, or "
     return (
         f"{first}put it into a data mirror as raw/{name}/{name}.jsonl (or .json, .parquet) "
-        f"and set JUDGEKIT_DATA; {SETS[name].description}"
+        f"and set JUDGEKIT_DATA; {CORPORA[name].description}"
     )
 
 
@@ -155,113 +238,7 @@ def hub_provenance(name: str) -> dict[str, str]:
     return {f"hub:{repo}": resolved_commit(repo, "main")}
 
 
-# --- one pair of each set
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
-
-
-def _helpsteer3(row: Row) -> PreferencePair:
-    """People's single preferences are the votes, and the overall one gives the strength."""
-    strength = -_checked_strength(row, row.whole("overall_preference"), "overall_preference")
-    single = row.checked_list("individual_preference", dict, "preferences")
-    scores = [_checked_strength(row, vote.get("score"), "individual_preference") for vote in single]
-    return turned_pair(
-        row,
-        "helpsteer3",
-        **dialogue_fields(chat_of(row, "context", "user")),
-        response_a=row.text("response1"),
-        response_b=row.text("response2"),
-        subset=row.text("domain"),
-        label=label_of_gap(strength),
-        votes={str(number): label_of_gap(-score) for number, score in enumerate(scores)},
-        soft_label=0.5 + STRENGTH * strength,
-        label_kind="human",
-    )
-
-
-def _checked_strength(row: Row, value: Any, field: str) -> int:
-    """A preference from -3 (response 1 is much better) to 3."""
-    if isinstance(value, bool) or not isinstance(value, int) or not -3 <= value <= 3:
-        raise row.error(field, f"holds {value!r}, not a whole number from -3 to 3")
-    return value
-
-
-def _chat_pair(row: Row, name: str, **fields: Any) -> PreferencePair | None:
-    """One pair of ``chosen`` and ``rejected`` dialogues, the chosen response as A; None where the dialogues differ."""
-    chosen, rejected = (chat_of(row, field, "assistant") for field in ("chosen", "rejected"))
-    if chosen[:-1] != rejected[:-1]:
-        return None
-    texts = {"response_a": chosen[-1][1], "response_b": rejected[-1][1], **dialogue_fields(chosen[:-1])}
-    return turned_pair(row, name, **texts, **fields)
-
-
-def _ultrafeedback(row: Row) -> PreferencePair | None:
-    """Equal scores are a tie, and the gap of two scores gives the soft label."""
-    gap = row.number_of("score_chosen") - row.number_of("score_rejected")
-    fields = {"label": label_of_gap(gap), "soft_label": _sigmoid(SCORE_SLOPE * gap), "label_kind": "gpt-4"}
-    return _chat_pair(row, "ultrafeedback", **fields)
-
-
-def _skywork(row: Row) -> PreferencePair | None:
-    """Labelled by its sources: models mostly, people in part."""
-    return _chat_pair(row, "skywork", subset=row.text("source"), label="A", label_kind="model")
-
-
-def _shp(row: Row) -> PreferencePair:
-    """The share of votes, where the later comment got more, gives the soft label."""
-    better = row.code("labels", {1: "A", 0: "B"})
-    ratio = row.number_of("score_ratio")
-    if ratio < 1:
-        raise row.error("score_ratio", f"is {ratio}, below 1")
-    sure = min(ratio / (1 + ratio), MOST_SURE)
-    return turned_pair(
-        row,
-        "shp",
-        *(row.text("history"), row.text("human_ref_A"), row.text("human_ref_B")),
-        item_id=f"{row.text('post_id')}:{row.text('c_root_id_A')}-{row.text('c_root_id_B')}",
-        subset=row.text("domain"),
-        cluster_id=row.text("post_id"),
-        label=better,
-        soft_label=sure if better == "A" else 1 - sure,
-        label_kind="human",
-    )
-
-
-def _pandalm(row: Row) -> PreferencePair:
-    """Labelled by gpt-3.5-turbo."""
-    inputs, outputs = row.inner("inputs"), row.inner("outputs")
-    return turned_pair(
-        row,
-        "pandalm_train",
-        *(inputs.joined("instruction", "input"), inputs.text("response1"), inputs.text("response2")),
-        reference=outputs.text("reference_response"),
-        label=outputs.code("evaluation_result", {"1": "A", "2": "B", "Tie": "tie"}),
-        label_kind="model",
-    )
-
-
-def _judgelm(row: Row) -> PreferencePair:
-    """Scored from 1 to 10 by GPT-4."""
-    first, second = row.checked_list("score", (int, float), "scores", n=2)
-    return turned_pair(
-        row,
-        "judgelm_train",
-        *(row.text("question_body"), row.text("answer1_body"), row.text("answer2_body")),
-        model_a=row.text("answer1_model_id"),
-        model_b=row.text("answer2_model_id"),
-        label=label_of_gap(first - second),
-        soft_label=_sigmoid(SCORE_SLOPE * (first - second)),
-        label_kind="gpt-4",
-    )
-
-
-PAIR_FROM_ROW = {
-    "helpsteer3": _helpsteer3,
-    "ultrafeedback": _ultrafeedback,
-    "shp": _shp,
-    "skywork": _skywork,
-    "pandalm_train": _pandalm,
-    "judgelm_train": _judgelm,
+SETS = {
+    name: DataSet(partial(load_hub_corpus, name), partial(hub_provenance, name), corpus.build)
+    for name, corpus in CORPORA.items()
 }

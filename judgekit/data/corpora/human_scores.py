@@ -4,13 +4,13 @@ The sets are not shipped and not fetched. A file is JSON lines, a JSON list (eit
 is wrong with it is told with its name, the line (of a list or a table: the row, counted from 1) and the field.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from judgekit.data.loading import Loaded, response_of
+from judgekit.data.loading import Loaded, each, response_of, responses
 from judgekit.data.pairfile.lines import records
 from judgekit.data.sources import DataError, Row
-from judgekit.records import with_counts
+from judgekit.records import Response, with_counts
 
 ASPECTS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 FLASK_SCALE, HELPSTEER_SCALE, BIGGEN_SCALE = tuple(range(1, 6)), tuple(range(5)), tuple(range(1, 6))
@@ -30,8 +30,8 @@ def _read_user_rows(path: str | Path) -> list[Row]:
     return rows
 
 
-def _scored(row: Row, field: str, scale: tuple[int, ...]) -> dict[str, Any]:
-    """The field of people's score, the mean where it is a list; each score must lie on the scale."""
+def _score(row: Row, field: str, scale: tuple[int, ...]) -> float:
+    """People's score, the mean where it is a list; each must lie on the scale."""
     value = row.get(field)
     scores = value if isinstance(value, list) else [value]
     if not scores:
@@ -41,7 +41,7 @@ def _scored(row: Row, field: str, scale: tuple[int, ...]) -> dict[str, Any]:
             raise row.error(field, f"holds {score!r:.40}, which is no number")
         if not scale[0] <= score <= scale[-1]:  # NaN is not on it either
             raise row.error(field, f"holds {score!r:.40}: scores go from {scale[0]} to {scale[-1]}")
-    return {"score": float(sum(scores) / len(scores)), "label_kind": "human"}
+    return float(sum(scores) / len(scores))
 
 
 def load_flask_reviews(path: str | Path, feedback: bool = False) -> Loaded:
@@ -49,13 +49,11 @@ def load_flask_reviews(path: str | Path, feedback: bool = False) -> Loaded:
 
     A row has ``user_prompt`` (with ``feedback`` it is ``user_prompt_feedback``, which asks for an explanation first)
     and ``score``, from 1 to 5: a number, or a list whose mean is taken. The whole prompt is the question and the
-    response is empty: ask them with `inside.layers.asking.verbatim`.
+    response is empty: they are asked as they stand.
     """
-    field = "user_prompt_feedback" if feedback else "user_prompt"
-    rows = _read_user_rows(path)
-    return with_counts(
-        [response_of(r, "flask", r.text(field), "", **_scored(r, "score", FLASK_SCALE)) for r in rows], {}
-    )
+    texts = ("user_prompt_feedback" if feedback else "user_prompt", lambda row: "")
+    build = responses("flask", texts, kind="human", score=lambda row: _score(row, "score", FLASK_SCALE))
+    return with_counts(*build(_read_user_rows(path)))
 
 
 def load_helpsteer(path: str | Path, aspect: str = "helpfulness") -> Loaded:
@@ -65,11 +63,9 @@ def load_helpsteer(path: str | Path, aspect: str = "helpfulness") -> Loaded:
     """
     if aspect not in ASPECTS:
         raise ValueError(f"aspect={aspect!r} is none of {', '.join(ASPECTS)}")
-    responses = [
-        response_of(row, "helpsteer", row.text("prompt"), row.text("response"), **_scored(row, aspect, HELPSTEER_SCALE))
-        for row in _read_user_rows(path)
-    ]
-    return with_counts(responses, {})
+    texts = ("prompt", "response")
+    build = responses("helpsteer", texts, kind="human", score=lambda row: _score(row, aspect, HELPSTEER_SCALE))
+    return with_counts(*build(_read_user_rows(path)))
 
 
 def load_biggen(path: str | Path) -> Loaded:
@@ -78,16 +74,16 @@ def load_biggen(path: str | Path) -> Loaded:
     A row has the hub's columns ``input, response, reference_answer, human_score``; ``system_prompt`` stands before the
     input where it is not blank, and ``model_name`` is kept where it is there.
     """
-    responses, report = [], {"skipped_no_score": 0}
-    for row in _read_user_rows(path):
-        if row.get("human_score") is None:
-            report["skipped_no_score"] += 1
-            continue
-        question = row.text("input")
-        if row.get("system_prompt", None) is not None and row.text("system_prompt").strip():
-            question = f"{row.text('system_prompt')}\n\n{question}"
-        fields = {"reference": row.text("reference_answer"), **_scored(row, "human_score", BIGGEN_SCALE)}
-        if row.get("model_name", None) is not None:
-            fields["model"] = row.text("model_name")
-        responses.append(response_of(row, "biggen", question, row.text("response"), **fields))
-    return with_counts(responses, report)
+    return with_counts(*each(_biggen, "skipped_no_score")(_read_user_rows(path)))
+
+
+def _biggen(row: Row) -> Iterator[Response | str]:
+    if row.get("human_score") is None:
+        yield "skipped_no_score"
+        return
+    question = row.text("input")
+    if row.get("system_prompt", None) is not None and row.text("system_prompt").strip():
+        question = f"{row.text('system_prompt')}\n\n{question}"
+    model = None if row.get("model_name", None) is None else row.text("model_name")
+    fields = {"reference": row.text("reference_answer"), "score": _score(row, "human_score", BIGGEN_SCALE)}
+    yield response_of(row, "biggen", question, row.text("response"), **fields, model=model, label_kind="human")

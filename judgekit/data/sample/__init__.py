@@ -1,7 +1,7 @@
-"""The authored sample: preference pairs whose better response is known by construction.
+"""The authored sample: preference pairs and rated responses whose better response is known by construction.
 
-Everything is made by code from fixed seeds: nothing is downloaded, and every record is the same on every
-machine. Ten task families, four sets:
+They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883), so that a label needs
+no annotator: tests recompute each from the texts. Four sets of pairs over ten task families:
 
 - ``sample_train``, ``sample_validation``: 68 % ordinary pairs with a better response, 20 % with a distractor,
   12 % ties (in validation 67, 20 and 13 %).
@@ -15,18 +15,33 @@ the family in both. A question belongs to one set only and may serve several pai
 err as it does.
 """
 
+import json
 from functools import lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
 
 from judgekit.data.sample.annotators import Annotator, annotators
-from judgekit.data.sample.assistants import ASSISTANTS
-from judgekit.data.sample.distractors import DISTRACTORS
-from judgekit.data.sample.families import FAMILIES
-from judgekit.data.sample.pairs import MIXTURE, make_set
-from judgekit.records import PreferencePair, unique_items
+from judgekit.records import PreferencePair, Response, unique_items
 
-__all__ = ["ASSISTANTS", "DISTRACTORS", "FAMILIES", "SAMPLE_SETS", "Annotator", "annotators", "load_sample"]
+__all__ = ["ASSISTANTS", "SAMPLE_SETS", "Annotator", "annotators", "load_sample", "load_sample_ratings"]
 
-SAMPLE_SETS = tuple(MIXTURE)
+SAMPLE_SETS = ("sample_train", "sample_validation", "sample_natural", "sample_adversarial")
+
+
+class Assistant(NamedTuple):
+    """A simulated writer of responses."""
+
+    name: str
+    accuracy: float  # probability of answering rightly, before pairs are selected for their label
+
+
+ASSISTANTS = (
+    Assistant("sample-careful", 0.92),
+    Assistant("sample-steady", 0.75),
+    Assistant("sample-verbose", 0.62),
+    Assistant("sample-terse", 0.50),
+    Assistant("sample-hasty", 0.30),
+)
 
 
 def load_sample(name: str) -> list[PreferencePair]:
@@ -36,11 +51,32 @@ def load_sample(name: str) -> list[PreferencePair]:
     >>> len(pairs), sum(pair.label == "tie" for pair in pairs)
     (160, 20)
     """
-    if name not in MIXTURE:
+    if name not in SAMPLE_SETS:
         raise ValueError(f"no sample set {name!r}; there are {', '.join(SAMPLE_SETS)}")
     return list(_cached_set(name))
 
 
-@lru_cache(maxsize=len(MIXTURE))
+def load_sample_ratings() -> dict[str, list[Response]]:
+    """Rated responses of the sample by aspect, balanced over the scores 1 to 5.
+
+    ``factuality`` is what the response states: right with its working (5), right without (4), a part of what was asked
+    or a mistake at the end of a working (3), plainly wrong (2), an answer to another question (1). ``informativeness``
+    is how much of the way it shows, right or wrong: all of it in order (5), all of it (4), a sentence (3), the bare
+    answer (2), no answer (1).
+    """
+    return {
+        aspect: unique_items([Response(**row, benchmark="sample", label_kind="authored") for row in rows])
+        for aspect, rows in _document("ratings").items()
+    }
+
+
+@lru_cache(maxsize=len(SAMPLE_SETS))
 def _cached_set(name: str) -> tuple[PreferencePair, ...]:
-    return tuple(unique_items(make_set(name)))
+    fields = {"benchmark": name, "label_kind": "authored"}
+    rows = enumerate(_document(name))
+    pairs = [PreferencePair(**row, **fields, source=f"judgekit.data.sample:{name}:{number}") for number, row in rows]
+    return tuple(unique_items(pairs))
+
+
+def _document(name: str) -> Any:
+    return json.loads(resources.files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8"))

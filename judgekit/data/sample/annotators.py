@@ -47,9 +47,3 @@ def vote(rng: Random, annotator: Annotator, truth: Any, longer: str) -> str:
     if rng.random() < annotator.accuracy:
         return truth
     return rng.choice([label for label in LABELS if label != truth])
-
-
-def cast_votes(rng: Random, truth: str, longer: str) -> dict[str, str]:
-    """Votes of two to five annotators drawn from the panel, in the panel's order."""
-    chosen = rng.sample(range(len(PANEL)), rng.randint(2, 5))
-    return {PANEL[i].name: vote(rng, PANEL[i], truth, longer) for i in sorted(chosen)}

@@ -1,8 +1,4 @@
-"""What a judge's verdicts are worth beside people's.
-
-Whether its probabilities can be believed (measured, repaired, carried to other sets, used to abstain), and estimates of
-win rates and strengths that are made of people's votes and a judge's verdicts together.
-"""
+"""Whether a judge's stated probabilities can be believed: measured, repaired, and used to abstain."""
 
 from judgekit.people.calibration.cases import Cases, cases_of
 from judgekit.people.calibration.measures import measures, paired, reliability_table

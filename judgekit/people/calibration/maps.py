@@ -17,7 +17,7 @@ ties, the first four are then one and the same. A judge that was shown one order
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ import numpy as np
 
 from judgekit.data.files import replaced
 from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import FLOOR, log_losses, mean_interval, measures, number, paired
+from judgekit.people.calibration.measures import FLOOR, log_losses, number
+from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
 
 SCHEMA = 1
@@ -37,7 +38,6 @@ LITTLE = 0.01
 STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
 N_FOLDS = 5
 NOTHING = "stated"  # the map that changes nothing
-FEW = ("ece_debiased", "overconfidence")  # what is measured of a map on another set
 
 
 def maps_for(cases: Cases) -> tuple[str, ...]:
@@ -72,16 +72,6 @@ class LinearMap:
             raise ValueError(f"map {self.name!r} was fitted for {self.n_classes} classes, not {n_classes}")
         return _softmax(_design(self.name, probabilities, self.symmetric) @ np.array(self.parameters))
 
-    def document(self) -> dict[str, Any]:
-        """What is written to a file."""
-        return {
-            "schema": SCHEMA,
-            "map": self.name,
-            "parameters": list(self.parameters),
-            "classes": self.n_classes,
-            "symmetric": self.symmetric,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap:
@@ -114,11 +104,6 @@ class IsotonicMap:
         columns = [np.interp(p, *self.curves[k if own else k // 2]) for k, p in enumerate(probabilities.T)]
         values = np.column_stack(columns)
         return values / values.sum(1, keepdims=True)
-
-    def document(self) -> dict[str, Any]:
-        """What is written to a file."""
-        curves = [[side.tolist() for side in curve] for curve in self.curves]
-        return {"schema": SCHEMA, "map": "isotonic", "curves": curves, "classes": self.n_classes}
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -163,44 +148,38 @@ def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
         return _fit_isotonic(cases)
     if name not in LINEAR:
         raise ValueError(f"map {name!r} is not one of {', '.join(MAPS)}")
-    columns = _design(name, cases.probabilities, cases.symmetric)
-    start = _stated_parameters(name, cases.n_classes, cases.symmetric)
-    ridge = RIDGE.get(name, LITTLE)
-    found = _newton(lambda parameters: _slope_of(columns, parameters, cases, ridge, start), start)
-    return LinearMap(name, tuple(map(float, found)), cases.n_classes, cases.symmetric)
+    parameters = _fit_linear(name, cases)[0]
+    return LinearMap(name, tuple(map(float, parameters)), cases.n_classes, cases.symmetric)
 
 
-def _slope_of(
-    columns: Floats, parameters: Floats, cases: Cases, ridge: float, start: Floats
-) -> tuple[float, Floats, Floats]:
-    """Penalised loss, gradient and Hessian of a linear map."""
-    fitted = _softmax(columns @ parameters)
-    loss = -(cases.weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
-    mean = np.einsum("nk,nkm->nm", fitted, columns)
-    gradient = np.einsum("n,nk,nkm->m", cases.weights, fitted - cases.shares, columns)
-    centred = columns - mean[:, None]
-    hessian = np.einsum("nkm,nkl->ml", centred * (cases.weights[:, None] * fitted)[:, :, None], centred)
-    away = parameters - start
-    return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
+def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
+    """Parameters of a linear map that minimise the penalised loss, its Hessian there, and the columns of its design.
 
+    Newton's method, steps halved until they descend: the loss is convex.
+    """
+    columns, weights = _design(name, cases.probabilities, cases.symmetric), cases.weights
+    start, ridge = _stated_parameters(name, cases.n_classes, cases.symmetric), RIDGE.get(name, LITTLE)
 
-def _newton(problem: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats) -> Floats:
-    """Minimum of a convex function by Newton's method, steps halved until they descend."""
+    def problem(parameters: Floats) -> tuple[float, Floats, Floats]:
+        fitted, away = _softmax(columns @ parameters), parameters - start
+        loss = -(weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
+        gradient = np.einsum("n,nk,nkm->m", weights, fitted - cases.shares, columns)
+        centred = columns - np.einsum("nk,nkm->nm", fitted, columns)[:, None]
+        hessian = np.einsum("nkm,nkl->ml", centred * (weights[:, None] * fitted)[:, :, None], centred)
+        return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
+
     point, (loss, gradient, hessian) = start, problem(start)
     for _ in range(STEPS):
-        step = np.linalg.solve(hessian, gradient)
-        if gradient @ step < TOLERANCE * max(1.0, abs(loss)):
-            return point
-        length = 1.0
-        while length > 1e-8:
-            trial = problem(point - length * step)
-            if trial[0] <= loss - 1e-4 * length * (gradient @ step):
-                break
+        step, length = np.linalg.solve(hessian, gradient), 1.0
+        slope = gradient @ step
+        if slope < TOLERANCE * max(1.0, abs(loss)):
+            return point, hessian, columns
+        while (trial := problem(point - length * step))[0] > loss - 1e-4 * length * slope:
             length /= 2
-        else:
-            return point
+            if length <= 1e-8:
+                return point, hessian, columns
         point, (loss, gradient, hessian) = point - length * step, trial
-    raise RuntimeError(f"no minimum after {STEPS} steps, at {point}")
+    raise RuntimeError(f"map {name!r}: no minimum after {STEPS} steps, at {point}")
 
 
 def _fit_isotonic(cases: Cases) -> IsotonicMap:
@@ -225,8 +204,15 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    document: dict[str, Any] = {"schema": SCHEMA, "map": fitted.name}
+    if isinstance(fitted, IsotonicMap):
+        curves = [[side.tolist() for side in curve] for curve in fitted.curves]
+        document |= {"curves": curves, "classes": fitted.n_classes}
+    else:
+        document |= {"parameters": list(fitted.parameters), "classes": fitted.n_classes}
+        document["symmetric"] = fitted.symmetric
     with replaced(path) as temporary:
-        temporary.write_text(json.dumps(fitted.document(), indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -252,10 +238,7 @@ def confidence_slope(cases: Cases) -> Number:
     worse, and no temperature repairs it. The interval is from the likelihood's curvature and the spread of its slope
     between prompts (White 1982, Econometrica 50).
     """
-    columns = _design("temperature", cases.probabilities, cases.symmetric)
-    start = _stated_parameters("temperature", cases.n_classes, cases.symmetric)
-    slope = _newton(lambda parameters: _slope_of(columns, parameters, cases, LITTLE, start), start)
-    hessian = _slope_of(columns, slope, cases, LITTLE, start)[2]
+    slope, hessian, columns = _fit_linear("temperature", cases)
     residuals = cases.shares - _softmax(columns @ slope)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
     ends = mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
@@ -305,27 +288,3 @@ def nested(
 ) -> tuple[Cases, list[str]]:
     """As `cross_fitted`, by the `best_map` of the other folds, and the map of every fold."""
     return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1, names), n_folds, seed)
-
-
-def shift_rows(
-    sources: Mapping[str, Cases],
-    targets: Mapping[str, Cases],
-    name: str = "temperature",
-    n_bins: int = 10,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Every map measured on every set: source, target, ``nll_change`` (below zero it helped), and measures after it.
-
-    ``sources``, ``targets``: one judge on the sets that maps are fitted on, and on those they are measured on. A set
-    that is both is cross-fitted over its prompts. Sets that share prompts are not independent: one parameter hardly
-    learns them.
-    """
-    rows = []
-    for target, cases in targets.items():
-        for source, fitted_on in sources.items():
-            own = source == target
-            mapped = cross_fitted(cases, name, seed=seed) if own else restated(name, fitted_on, cases)
-            after = measures(mapped, n_bins)
-            row = {"source": source, "target": target, "nll_change": paired(cases, mapped)}
-            rows.append(row | {quantity: after[quantity] for quantity in FEW})
-    return rows

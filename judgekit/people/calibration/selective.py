@@ -13,7 +13,8 @@ import pandas as pd
 from scipy.special import bdtr
 
 from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import mean_interval, number
+from judgekit.people.calibration.measures import number
+from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number
 
 TESTS = ("betting", "binomial")

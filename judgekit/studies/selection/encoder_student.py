@@ -10,13 +10,13 @@ import numpy as np
 
 from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.stats import Floats
+from judgekit.studies.data_mixture import Level, material_key, run_level
 from judgekit.training.files import write_json
-from judgekit.training.mixture import Level, material_key, run_level
 
 if TYPE_CHECKING:
     from judgekit.studies.selection.study import Question
     from judgekit.studies.selection.views import Views
-    from judgekit.training.material import Material
+    from judgekit.training.mixture import Material
 
 
 def encoder_student(
@@ -25,7 +25,7 @@ def encoder_student(
     """A student that is trained in full: preference part, encoder and gate, from the pairs kept and their questions.
 
     As `judgekit.studies.selection.study.student_of` gives it. The set ``misleading`` must be the pairs that
-    `judgekit.training.mixture.run_level` constructs.
+    `judgekit.studies.data_mixture.run_level` constructs.
 
     ``material``: of the whole pool, with the validation sets that students are compared on; ``level``: its recipe's
     seed is replaced; ``folder``: holds a folder for each training; a finished one is read back, so an interrupted study

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.cleaning.dropping import drop
+from judgekit.data.cleaning.filters import drop
 from judgekit.records import Item
 from judgekit.stats import Array
 
@@ -20,7 +20,7 @@ class Selection:
     """What a rule keeps of a pool."""
 
     kept: np.ndarray  # places in the pool, ascending
-    # `judgekit.data.cleaning.dropping.Dropped`: the other items, in the order of the pool, each with the rule as reason
+    # `judgekit.data.cleaning.filters.Dropped`: the other items, in the order of the pool, each with the rule as reason
     # and its score as detail.
     dropped: list
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from judgekit.inside.probes.families import FAMILIES, make_probe
+from judgekit.inside.probes import FAMILIES, make_probe
 from judgekit.judges.features import scores_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 from judgekit.studies.selection.scores import folds_of

@@ -26,7 +26,7 @@ from judgekit.studies.selection.scores import of_label
 from judgekit.studies.selection.threshold import choose_threshold
 from judgekit.studies.selection.views import Views
 from judgekit.training.bank import share_of
-from judgekit.training.targets import source_weights
+from judgekit.training.mixture import source_weights
 
 TRUTH = "truth"  # the scorer that knows which labels were exchanged
 ORDINARY, MISLEADING = "ordinary", "misleading"

@@ -43,7 +43,7 @@ class LocalEngine:
 
     def refusal(self, messages: Messages) -> str | None:
         """Why messages cannot be read; None where they can."""
-        length, limit = self.judge.tokens.size(messages), self.judge.max_prompt_tokens
+        length, limit = self.judge.tokens.size(messages), self.judge.limit
         if limit is None or length <= limit:
             return None
         return f"the prompt has {length:,} tokens; beside the longest reply the model has room for {limit:,}"

@@ -12,8 +12,7 @@ from pydantic import BaseModel, StrictStr
 
 from judgekit.data.pairfile import models
 from judgekit.data.pairfile.places import row_place
-from judgekit.inside.aspects import Aspect, aspect_prompt, load_aspects
-from judgekit.inside.aspects.layouts import rubric
+from judgekit.inside.aspects import Aspect, aspect_prompt, load_aspects, rubric
 from judgekit.prompts.files import fill, read_sections
 from judgekit.prompts.parsing import read_objects, reply_part
 from judgekit.records import Reply, fingerprint_of

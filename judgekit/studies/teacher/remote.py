@@ -5,9 +5,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgekit.judges.chat import ChatClient
 from judgekit.judges.generative import OPEN_TOKENS, Messages, read_settings
-from judgekit.judges.server import Budget, ServerSettings, server_of
+from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 from judgekit.prompts.texts import message_characters
 from judgekit.records import Reply, fingerprint_of
 from judgekit.studies.teacher.asking import FORMAT, reply_of

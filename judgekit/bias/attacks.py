@@ -1,0 +1,358 @@
+"""Attacks on judges: a suite of edits and a black-box search that run against any judge, and what counts as success.
+
+An attack on a pair succeeds where the response that people preferred less lost before and, once edited, wins. In one
+order: of the (pair, order) cells it lost, the share it wins. In both: of the pairs it lost in both orders, the share it
+wins in both. Cells that it had won or tied before say nothing of the attack and do not count.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from judgekit.bias.edits import CONTROLS, EDITS, REPLACING, tampered
+from judgekit.judges.base import Judge
+from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict, unique_items
+from judgekit.scoring import run_judge
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Floats, Number, interval, ratio, share_of
+
+OUTCOMES = ("item_id", "cluster", "attack", "lost_ab", "lost_ba", "won_ab", "won_ba", "tied_ab", "tied_ba")
+MEASURES = ("success", "success_one_order", "tied")
+ARMS = tuple(name for name in EDITS if name not in REPLACING and name != "combined")
+PRIOR = 0.2  # standard deviation of what an edit is thought to bring before it was tried
+ByOrder: TypeAlias = Mapping[str, Verdict]  # verdicts on one pair
+
+# ---------------------------------------------------------------- what is attacked, and with what
+
+
+def worse_side(pair: PreferencePair) -> str:
+    """The field of the response that people preferred less; KeyError where no response is."""
+    return {"A": "response_b", "B": "response_a"}[str(pair.label)]
+
+
+def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
+    """The pairs that an attack can turn: those with a decided label, two different responses and a worse one to edit.
+
+    In the order given; at most ``limit``, drawn by a hash of their ids, and a prompt gives a second one only after all
+    have given one.
+    """
+    usable = [pair for pair in pairs if pair.label in ("A", "B") and pair.response_a.strip() != pair.response_b.strip()]
+    usable = [pair for pair in usable if getattr(pair, worse_side(pair)).strip()]
+    if limit is None or len(usable) <= limit:
+        return usable
+    drawn = sorted(usable, key=lambda pair: hashlib.sha256(f"attack:{pair.item_id}".encode()).hexdigest())
+    seen: Counter[str] = Counter()
+    ranked = []
+    for place, pair in enumerate(drawn):
+        seen[pair.cluster] += 1
+        ranked.append((seen[pair.cluster], place, pair.item_id))
+    chosen = {item for *_, item in sorted(ranked)[:limit]}
+    return [pair for pair in usable if pair.item_id in chosen]
+
+
+@dataclass(frozen=True)
+class SearchBudget:
+    """How far a search may go."""
+
+    queries: int = 12  # verdicts asked for on each pair; a trial needs two, one in either order
+    arms: tuple[str, ...] = ARMS  # edits that may be tried, each once per pair
+
+    def __post_init__(self) -> None:
+        if self.queries < 2 or not self.arms:
+            raise ValueError("a search needs two queries a pair at least, and an edit to try")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A list of attacks."""
+
+    edits: tuple[str, ...] = tuple(EDITS)  # names of `judgekit.bias.edits.EDITS`, or of its controls
+    part: str = "tested"  # whose wordings they use; or "trained"
+    search: SearchBudget | None = field(default_factory=SearchBudget)  # one attack more, or None for no search
+    seed: int = 0  # of the wordings drawn
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.edits if name not in EDITS and name not in CONTROLS]:
+            raise KeyError(f"no edit {unknown[0]!r}; there are {', '.join(EDITS)}")
+        if not self.edits and self.search is None:
+            raise ValueError("a suite without attacks")
+
+    def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
+        """The pair with its worse response edited."""
+        worse = worse_side(pair)
+        changed: Any = {worse: tampered(name, pair.asked, getattr(pair, worse), self.part, self.seed)}
+        return replace(pair, **changed)
+
+
+# ---------------------------------------------------------------- success
+
+
+def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) -> tuple[Any, ...]:
+    """A row of `OUTCOMES`: what the worse response got before and after an attack on the ``pair``, by order."""
+    lost = [clean[order].verdict == pair.label for order in ORDERS]
+    won = [after[order].verdict == SWAPPED[pair.label] for order in ORDERS]
+    tied = [after[order].verdict == "tie" for order in ORDERS]
+    return (pair.item_id, pair.cluster, name, *lost, *won, *tied)
+
+
+def _counts_of(outcomes: pd.DataFrame) -> Floats:
+    """What each pair adds to every measure, as (hits, cases): shape (n_rows, 3, 2), in the order of `MEASURES`."""
+    lost, won, tied = (outcomes[[f"{what}_ab", f"{what}_ba"]].to_numpy(bool) for what in ("lost", "won", "tied"))
+    both = lost.all(1)
+    parts = [(both & won.all(1), both), ((lost & won).sum(1), lost.sum(1)), ((lost & tied).sum(1), lost.sum(1))]
+    return np.stack([np.stack(part, -1) for part in parts], 1).astype(float)
+
+
+def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
+    """Success of one attack, from a row of `OUTCOMES` per pair.
+
+    ``success`` (both orders turned), ``success_one_order`` and ``tied`` (cells where the attacked response lost before
+    and now ties), each with its interval over prompts and the number of pairs or cells it is a share of. A measure
+    without a case is left out: a judge that never prefers the better response in both orders has no success, and its
+    clean accuracy says why.
+    """
+    counts = _counts_of(outcomes)
+    return {
+        measure: interval(share_of, outcomes["cluster"], counts[:, i], n=cases, spec=".1%", n_boot=n_boot, seed=seed)
+        for i, measure in enumerate(MEASURES)
+        if (cases := int(counts[:, i, 1].sum()))
+    }
+
+
+def mean_success(
+    outcomes: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
+) -> Number | None:
+    """Mean of the attacks' success: every attack weighs the same, prompts are resampled for all at once.
+
+    ``n`` is the number of pairs; None where an attack has no case.
+    """
+    counts, once, _ = _by_attack(outcomes, measure)
+    if not counts[..., 1].sum(0).all():
+        return None
+    return interval(_mean_of_ratios, once["cluster"], counts, spec=".1%", n_boot=n_boot, seed=seed)
+
+
+def success_reduction(
+    before: pd.DataFrame, after: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
+) -> Number:
+    """How much of the mean success a defence takes away: one less the ratio of the means, on the same pairs.
+
+    1 is all of it, 0 nothing, below 0 is worse than none. ``before`` and ``after`` are outcomes without and with the
+    defence. ValueError if pairs or attacks differ, or nothing succeeded before.
+    """
+    (first, once, names), (second, _, others) = _by_attack(before, measure), _by_attack(after, measure)
+    if names != others or set(before["item_id"]) != set(after["item_id"]):
+        raise ValueError("the two tables are not of the same attacks on the same pairs")
+    counts = np.stack([first, second], 1)
+    if not _mean_of_ratios(counts.sum(0))[0]:
+        raise ValueError("no attack succeeded before: there is nothing to reduce")
+
+    def share_taken(sums: Floats) -> Floats:
+        means = _mean_of_ratios(sums)
+        return 1 - means[..., 1] / np.maximum(means[..., 0], 1e-12)
+
+    taken = interval(share_taken, once["cluster"], counts, spec=".0%", n_boot=n_boot, seed=seed)
+    return replace(taken, low=max(taken.low, -1.0))
+
+
+def _by_attack(outcomes: pd.DataFrame, measure: str) -> tuple[Floats, pd.DataFrame, list[str]]:
+    """(hits, cases) by pair and attack, shape (n_pairs, n_attacks, 2); a row of each pair; the attacks."""
+    parts = dict(list(outcomes.groupby("attack", sort=False)))
+    once = next(iter(parts.values()))
+    if any(part["item_id"].tolist() != once["item_id"].tolist() for part in parts.values()):
+        raise ValueError("the attacks are not on the same pairs")
+    counts = [_counts_of(part)[:, MEASURES.index(measure)] for part in parts.values()]
+    return np.stack(counts, 1), once, list(parts)
+
+
+def _mean_of_ratios(sums: Floats) -> Floats:
+    """Mean over attacks of hits over cases: (..., n_attacks, 2) to (...)."""
+    return ratio(sums[..., 0], sums[..., 1]).mean(-1)
+
+
+def clean_accuracy(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
+    """Share of (pair, order) cells in which the judge preferred the better response before any attack."""
+    once = outcomes.drop_duplicates("item_id")
+    right = once[["lost_ab", "lost_ba"]].to_numpy(float).mean(1)
+    return interval(share_of, once["cluster"], right, spec=".1%", n_boot=n_boot, seed=seed)
+
+
+def clean_cost(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
+    """Clean accuracy without a defence less that with it, on the same pairs; ValueError if the pairs differ."""
+    first, second = (table.drop_duplicates("item_id") for table in (before, after))
+    if first["item_id"].tolist() != second["item_id"].tolist():
+        raise ValueError("the two tables are not of the same pairs")
+    right = [table[["lost_ab", "lost_ba"]].to_numpy(float).mean(1) for table in (first, second)]
+    return interval(share_of, first["cluster"], right[0] - right[1], spec="+.1%", n_boot=n_boot, seed=seed)
+
+
+# ---------------------------------------------------------------- the search
+
+
+@dataclass
+class Target:
+    """A pair under attack: as it is now, how it stands, what was tried, and after how many queries it won."""
+
+    pair: PreferencePair
+    value: float
+    verdicts: ByOrder
+    tried: tuple[str, ...] = ()
+    queries: int | None = None
+
+    @property
+    def won(self) -> bool:
+        """Whether the attacked response wins in both orders."""
+        return all(self.verdicts[order].verdict == SWAPPED[self.pair.label] for order in ORDERS)
+
+
+def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
+    """How the attacked response stands: mean over the orders of its probability and half that of a tie, in [0, 1].
+
+    A judge without probabilities is read by its verdicts.
+    """
+    side, values = SWAPPED[pair.label], []
+    for one in verdicts.values():
+        p = one.p_a if side == "A" else one.p_b
+        values.append({side: 1.0, "tie": 0.5}.get(one.verdict, 0.0) if p is None else p + (one.p_tie or 0) / 2)
+    return float(np.mean(values))
+
+
+class Bandit:
+    """Thompson sampling over edits: what each brought so far, on any pair, and which one to try next."""
+
+    def __init__(self, arms: Sequence[str], seed: int = 0) -> None:
+        self.arms, self.rng = arms, np.random.default_rng(seed)
+        self.gains: dict[str, list[float]] = {arm: [] for arm in arms}
+
+    def choose(self, tried: Sequence[str]) -> str | None:
+        """An edit that was not tried on this pair; None when all were."""
+        left = [arm for arm in self.arms if arm not in tried]
+        if not left:
+            return None
+        counts = np.array([len(self.gains[arm]) for arm in left])
+        means = np.array([sum(self.gains[arm]) for arm in left]) / (counts + 1)
+        return left[int(np.argmax(means + PRIOR / np.sqrt(counts + 1) * self.rng.normal(size=len(left))))]
+
+    def table(self) -> dict[str, tuple[int, float]]:
+        """Edit to trials and mean gain in the attacked response's value."""
+        return {arm: (len(gains), float(np.mean(gains)) if gains else 0.0) for arm, gains in self.gains.items()}
+
+
+def search(
+    ask: Callable[[list[PreferencePair]], Mapping[str, ByOrder]],
+    pairs: Sequence[PreferencePair],
+    clean: Mapping[str, ByOrder],
+    suite: Suite,
+    budget: SearchBudget,
+) -> tuple[list[Target], Bandit]:
+    """Pairs (with a label A or B) attacked by searching, as targets in their order, and the bandit.
+
+    Edits are tried one after another, and those that help are kept and built upon; the attacker sees verdicts and,
+    where the judge gives them, probabilities. In the manner of BITE (arXiv:2605.26156). Pairs that the worse response
+    had not lost in both orders are left as they are. ``ask`` gives verdicts by item and order, ``clean`` those before.
+    """
+    bandit = Bandit(budget.arms, suite.seed)
+    targets = [Target(pair, value_of(pair, clean[pair.item_id]), clean[pair.item_id]) for pair in pairs]
+    lost = [one for one in targets if _lost(one.pair, clean)]
+    for spent in range(2, budget.queries + 1, 2):
+        trials = []
+        for target in lost:
+            arm = None if target.won else bandit.choose(target.tried)
+            if arm is not None:
+                trials.append((target, arm, suite.attacked(target.pair, arm)))
+        given = ask([pair for _, _, pair in trials]) if trials else {}
+        for target, arm, pair in trials:
+            verdicts = given[pair.item_id]
+            value = value_of(pair, verdicts)
+            bandit.gains[arm].append(value - target.value)
+            target.tried = (*target.tried, arm)
+            if value > target.value:
+                target.pair, target.value, target.verdicts = pair, value, verdicts
+            if target.won and target.queries is None:
+                target.queries = spent
+    return targets, bandit
+
+
+def _lost(pair: PreferencePair, clean: Mapping[str, ByOrder]) -> bool:
+    """Whether the worse response had lost in both orders."""
+    return all(clean[pair.item_id][order].verdict == pair.label for order in ORDERS)
+
+
+# ---------------------------------------------------------------- running
+
+
+@dataclass(frozen=True)
+class AttackReport:
+    """What a suite did to a judge."""
+
+    judge: str
+    outcomes: pd.DataFrame  # one row per attack and pair: `OUTCOMES`
+    success: dict[str, dict[str, Number]]  # attack to ``success``, ``success_one_order`` and ``tied``
+    mean_success: Number | None
+    mean_success_one_order: Number | None
+    clean_accuracy: Number  # same pairs, before any attack: a judge that never changes its mind has to show it has one
+    by_queries: dict[int, float]  # share of the pairs that the search had won after so many queries a pair
+    arms: dict[str, tuple[int, float]]  # edit to how often the search tried it and what it brought on average
+
+
+def attack(
+    judge: Judge,
+    pairs: Sequence[PreferencePair],
+    suite: Suite | None = None,
+    store: VerdictStore | None = None,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    progress: bool = True,
+) -> AttackReport:
+    """The report of a suite of attacks (all by default) run against a judge.
+
+    Pairs that `attackable` leaves out are not attacked. With a ``store`` of verdicts (in memory by default) an
+    interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals.
+
+    ValueError if the judge looks items up instead of reading what it is shown (replays, yardsticks), no pair can be
+    attacked, two share an id (`judgekit.records.named_by_set` tells those of several sets apart), or the judge failed
+    on one: a verdict that is missing must not count as one that an attack did not turn.
+    """
+    if judge.sees_item:
+        raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")
+    suite, opened = suite or Suite(), store or VerdictStore(":memory:")
+    chosen = unique_items(attackable(pairs))
+    if not chosen:
+        raise ValueError("no pair can be attacked: each needs a label A or B, and responses that differ")
+
+    def ask(changed: Sequence[PreferencePair]) -> dict[str, dict[str, Verdict]]:
+        given: dict[str, dict[str, Verdict]] = {}
+        for one in run_judge(judge, changed, opened, ORDERS, progress):
+            if one.status == "error":
+                raise ValueError(f"{judge.name} failed on {one.item_id} ({one.order}): {one.raw}")
+            given.setdefault(one.item_id, {})[one.order] = one
+        return given
+
+    clean, rows = ask(chosen), []
+    for name in suite.edits:
+        after = ask([suite.attacked(pair, name) for pair in chosen])
+        rows += [_outcome(pair, name, clean[pair.item_id], after[pair.item_id]) for pair in chosen]
+    by_queries: dict[int, float] = {}
+    arms: dict[str, tuple[int, float]] = {}
+    if suite.search is not None:
+        targets, bandit = search(ask, chosen, clean, suite, suite.search)
+        rows += [_outcome(one.pair, "search", clean[one.pair.item_id], one.verdicts) for one in targets]
+        needed = [one.queries or np.inf for one in targets if _lost(one.pair, clean)]
+        spent = range(2, suite.search.queries + 1, 2) if needed else ()
+        by_queries, arms = {q: float(np.mean([n <= q for n in needed])) for q in spent}, bandit.table()
+    outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
+    return AttackReport(
+        judge=judge.name,
+        outcomes=outcomes,
+        success={str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)},
+        mean_success=mean_success(outcomes, "success", n_boot, seed),
+        mean_success_one_order=mean_success(outcomes, "success_one_order", n_boot, seed),
+        clean_accuracy=clean_accuracy(outcomes, n_boot, seed),
+        by_queries=by_queries,
+        arms=arms,
+    )

@@ -1,0 +1,299 @@
+"""The kinds of picture: each draws a tidy table into axes. Options name the columns; judges are named as printed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+
+from judgekit.figures.panels import name_point
+from judgekit.figures.style import (
+    BLUE,
+    DARK,
+    GREY,
+    LABELS,
+    LIGHT,
+    RED,
+    judge_style,
+    percent_axis,
+    required,
+    short,
+)
+from judgekit.judges.names import display_name
+from judgekit.stats import Floats
+
+Styles = Mapping[Any, tuple[str, str]] | None
+DASHED, DOTTED = (0, (4, 3)), (0, (1, 1.2))
+BAND = 0.76  # of a row's height, which its marks share
+
+
+def _style(styles: Styles, name: Any) -> tuple[str, str]:
+    return (styles or {}).get(name) or judge_style(str(name))
+
+
+def _whiskers(table: pd.DataFrame, value: str, low: str, high: str) -> Floats:
+    """Lengths of the whiskers, shape (2, n); no interval is no whisker, a value outside of its interval has one."""
+    middle = table[value].astype(float)
+    ends = [middle - table[low].astype(float), table[high].astype(float) - middle]
+    return np.vstack([end.clip(lower=0).fillna(0).to_numpy(float) for end in ends])
+
+
+def forest(
+    ax: Axes,
+    table: pd.DataFrame,
+    y: str = "judge",
+    hue: str | None = None,
+    *,
+    order: Sequence[Any] | None = None,
+    clear: str | None = None,
+    before: str | None = None,
+    band: tuple[str, str, str] | None = None,
+    reference: float | None = None,
+    percent: bool = True,
+    styles: Styles = None,
+) -> None:
+    """Estimates with intervals (columns value, low, high), a row for each ``y``, the marks of ``hue`` side by side.
+
+    ``clear``: a column of booleans; what could be chance is hollow. ``before``: a column that is drawn hollow and
+    joined to the value (a dumbbell). ``band``: columns value, low, high of what the rows are compared with, a pale bar.
+    ``order``: rows from above. ``reference``: a dashed line.
+    """
+    required(table, y, "value", "low", "high", *([hue] if hue else []))
+    rows = {name: place for place, name in enumerate(order or dict.fromkeys(table[y]))}
+    groups = list(dict.fromkeys(table[hue])) if hue else [None]
+    step = BAND / max(len(groups), 3)
+    for place in list(rows.values())[1::2] if hue else []:
+        ax.axhspan(place - 0.5, place + 0.5, color="#f5f5f5", lw=0, zorder=0)
+    if band:
+        middle, low, high = band
+        for row in table.drop_duplicates(y).to_dict("records"):
+            ax.barh(rows[row[y]], row[high] - row[low], left=row[low], height=0.78, color=LIGHT, zorder=1)
+            ax.plot([row[middle]] * 2, [rows[row[y]] - 0.39, rows[row[y]] + 0.39], color=DARK, zorder=1.5)
+    labelled = set()
+    spread = _whiskers(table, "value", "low", "high").T
+    for row, error in zip(table.to_dict("records"), spread, strict=True):
+        name = row[hue] if hue else row[y]
+        at = rows[row[y]] + (groups.index(name) - (len(groups) - 1) / 2) * step if hue else rows[row[y]]
+        colour, marker = _style(styles, name)
+        face = colour if clear is None or row[clear] else "white"
+        label = display_name(str(name)) if hue and name not in labelled else None
+        labelled.add(name)
+        if before:
+            ax.plot([row[before], row["value"]], [at, at], color=colour, lw=0.5, zorder=2)
+            ax.plot(row[before], at, marker, color=colour, mfc="white", zorder=2.5)
+        mark: Any = {"fmt": marker, "color": colour, "mfc": face, "elinewidth": 0.9, "zorder": 3}
+        ax.errorbar(row["value"], at, xerr=error[:, None], label=label, **mark)
+    if reference is not None:
+        ax.axvline(reference, color=GREY, lw=0.8, ls=DASHED, zorder=1)
+    ax.set_yticks(list(rows.values()), [display_name(str(name)) for name in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.grid(axis="y", visible=False)
+    if percent:
+        percent_axis(ax.xaxis)
+
+
+def curve(
+    ax: Axes,
+    table: pd.DataFrame,
+    x: str,
+    y: str = "value",
+    hue: str = "judge",
+    *,
+    spread: str | None = None,
+    beside: Mapping[str, str] | None = None,
+    ends: bool = False,
+    apart: float = 0.0,
+    marked: bool = True,
+    diagonal: bool = False,
+    counts: str | None = None,
+    reference: float | None = None,
+    percent: str = "y",
+    log: str = "",
+    styles: Styles = None,
+) -> None:
+    """A line for each ``hue`` over ``x``, in the order of the rows.
+
+    ``spread``: ``"band"`` or ``"bars"`` for columns low and high. ``beside``: further columns, drawn as thin lines of
+    the same colour (the first dashed, the second dotted), and what the legend says of them. ``apart``: by how much
+    lines are shifted along x, so that no whisker hides another. ``counts``: a column drawn as pale bars at the foot.
+    ``percent``, ``log``: ``"x"``, ``"y"``, ``"xy"``.
+    """
+    required(table, x, y, hue, *(beside or {}), *(["low", "high"] if spread else []))
+    groups = list(dict.fromkeys(table[hue]))
+    if counts:
+        height = 0.28 * table[counts] / table[counts].max()
+        ax.bar(table[x], height, width=0.055, color=LIGHT, zorder=0)
+    if diagonal:
+        ax.axline((0, 0), slope=1, color=GREY, lw=0.7, ls=DASHED, zorder=1)
+    for place, name in enumerate(groups):
+        part, (colour, marker) = table[table[hue] == name].dropna(subset=[y]), _style(styles, name)
+        at = part[x].astype(float) + apart * (place - (len(groups) - 1) / 2)
+        if spread == "band":
+            low, high = part["low"].astype(float), part["high"].astype(float)
+            ax.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+        elif spread == "bars":
+            error = _whiskers(part, y, "low", "high")
+            ax.errorbar(at, part[y], yerr=error, fmt="none", ecolor=colour, elinewidth=0.6)
+        sns.lineplot(
+            x=at.to_numpy(),
+            y=part[y].astype(float).to_numpy(),
+            ax=ax,
+            color=colour,
+            marker=marker if marked else None,
+            markersize=3.5,
+            markeredgewidth=0,
+            sort=False,
+            estimator=None,
+            label=display_name(str(name)),
+            legend=False,
+        )
+        for column, dashes in zip(beside or {}, (DASHED, DOTTED), strict=False):
+            ax.plot(at, part[column], color=colour, lw=0.7, ls=dashes)
+    for said, dashes in zip((beside or {}).values(), (DASHED, DOTTED), strict=False):
+        ax.plot([], [], color=GREY, lw=0.7, ls=dashes, label=said)
+    if reference is not None:
+        ax.axhline(reference, color=GREY, lw=0.8, ls=DASHED, zorder=1)
+    _scales(ax, percent, log)
+    ax.set(xlabel="", ylabel="")
+
+
+def _scales(ax: Axes, percent: str, log: str) -> None:
+    for axis in "xy":
+        if axis in log:
+            getattr(ax, f"set_{axis}scale")("log")
+            low, high = getattr(ax, f"get_{axis}lim")()
+            drawn = getattr(ax, f"{axis}axis")
+            drawn.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+            drawn.set_major_formatter(lambda value, _: short(value))
+            drawn.set_minor_formatter(lambda value, _: "")
+        elif axis in percent:
+            percent_axis(getattr(ax, f"{axis}axis"))
+
+
+def scatter(
+    ax: Axes,
+    table: pd.DataFrame,
+    x: str = "x",
+    y: str = "y",
+    hue: str = "judge",
+    *,
+    label: str | None = None,
+    named: bool = True,
+    clear: str | None = None,
+    chance: tuple[float, float] | None = None,
+    diagonal: bool = False,
+    percent: str = "xy",
+    log: str = "",
+    styles: Styles = None,
+) -> None:
+    """Points with the intervals of both coordinates (``<x>_low``, ``<x>_high``, where there are any).
+
+    ``named``: each point has its name (``label``, by default its ``hue``) beside it; without, the legend tells.
+    ``clear``: a column of booleans, false is hollow. ``chance``: dashed lines for x and y.
+    """
+    required(table, x, y, hue)
+    labelled = set()
+    for row in table.to_dict("records"):
+        colour, marker = _style(styles, row[hue])
+        error = {}
+        for axis, column in (("xerr", x), ("yerr", y)):
+            if f"{column}_low" in row:
+                error[axis] = _whiskers(pd.DataFrame([row]), column, f"{column}_low", f"{column}_high")
+        told = None if named or row[hue] in labelled else display_name(str(row[hue]))
+        labelled.add(row[hue])
+        mark: Any = {"fmt": marker, "color": colour, "elinewidth": 0.7, "ms": 4.5, **error}
+        ax.errorbar(row[x], row[y], mfc=colour if clear is None or row[clear] else "white", label=told, **mark)
+        if named:
+            name_point(ax, row[x], row[y], row[label] if label else display_name(str(row[hue])), DARK)
+    for value, line in zip(chance or (), (ax.axvline, ax.axhline), strict=False):
+        line(value, color=GREY, lw=0.7, ls=DASHED, zorder=0)
+    if diagonal:
+        ax.axline((0, 0), slope=1, color=GREY, lw=0.7, ls=DASHED, zorder=0)
+    ax.margins(0.1)
+    _scales(ax, percent, log)
+
+
+def heat(
+    ax: Axes,
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    value: str = "value",
+    *,
+    order: Sequence[Any] | None = None,
+    clear: str | None = None,
+    limit: float | None = None,
+    root: bool = False,
+) -> None:
+    """Cells with their numbers in points (hundredths). With ``limit`` they have a sign, white is zero, full at it.
+
+    ``clear``: a column of booleans; what could be chance is grey. ``order``: rows from above. ``root``: small values
+    are darker.
+    """
+    required(table, x, y, value)
+    across, down = list(dict.fromkeys(table[x])), list(order or dict.fromkeys([*table[y], *table[x]]))
+    down = [name for name in down if name in set(table[y])]
+    if set(across) == set(down):  # everybody against everybody
+        across = down
+    cells = table.pivot(index=y, columns=x, values=value).reindex(index=down, columns=across).astype(float)
+    sign = "+" if limit else ""
+    texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{sign}.0f}".replace("-", "−"))
+    texts = texts.replace({"+0": "0", "−0": "0"})
+    colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if limit else {"cmap": "Greys", "vmin": 0, "vmax": 1.25}
+    shades = np.sqrt(cells) if root else cells
+    letters = {"size": 7}
+    sns.heatmap(shades, annot=texts, fmt="", cbar=False, ax=ax, linewidths=0.4, annot_kws=letters, **colours)
+    if clear:
+        told = table.pivot(index=y, columns=x, values=clear).reindex(index=down, columns=across)
+        shown = [bool(told.iloc[at]) for at in zip(*np.nonzero(cells.notna().to_numpy()), strict=True)]
+        for text, is_clear in zip(ax.texts, shown, strict=True):
+            text.set_color(text.get_color() if is_clear else GREY)
+            text.set_fontweight("bold" if is_clear else "normal")
+    ax.set_xticks(np.arange(len(across)) + 0.5, [display_name(str(name)) for name in across])
+    ax.tick_params(axis="x", rotation=40)
+    for tick in ax.get_xticklabels():
+        tick.set(ha="right", rotation_mode="anchor")
+    ax.set_yticks(np.arange(len(down)) + 0.5, [display_name(str(name)) for name in down], rotation=0)
+    ax.grid(visible=False)
+    ax.set(xlabel="", ylabel="")
+
+
+def bars(ax: Axes, table: pd.DataFrame, y: str = "set", hue: str = "label", value: str = "count") -> None:
+    """Counts as shares of their row, stacked, each with its number."""
+    required(table, y, hue, value)
+    counts = table.pivot_table(index=y, columns=hue, values=value, aggfunc="sum", fill_value=0, sort=False)
+    shares = counts.div(counts.sum(axis=1).replace(0, 1), axis=0)
+    left = pd.Series(0.0, index=counts.index)
+    for name in counts.columns:
+        colour = LABELS.get(str(name)) or _style(None, name)[0]
+        drawn = ax.barh(range(len(counts)), shares[name], left=left, height=0.68, color=colour, label=str(name))
+        texts = [f"{n:,}" if share >= 0.12 else "" for n, share in zip(counts[name], shares[name], strict=True)]
+        ax.bar_label(drawn, texts, label_type="center", color="white" if name == "A" else "black", fontsize=7)
+        left += shares[name]
+    names = [f"{name} ({total:,})" for name, total in counts.sum(axis=1).items()]
+    ax.set_yticks(range(len(counts)), names)
+    ax.set(xlim=(0, 1), ylim=(len(counts) - 0.4, -0.6))
+    ax.grid(visible=False)
+    percent_axis(ax.xaxis)
+
+
+def waterfall(ax: Axes, table: pd.DataFrame, y: str = "step", value: str = "count") -> None:
+    """What is dropped, reason by reason, from what was read (first row) to what is kept (last row).
+
+    ValueError if the last is not the first less all between.
+    """
+    counts = required(table, y, value)[value].to_numpy()
+    if len(counts) < 2 or counts[0] - counts[1:-1].sum() != counts[-1]:
+        raise ValueError(f"read {counts[0]} less dropped {counts[1:-1].sum()} is not kept {counts[-1]}: a row is lost")
+    left = np.r_[0, counts[0] - np.cumsum(counts[1:-1]), 0]
+    colours = [BLUE, *[RED] * (len(counts) - 2), BLUE]
+    drawn = ax.barh(range(len(counts)), counts, left=left, height=0.68, color=colours)
+    texts = [f"{n:,}" if colour == BLUE else f"−{n:,}" for n, colour in zip(counts, colours, strict=True)]
+    ax.bar_label(drawn, texts, padding=3, fontsize=7)
+    ax.set_yticks(range(len(counts)), table[y])
+    ax.set(xlim=(0, 1.17 * counts[0]), ylim=(len(counts) - 0.4, -0.6))
+    ax.xaxis.set_major_formatter(lambda number, _: short(number))
+    ax.grid(axis="y", visible=False)

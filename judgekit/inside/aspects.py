@@ -1,0 +1,170 @@
+"""Aspects that a single response is scored by: definition, described levels, and the prompts that ask for a score."""
+
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import Field, StrictInt, StringConstraints, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass
+
+from judgekit.data.plain_yaml import PlainSafeLoader
+from judgekit.prompts.files import fill, read_sections
+from judgekit.prompts.texts import marks_pattern, neutralised
+
+LAYOUTS = ("aspect_first", "shared", "plain")
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Score = Annotated[StrictInt, Field(ge=0, le=100)]
+
+
+class AspectError(ValueError):
+    """Aspects cannot be had; the message names the file and the field."""
+
+
+@dataclass(frozen=True, config={"extra": "forbid"})
+class Example:
+    """A scored response that shows a teacher the scale and the form of its reply."""
+
+    question: Text
+    response: Text
+    score: Score
+    justification: Text
+
+
+@dataclass(frozen=True, config={"extra": "forbid"})
+class Aspect:
+    """One thing that a response is scored by.
+
+    ``name``: as it stands in columns and result keys. ``title``: as it stands in a prompt. ``levels``: score to what it
+    means, consecutive and ascending. ``example``: shown to teachers; probes never see it.
+    """
+
+    name: Name
+    title: Text
+    definition: Text
+    levels: dict[Score, Text]
+    example: Example | None = None
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """The scores there are, ascending."""
+        return tuple(self.levels)
+
+    @field_validator("levels")
+    @classmethod
+    def _consecutive(cls, levels: dict[int, str]) -> dict[int, str]:
+        scores = list(levels)
+        if len(scores) < 2 or scores != list(range(scores[0], scores[0] + len(scores))):
+            raise ValueError(f"scores {scores}: two whole numbers or more are needed, ascending and without a gap")
+        return levels
+
+    @model_validator(mode="after")
+    def _example_on_the_scale(self) -> Self:
+        if self.example is not None and self.example.score not in self.levels:
+            raise ValueError(f"the example's score is {self.example.score}, not one of {list(self.levels)}")
+        return self
+
+
+class _SafeOnceLoader(PlainSafeLoader):
+    """The safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """A mapping, each key once."""
+        seen = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise AspectError(f"line {key.start_mark.line + 1}: field {key.value!r} stands twice")
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        return super().construct_mapping(node, deep)
+
+
+def preset_names() -> list[str]:
+    """Names of the aspects that come with the package."""
+    files = (resources.files("judgekit.inside") / "scales").iterdir()
+    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
+
+
+def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
+    """Aspects of a preset, or of a file of one's own, by name and in the order of the file.
+
+    ``name_or_path``: ``reasoning`` (five aspects of a worked answer, 1-5), ``sft`` (seven aspects of examples for
+    fine-tuning, 1-9), or a YAML file: names of aspects to ``title``, ``definition``, ``levels`` (whole score to what it
+    means, consecutive and ascending) and optionally ``example`` (``question``, ``response``, ``score``,
+    ``justification``). AspectError names file and field.
+
+    >>> list(load_aspects("reasoning")), load_aspects("sft")["relevance"].scores[-1]
+    (['semantic_consistency', 'logicality', 'informativeness', 'fluency', 'factuality'], 9)
+    """
+    shipped = str(name_or_path) in preset_names()
+    where = f"{name_or_path}.yaml" if shipped else str(name_or_path)
+    source = resources.files("judgekit.inside") / "scales" / where if shipped else Path(name_or_path)
+    try:
+        values = yaml.load(source.read_text(encoding="utf-8-sig"), Loader=_SafeOnceLoader)
+    except AspectError as wrong:
+        raise AspectError(f"{where}: {wrong}") from None
+    except FileNotFoundError:
+        known = ", ".join(preset_names())
+        raise AspectError(f"{where}: neither a file nor one of the aspects that come with judgekit ({known})") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise AspectError(f"{where}: cannot be read ({bad})") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as bad:  # ValueError: a date that is none
+        raise AspectError(f"{where}: not YAML ({' '.join(str(bad).split())[:300]})") from None
+    if not isinstance(values, dict) or not values:
+        raise AspectError(f"{where}: holds no aspects (names, each with title, definition and levels)")
+    return {name: _aspect_of(name, fields, where) for name, fields in values.items()}
+
+
+def _aspect_of(name: Any, fields: Any, where: str) -> Aspect:
+    """One checked aspect."""
+    if not isinstance(fields, dict) or "name" in fields:
+        raise AspectError(f"{where}: {name}: title, definition, levels and example are the fields of an aspect")
+    try:
+        return TypeAdapter(Aspect).validate_python(
+            {str(field): value for field, value in fields.items()} | {"name": name}
+        )
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        field = ".".join(str(part) for part in (name, *first["loc"]))
+        raise AspectError(f"{where}: {field}: {first['msg']} (not {first['input']!r:.60})") from None
+
+
+@cache
+def _templates() -> tuple[dict[str, str], re.Pattern[str]]:
+    """The layouts' templates by name, and the expression for marks that a shown text must not contain."""
+    text = (resources.files("judgekit.inside") / "scales" / "layouts.txt").read_text(encoding="utf-8")
+    sections = dict(read_sections(text)[1])
+    return sections, marks_pattern(sections.values(), "")
+
+
+def aspect_prompt(aspect: Aspect | None, question: str, response: str, layout: str) -> str:
+    """The text that a model reads before it scores a response.
+
+    Question and response are put in by one pass of plain substitution; marks of the prompt and special tokens in them
+    get full-width brackets (`judgekit.prompts.texts`), so that a text cannot pass for a part of the prompt.
+
+    ``layout``: ``aspect_first`` defines the aspect before question and response: a causal model reads the response in
+    the light of the aspect. ``shared`` shows question and response first, so that the texts of all aspects begin alike.
+    ``plain`` shows question and response only, and no ``aspect``. ValueError where there is no such layout, or it needs
+    an aspect and there is none.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+    if aspect is None and layout != "plain":
+        raise ValueError(f"layout {layout!r} needs an aspect")
+    sections, marks = _templates()
+    shown = {"question": neutralised(question, marks), "response": neutralised(response, marks)}
+    return fill(sections[layout], shown | ({} if layout == "plain" else rubric(aspect)))
+
+
+def rubric(aspect: Any) -> dict[str, str]:
+    """What a template says about an aspect, by placeholder."""
+    return {
+        "title": aspect.title,
+        "definition": aspect.definition,
+        "lowest": str(aspect.scores[0]),
+        "highest": str(aspect.scores[-1]),
+        "levels": "\n".join(f"{score} - {text}" for score, text in aspect.levels.items()),
+    }

@@ -1,0 +1,434 @@
+"""Probes: small classifiers on vectors that stand for texts, chosen so that no test item has a say in the choice.
+
+Layers, kind of features, classifier and its setting are chosen by cross-validation grouped by question (`choose_probe`)
+and the whole procedure, choice included, is estimated by nesting it in outer folds (`nested_probe`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from judgekit.inside.ordinal import OrdinalLogistic
+from judgekit.stats import Array, Floats, ratio
+
+# ---------------------------------------------------------------- what is predicted
+
+GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
+CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The labels of a probe.
+
+    ``classes``: ascending, and stated: a class that a fold lacks still counts in macro F1. ``families``: of `FAMILIES`,
+    those that may be tried; the first one ranks layers.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+    families: tuple[str, ...] = CLASSIFIERS
+
+
+HEADS = {
+    "binary": Head("binary", (0, 1)),
+    "five": Head("five", (1, 2, 3, 4, 5)),
+    "ordinal": Head("ordinal", (1, 2, 3, 4, 5), ("ordinal",)),
+    "pair": Head("pair", (0, 1), ("pair_logistic",)),  # on differences A - B; 1 where A is preferred
+}
+
+
+def binary_labels(scores: Array, threshold: float = GOOD) -> np.ndarray:
+    """Scores as good (1) or not (0), shape (n_items,); ``threshold``: lowest good score.
+
+    >>> binary_labels([1, 3, 4, 5]).tolist()
+    [0, 0, 1, 1]
+    """
+    return (np.asarray(scores, float) >= threshold).astype(int)
+
+
+# ---------------------------------------------------------------- classifiers
+
+
+class _RootMeanSquareScaler(TransformerMixin, BaseEstimator):
+    """Divide each feature by its root mean square, leaving zero where it is."""
+
+    def fit(self, X: Array, y: Any = None) -> Self:
+        size = np.sqrt(np.square(X).mean(0))
+        self.scale_ = np.where(size > 0, size, 1.0)
+        return self
+
+    def transform(self, X: Array) -> Floats:
+        return X / self.scale_
+
+
+class Projection(TransformerMixin, BaseEstimator):
+    """Principal components, at most as many as the rows allow; uncentred by truncated singular value decomposition."""
+
+    def __init__(self, n_components: int = 50, centred: bool = True, seed: int = 0) -> None:
+        self.n_components, self.centred, self.seed = n_components, centred, seed
+
+    def fit(self, X: Array, y: Any = None) -> Self:
+        """Find the components."""
+        count = max(1, min(self.n_components, X.shape[0] - 1, X.shape[1]))
+        kind = PCA if self.centred else TruncatedSVD
+        with np.errstate(invalid="ignore"):  # a layer where nothing varies has no shares of variance
+            self.fitted_ = kind(count, random_state=self.seed).fit(X)
+        return self
+
+    def transform(self, X: Array) -> Floats:
+        """Coordinates along the components, shape (n_items, n_components)."""
+        return self.fitted_.transform(X)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of classifier and the settings that are tried.
+
+    ``make``: from a seed and a setting to an unfitted classifier. ``grid``: the middle setting stands for the family
+    where layers are ranked. ``centred``: differences of two responses must not be: swapping the responses has to change
+    the sign of everything and nothing else.
+    """
+
+    make: Callable[..., Any]
+    grid: tuple[dict[str, Any], ...]
+    centred: bool = True
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """The setting that stands for the family."""
+        return self.grid[len(self.grid) // 2]
+
+
+def _strengths(*values: float) -> tuple[dict[str, Any], ...]:
+    return tuple({"C": value} for value in values)  # inverse strength of the penalty
+
+
+_FOUR = _strengths(0.001, 0.01, 0.1, 1.0)
+FAMILIES = {
+    "majority": Family(lambda seed: DummyClassifier(strategy="most_frequent"), ({},)),
+    "logistic": Family(
+        lambda seed, **setting: LogisticRegression(class_weight="balanced", max_iter=2000, **setting), _FOUR
+    ),
+    "linear_svm": Family(lambda seed, **setting: SVC(kernel="linear", class_weight="balanced", **setting), _FOUR),
+    "rbf_svm": Family(lambda seed, **setting: SVC(class_weight="balanced", **setting), _strengths(0.3, 1.0, 10.0)),
+    "forest": Family(
+        lambda seed, **setting: RandomForestClassifier(100, class_weight="balanced", random_state=seed, **setting),
+        ({"min_samples_leaf": 1}, {"min_samples_leaf": 3}, {"min_samples_leaf": 8}),
+    ),
+    # L-BFGS: few rows, and none held back for early stopping; the loose tolerance saves most of the time.
+    "mlp": Family(
+        lambda seed, **setting: MLPClassifier(
+            (64,), solver="lbfgs", tol=0.01, max_iter=1000, random_state=seed, **setting
+        ),
+        ({"alpha": 0.1}, {"alpha": 1.0}, {"alpha": 10.0}),
+    ),
+    "ordinal": Family(lambda seed, **setting: OrdinalLogistic(class_weight="balanced", **setting), _FOUR),
+    "pair_logistic": Family(
+        lambda seed, **setting: LogisticRegression(fit_intercept=False, max_iter=2000, **setting), _FOUR, centred=False
+    ),
+}
+
+
+def _features(centred: bool, n_components: int | None, seed: int) -> Pipeline:
+    """What stands before the classifier, unfitted: ``scale`` and (unless ``n_components`` is None) ``project``."""
+    steps: list[tuple[str, Any]] = [("scale", StandardScaler() if centred else _RootMeanSquareScaler())]
+    if n_components is not None:
+        steps.append(("project", Projection(n_components, centred, seed)))
+    return Pipeline(steps)
+
+
+def make_probe(family: str, setting: Mapping[str, Any], n_components: int | None = 50, seed: int = 0) -> Pipeline:
+    """An unfitted probe: steps ``scale``, ``project`` (unless ``n_components`` is None) and ``classify``."""
+    kind = FAMILIES[family]
+    steps = _features(kind.centred, n_components, seed).steps
+    return Pipeline([*steps, ("classify", kind.make(seed, **setting))])
+
+
+# ---------------------------------------------------------------- metrics
+
+
+def class_counts(labels: Array, predicted: Array, classes: Array) -> Floats:
+    """One confusion matrix per item, shape (n_items, n_classes, n_classes): a single count at (label, predicted class).
+
+    ``classes``: ascending. ValueError where the lengths differ, or a value is none of the classes.
+    """
+    classes, sides = np.asarray(classes), [np.asarray(labels), np.asarray(predicted)]
+    if sides[0].shape != sides[1].shape:
+        raise ValueError(f"{len(sides[0])} labels for {len(sides[1])} predictions")
+    for side in sides:
+        if not np.isin(side, classes).all():
+            raise ValueError(f"{side[~np.isin(side, classes)][0]} is none of the classes {classes.tolist()}")
+    counts = np.zeros((len(sides[0]), len(classes), len(classes)))
+    counts[np.arange(len(sides[0])), *(np.searchsorted(classes, side) for side in sides)] = 1
+    return counts
+
+
+def _class_f1(matrix: Floats) -> Floats:
+    """F1 of each class, shape (..., n_classes); 0 for a class that neither occurs nor is predicted."""
+    return ratio(2 * np.diagonal(matrix, axis1=-2, axis2=-1), matrix.sum(-1) + matrix.sum(-2))
+
+
+# Of confusion counts, shape (..., n_classes, n_classes), as scikit-learn has them; there is one value per resample.
+METRICS: dict[str, Callable[[Floats], Floats]] = {
+    "weighted_f1": lambda matrix: ratio((_class_f1(matrix) * matrix.sum(-1)).sum(-1), matrix.sum((-2, -1))),
+    "macro_f1": lambda matrix: _class_f1(matrix).mean(-1),
+    "accuracy": lambda matrix: ratio(np.trace(matrix, axis1=-2, axis2=-1), matrix.sum((-2, -1))),
+}
+
+
+# ---------------------------------------------------------------- choosing
+
+
+@dataclass(frozen=True)
+class Space:
+    """What is tried, and how it is compared.
+
+    ``n_components``: principal components, fitted inside every fold; None for none. ``candidates``: best layers of a
+    ranking that the greedy search may add. ``max_layers``: layers side by side at most. ``stability``: standard
+    deviations over folds that a mean score is lowered by, so that of two equally good choices the steadier wins.
+    ``metric``: of `METRICS`. ``n_inner``: folds that choices are made on. ``families``: instead of the head's.
+    """
+
+    n_components: int | None = 50
+    candidates: int = 5
+    max_layers: int = 3
+    stability: float = 0.5
+    metric: str = "macro_f1"
+    n_inner: int = 5
+    families: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse names that are not there, before hours are spent."""
+        if self.metric not in METRICS:
+            raise ValueError(f"metric {self.metric!r} is none of {', '.join(METRICS)}")
+        if unknown := set(self.families or ()) - set(FAMILIES):
+            raise ValueError(f"family {min(unknown)!r} is none of {', '.join(FAMILIES)}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What cross-validation chose.
+
+    ``features``: their kind (the pooling). ``layers``: ascending positions along the features' layer axis. ``mean``,
+    ``deviation``: of the score over inner folds, the best of many and so never to be reported. ``ranking``: mean and
+    deviation of every single layer, shape (n_layers, 2), by kind of features: for layer curves.
+    """
+
+    features: str
+    layers: tuple[int, ...]
+    family: str
+    setting: dict[str, Any]
+    mean: float
+    deviation: float
+    ranking: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+
+
+def grouped_folds(labels: Array, groups: Array, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training rows and test rows of each fold: classes spread evenly, no question in two folds.
+
+    ValueError where there are fewer questions than folds, or a training part holds a single class.
+    """
+    n_groups = len(set(groups))
+    if n_groups < n_folds:
+        raise ValueError(f"{n_groups} questions cannot be cut into {n_folds} folds")
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    folds = [fold for fold in splitter.split(np.zeros(len(labels)), labels, groups) if len(fold[1])]
+    for number, (train, _) in enumerate(folds):
+        if len(np.unique(labels[train])) < 2:
+            raise ValueError(f"fold {number} would be trained on one class: too few questions for {n_folds} folds")
+    return folds
+
+
+def joined_layers(array: Array, layers: Iterable[int]) -> Floats:
+    """Features of some layers side by side, shape (n_items, len(layers) * width), in float64."""
+    return np.asarray(array, float)[:, list(layers)].reshape(len(array), -1)
+
+
+class Search:
+    """Inner cross-validation on one set of rows; features by kind, shape (n_items, n_layers, width)."""
+
+    def __init__(
+        self, features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space, seed: int
+    ) -> None:
+        self.features, self.labels, self.head, self.space, self.seed = features, labels, head, space, seed
+        self.families = space.families or head.families
+        self.folds = grouped_folds(labels, groups, space.n_inner, seed)
+        self._scored: dict[Any, tuple[float, float]] = {}
+        self._projected: dict[Any, list[tuple[Floats, Floats]]] = {}
+
+    def score(self, name: str, layers: Sequence[int], family: str, setting: Mapping[str, Any]) -> tuple[float, float]:
+        """Mean and standard deviation of the metric over inner folds."""
+        key = (name, tuple(sorted(layers)), family, tuple(sorted(setting.items())))
+        if key not in self._scored:
+            scores, kind = [], FAMILIES[family]
+            prepared = self._prepared(name, key[1], kind.centred)
+            for (train, test), (seen, unseen) in zip(self.folds, prepared, strict=True):
+                predicted = kind.make(self.seed, **setting).fit(seen, self.labels[train]).predict(unseen)
+                matrix = class_counts(self.labels[test], predicted, self.head.classes).sum(0)
+                scores.append(METRICS[self.space.metric](matrix))
+            self._scored[key] = (float(np.mean(scores)), float(np.std(scores)))
+        return self._scored[key]
+
+    def _prepared(self, name: str, layers: tuple[int, ...], centred: bool) -> list[tuple[Floats, Floats]]:
+        """Scaled and projected features of every inner fold, fitted on its training part: once for all classifiers."""
+        key = (name, layers, centred)
+        if key not in self._projected:
+            X, self._projected[key] = joined_layers(self.features[name], layers), []
+            for train, test in self.folds:
+                steps = _features(centred, self.space.n_components, self.seed).fit(X[train])
+                self._projected[key].append((steps.transform(X[train]), steps.transform(X[test])))
+        return self._projected[key]
+
+    def worth(self, *candidate: Any) -> tuple[float, float, int]:
+        """What candidates are compared by: the penalised mean, then the steadier, then the one of fewer layers."""
+        mean, deviation = self.score(*candidate)
+        return round(mean - self.space.stability * deviation, 9), -round(deviation, 9), -len(candidate[1])
+
+    def ranking(self, name: str) -> tuple[Floats, list[int]]:
+        """Mean and deviation of each single layer, shape (n_layers, 2), and the layers from best to worst."""
+        family, n_layers = self.families[0], self.features[name].shape[1]
+        setting = FAMILIES[family].usual
+        order = sorted(range(n_layers), key=lambda layer: self.worth(name, (layer,), family, setting), reverse=True)
+        return np.array([self.score(name, (layer,), family, setting) for layer in range(n_layers)]), order
+
+    def _greedy_layers(self, name: str, order: Sequence[int]) -> tuple[int, ...]:
+        """Layers added one by one, best first, while the penalised score rises."""
+        family, usable = self.families[0], order[: self.space.candidates]
+        setting, chosen = FAMILIES[family].usual, (order[0],)  # type: Any, tuple[int, ...]
+        while len(chosen) < self.space.max_layers:
+            larger = [(*chosen, layer) for layer in usable if layer not in chosen]
+            best = max(larger, key=lambda layers: self.worth(name, layers, family, setting), default=chosen)
+            if self.worth(name, best, family, setting)[0] <= self.worth(name, chosen, family, setting)[0]:
+                break
+            chosen = best
+        return tuple(sorted(chosen))
+
+    def choose(self, families: Sequence[str] | None = None) -> Choice:
+        """The choice: layers for each kind of features, the best kind, then family and setting on it.
+
+        ``families``: instead of the search's own, with the same first one; what was scored before is not scored again.
+        """
+        families = self.families if families is None else families
+        if families[0] != self.families[0]:
+            raise ValueError(f"layers were ranked by {self.families[0]}, not by {families[0]}")
+        first, ranking, layers = self.families[0], {}, {}  # type: str, dict[str, Floats], dict[str, tuple[int, ...]]
+        for name in self.features:
+            ranking[name], order = self.ranking(name)
+            layers[name] = self._greedy_layers(name, order)
+        name = max(layers, key=lambda name: self.worth(name, layers[name], first, FAMILIES[first].usual))
+        tried = [(family, setting) for family in families for setting in FAMILIES[family].grid]
+        family, setting = max(tried, key=lambda pair: self.worth(name, layers[name], *pair))
+        mean, deviation = self.score(name, layers[name], family, setting)
+        return Choice(name, layers[name], family, setting, mean, deviation, ranking)
+
+
+def choose_probe(
+    features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space | None = None, seed: int = 0
+) -> Choice:
+    """The best probe by inner cross-validation, and nothing about how good it is.
+
+    ``features``: by kind (poolings, controls), shape (n_items, n_layers, width), each with a width and a number of
+    layers of its own. ``groups``: question of each item. ``seed``: for folds, forests and networks.
+
+    Each step is greedy: single layers are ranked with the head's first family at its usual setting; from the best one,
+    further ones among the `Space.candidates` best are added while the penalised score rises; then kinds of features are
+    compared, then families and settings on the winner. All scores are of the same inner folds, so they choose and do
+    not estimate: `nested_probe` estimates.
+    """
+    return Search(features, np.asarray(labels), np.asarray(groups), head, space or Space(), seed).choose()
+
+
+def fit_choice(
+    choice: Choice, features: Mapping[str, Array], labels: Array, space: Space | None = None, seed: int = 0
+) -> Pipeline:
+    """The chosen probe as a pipeline, fitted on all rows given."""
+    X = joined_layers(features[choice.features], choice.layers)
+    probe = make_probe(choice.family, choice.setting, (space or Space()).n_components, seed)
+    return probe.fit(X, np.asarray(labels))
+
+
+# ---------------------------------------------------------------- estimating
+
+
+@dataclass(frozen=True)
+class NestedResult:
+    """Out-of-fold predictions, and what was chosen on the way.
+
+    ``predicted``: class of each item by a probe that never saw its question, shape (n_items,). ``scores``: expected
+    class where the chosen family gives probabilities, else the predicted class. ``fold``: the outer fold that held the
+    item out. ``choices``: one per outer fold.
+    """
+
+    predicted: np.ndarray
+    scores: np.ndarray
+    fold: np.ndarray
+    choices: list[Choice]
+
+
+def nested_probe(
+    features: Mapping[str, Array],
+    labels: Array,
+    groups: Array,
+    head: Head,
+    space: Space | None = None,
+    n_outer: int = 5,
+    seed: int = 0,
+    searches: dict[int, Search] | None = None,
+) -> NestedResult:
+    """A probe estimated by nested cross-validation grouped by question.
+
+    ``features``, ``groups``: as for `choose_probe`; controls and the majority go through the same door. ``n_outer``:
+    folds that estimate; in each, a `Search` sees the other folds only. ``searches``: filled with the search of each
+    outer fold; given again for the same material, and a space that differs in the families after the first one only, it
+    spares what was scored before.
+
+    Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
+    they choose, so the estimate is of the procedure, and of no single probe. ValueError where shapes disagree, a
+    feature is not finite, a label is no class of the head, or there are too few questions.
+    """
+    features, labels = _checked(features, labels, len(groups), head)
+    groups, space = np.asarray(groups), space or Space()
+    predicted, fold = np.zeros(len(labels), int), np.zeros(len(labels), int)
+    scores, choices = np.zeros(len(labels)), []
+    for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
+        seen = {name: array[train] for name, array in features.items()}
+        search = (searches or {}).get(number) or Search(seen, labels[train], groups[train], head, space, seed)
+        if searches is not None:
+            searches[number] = search
+        choice = search.choose(space.families or head.families)
+        probe = fit_choice(choice, seen, labels[train], space, seed)
+        X = joined_layers(features[choice.features][test], choice.layers)
+        predicted[test], fold[test] = probe.predict(X), number
+        scores[test] = probe.predict_proba(X) @ probe.classes_ if hasattr(probe, "predict_proba") else predicted[test]
+        choices.append(choice)
+    return NestedResult(predicted, scores, fold, choices)
+
+
+def _checked(features: Mapping[str, Array], labels: Array, n_groups: int, head: Head) -> Any:
+    """Features by kind and labels as arrays, after a look at their shapes and values."""
+    arrays, labels = {name: np.asarray(array) for name, array in features.items()}, np.asarray(labels)
+    if len(labels) != n_groups or not features:
+        raise ValueError(f"{len(labels)} labels, {n_groups} groups and {len(features)} kinds of features")
+    for name, array in arrays.items():
+        if array.ndim != 3 or len(array) != len(labels):
+            raise ValueError(f"features {name!r} have shape {array.shape}: ({len(labels)}, layers, width) is needed")
+        if not np.isfinite(array).all():
+            raise ValueError(f"features {name!r} hold values that are not finite")
+    if unknown := sorted(set(labels.tolist()) - set(head.classes)):
+        raise ValueError(f"label {unknown[0]} is no class of the head {head.name}: {', '.join(map(str, head.classes))}")
+    if len(set(labels.tolist())) < 2:
+        raise ValueError(f"all {len(labels)} labels are equal: there is nothing to predict")
+    return arrays, labels.astype(int)

@@ -1,0 +1,247 @@
+"""Single responses rated by saved probes: several aspects from one forward pass, and a total."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from judgekit.data.files import replaced
+from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
+from judgekit.data.paths import PRETRAINED
+from judgekit.data.progress import progress_bar
+from judgekit.inside.representations import StateCache, array_digest, rated_text, states_for
+from judgekit.inside.saved_probes import Inputs, SavedProbe, load_probe, read_json, save_probe
+from judgekit.records import fingerprint_of
+
+if TYPE_CHECKING:
+    from judgekit.models.states import StateReader
+
+_CONFIG, _FORMAT = "rater.json", 1
+_SHIPPED = PRETRAINED / "probes"
+_ASPECT = r"[a-z][a-z0-9_]*"
+TOTAL, EXPECTED = "total_score", "total_expected"
+
+
+class RaterError(ValueError):
+    """There is no such rater, or it is damaged; the message names the file and the field."""
+
+
+class _Config(BaseModel):
+    """The fields of ``rater.json``."""
+
+    model_config = ConfigDict(strict=True)
+    format: Literal[1]
+    aspects: Annotated[list[Annotated[str, StringConstraints(pattern=f"^{_ASPECT}$")]], Field(min_length=1)]
+    about: dict[str, Any] = {}
+
+
+@dataclass
+class Rater:
+    """Rates single responses on several aspects, reading each text once.
+
+    ``probes``: by aspect; all have the same classes and read the same model in the same way. ``about``: what else a
+    reader should know, free but JSON.
+    """
+
+    name: str
+    probes: dict[str, SavedProbe]
+    about: dict[str, Any] = field(default_factory=dict)
+    readers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.probes:
+            raise RaterError(f"{self.name}: a rater without probes rates nothing")
+        if wrong := [aspect for aspect in self.probes if not re.fullmatch(_ASPECT, aspect)]:
+            raise RaterError(f"{self.name}: aspect {wrong[0]!r} is no lower-case name")
+        if any(probe.kind == "pair_logistic" for probe in self.probes.values()):
+            raise RaterError(f"{self.name}: a probe of pairs rates no single response")
+        read = [asdict(probe.inputs) | {"classes": probe.classes} for probe in self.probes.values()]
+        for name in ("classes", "model", "limit", "bf16"):
+            if len(values := {str(inputs[name]) for inputs in read}) > 1:
+                raise RaterError(f"{self.name}: probes differ in {name} ({', '.join(sorted(values))})")
+
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """Names of the aspects."""
+        return tuple(self.probes)
+
+    @property
+    def inputs(self) -> Inputs:
+        """What all probes read, but for layers and pooling."""
+        return next(iter(self.probes.values())).inputs
+
+    def reader(self, device: str = "cpu", cache: StateCache | None = None) -> "StateReader":
+        """The frozen model behind the probes, loaded once."""
+        from judgekit.models.states import StateReader
+
+        if (device, cache) not in self.readers:
+            more: Any = {"limit": self.inputs.limit, "bf16": self.inputs.bf16, "device": device, "cache": cache}
+            self.readers[device, cache] = StateReader(self.inputs.model, **more)
+        return self.readers[device, cache]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that a rating depends on."""
+        parts = {
+            aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(array_digest, probe.tensors)]
+            for aspect, probe in self.probes.items()
+        }
+        return fingerprint_of("rater", _FORMAT, parts)
+
+    def rate(
+        self,
+        texts: Sequence[tuple[str, str]],
+        reader: "StateReader | None" = None,
+        batch_size: int = 64,
+        shown: bool = False,
+        kept: Any = None,
+    ) -> list[tuple[dict[str, int], dict[str, float]]]:
+        """Classes and expected classes by aspect of questions with responses, in the order of the texts.
+
+        ``texts``: question and response; equal ones are rated once. ``batch_size``: texts per step, of the bar and of
+        what is stored at once. ``kept``: a store of ratings by text, ``get(text)`` and ``put(ratings)``. ProbeError
+        where the model is not the one that the probes were fitted on; ValueError where ``batch_size`` is below 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size}: at least one text at a time")
+        wanted = [rated_text(*pair) for pair in texts]
+        ratings = {text: kept.get(text) for text in wanted} if kept is not None else {}
+        # Like lengths together, whatever their place: little is padded.
+        missing = sorted({text for text in wanted if ratings.get(text) is None}, key=lambda text: (-len(text), text))
+        if missing:
+            reader = reader or self.reader()
+        n_distinct = len(set(wanted))
+        with progress_bar(n_distinct, "rating", "response", shown, initial=n_distinct - len(missing)) as bar:
+            for start in range(0, len(missing), batch_size):
+                batch = missing[start : start + batch_size]
+                rated = self._rated_batch(batch, reader)
+                if kept is not None:
+                    kept.put(rated)
+                ratings |= rated
+                bar.update(len(batch))
+        return [ratings[text] for text in wanted]
+
+    def _rated_batch(self, batch: Sequence[str], reader: Any) -> dict[str, tuple[dict[str, Any], ...]]:
+        """Classes and expected classes of some texts, by text."""
+        states = states_for(self.probes, reader, batch)
+        classes = {aspect: probe.predict(states[aspect]).tolist() for aspect, probe in self.probes.items()}
+        expected = {aspect: probe.expected(states[aspect]).tolist() for aspect, probe in self.probes.items()}
+        return {
+            text: tuple({aspect: values[aspect][row] for aspect in self.probes} for values in (classes, expected))
+            for row, text in enumerate(batch)
+        }
+
+
+def save_rater(rater: Rater, folder: str | Path) -> None:
+    """Write a rater: its probes, each in a folder of its own, then ``rater.json``. One that is there is replaced."""
+    folder = Path(folder)
+    for aspect, probe in rater.probes.items():
+        save_probe(probe, folder / aspect)
+    config = {"format": _FORMAT, "aspects": list(rater.aspects), "about": rater.about}
+    with replaced(folder / _CONFIG) as temporary:
+        temporary.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def rater_names() -> list[str]:
+    """Names of the raters that come with the package."""
+    return sorted(path.parent.name for path in _SHIPPED.glob(f"*/{_CONFIG}"))
+
+
+def load_rater(name: str | Path) -> Rater:
+    """A rater that comes with the package (``gsm8k-binary``), or one in a folder that `save_rater` wrote.
+
+    RaterError where there is none (the message lists those there are), or ``rater.json`` is damaged; ProbeError where a
+    probe is: the message names file and field.
+    """
+    shipped = rater_names()
+    folder = _SHIPPED / str(name) if str(name) in shipped else Path(name)
+    if not (folder / _CONFIG).is_file():
+        raise RaterError(f"no probe is called {str(name)!r}: no {_CONFIG} there; shipped are {', '.join(shipped)}")
+    config = read_json(folder / _CONFIG, _Config, RaterError)
+    return Rater(folder.name, {aspect: load_probe(folder / aspect) for aspect in config.aspects}, config.about)
+
+
+# ---------------------------------------------------------------- samples
+
+
+def evaluate_samples(
+    samples: Sequence[dict[str, Any]] | str | Path,
+    probe: str | Path | Rater = "gsm8k-binary",
+    batch_size: int = 64,
+    top_percent: float = 1.0,
+    output_path: Path | str | None = None,
+    reader: "StateReader | None" = None,
+    shown: bool = False,
+) -> list[dict[str, Any]]:
+    """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
+
+    The totals are the sum of the numbers and the sum of expected classes: the latter ranks, since whole totals tie.
+
+    Parameters
+    ----------
+    samples
+        Each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file of them,
+        JSON lines or a JSON list.
+    probe
+        ``gsm8k-binary``, ... (`rater_names`), or a folder of `save_rater`.
+    top_percent
+        Share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``, then by
+        ``total_score``, then in the order given; 1 keeps all, in the order given.
+    output_path
+        Where the result is written: JSON lines where the name ends in ``.jsonl``, else a JSON list.
+    reader
+        The model, where it is loaded already.
+
+    PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
+    place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``
+    is not in (0, 1].
+    """
+    if not 0 < top_percent <= 1:
+        raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")
+    rater = probe if isinstance(probe, Rater) else load_rater(probe)
+    read: Any = read_response_rows if isinstance(samples, str | Path) else checked_responses
+    rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader, shown)
+    rated = rated if top_percent == 1 else best(rated, top_percent)
+    if output_path is not None:
+        lines = Path(output_path).suffix == ".jsonl"
+        text = "".join(json.dumps(row) + "\n" for row in rated) if lines else json.dumps(rated, indent=1) + "\n"
+        with replaced(Path(output_path)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return rated
+
+
+def added_fields(rater: Rater) -> tuple[str, ...]:
+    """Fields that rating adds to a sample."""
+    return (*rater.aspects, TOTAL, EXPECTED)
+
+
+def rated_rows(
+    rows: Sequence[ResponseRow],
+    rater: Rater,
+    batch_size: int = 64,
+    reader: "StateReader | None" = None,
+    shown: bool = False,
+    kept: Any = None,
+) -> list[dict[str, Any]]:
+    """Copies of the fields of rows with their ratings; ``kept`` as for `Rater.rate`."""
+    ratings = rater.rate([(row.question, row.response) for row in rows], reader, batch_size, shown, kept)
+    return [
+        row.fields
+        | {aspect: classes[aspect] for aspect in rater.aspects}
+        | {TOTAL: sum(classes.values()), EXPECTED: round(sum(expected.values()), 6)}
+        for row, (classes, expected) in zip(rows, ratings, strict=True)
+    ]
+
+
+def best(rated: Sequence[dict[str, Any]], share: float) -> list[dict[str, Any]]:
+    """The best share of rated samples, best first: by expected total, where there is one, then by total."""
+
+    def rank(row: dict[str, Any]) -> tuple[float, float]:
+        total = float("-inf") if row[TOTAL] is None else row[TOTAL]  # a model may have given none
+        return -row.get(EXPECTED, total), -total
+
+    return sorted(rated, key=rank)[: int(len(rated) * share)]

@@ -1,0 +1,148 @@
+"""``reward/<model>``: a reward model run here, which gives each response a score; the higher score wins.
+
+A folder, a name on the hub, or an adapter on either, with a head for one score. A model that was trained here reads the
+question as a prompt and the response as the reply to it, any other the chat as its own template writes it.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import PositiveInt, field_validator
+from pydantic.dataclasses import dataclass
+
+from judgekit.judges.base import Request
+from judgekit.judges.features import reply_of
+from judgekit.judges.hf import config_and_tokenizer, device_of, dtype_of, known_device
+from judgekit.judges.probe import load_ties
+from judgekit.models.batching import token_batches
+from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.files import model_files
+from judgekit.models.loading import load_network
+from judgekit.records import Reply, fingerprint_of
+from judgekit.stats import outcome_probabilities
+
+_REMEMBERED = 100_000  # scores of responses, by what was read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a ``reward/`` judge reads."""
+
+    max_tokens: PositiveInt | None = None  # of a chat, by default what its positions hold; a response is cut at its end
+    batch_tokens: PositiveInt = 16_384  # at once, padding included
+    device: str = "auto"  # a GPU where there is one, else the CPU
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
+    ties: str | None = None  # file of a tie model; by default ``ties.json`` of the folder, and without one no ties
+
+    _known_device = field_validator("device")(known_device)
+
+
+class RewardJudge:
+    """A judge that compares the scores of a reward model; ``score_first`` and ``score_second`` are kept.
+
+    Unavailable where there is no such model, it has no head for one score, or a weight is missing.
+    """
+
+    provider = "reward"
+    example = "a model: a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    settings_kind = Settings
+    sees_item = False
+    batch_size = 64
+
+    @staticmethod
+    def named(asked: str) -> dict[str, str]:
+        """What a name states after ``#``: a prompt, which is no setting here."""
+        return {"prompt": asked}
+
+    def __init__(self, model: str, settings: Settings | None = None) -> None:
+        self.settings = settings = settings or Settings()
+        self.files = files = model_files(model, "SEQ_CLS")
+        config, tokenizer = config_and_tokenizer(files, model)
+        self.name = f"reward/{model}"
+        folder = Path(files.adapter or files.base)
+        self.trained_here = (folder / "training.json").is_file()
+        self.tokens = ChatTokenizer(tokenizer, opened=self.trained_here)
+        self.ends = [tokenizer.eos_token_id] if self.trained_here else []
+        positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+        self.limit = min([n for n in (settings.max_tokens, positions) if n], default=None)
+        file = Path(settings.ties) if settings.ties else folder / "ties.json"
+        self.ties = load_ties(file) if settings.ties or file.is_file() else None
+        self.device = device_of(settings.device)
+        self.dtype = dtype_of(settings.dtype, self.device)
+        self.fingerprint = fingerprint_of(
+            "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)
+        )
+        self.decoding = json.dumps({"dtype": self.dtype})
+        self.network: Any = None
+        self._scores: dict[tuple[int, ...], float] = {}
+
+    def load(self) -> None:
+        """Read the weights, if that has not been done."""
+        if self.network is None:
+            from transformers import AutoModelForSequenceClassification
+
+            files = self.files
+            options = {"num_labels": 1, "dtype": getattr(torch, self.dtype)}
+            network = load_network(
+                AutoModelForSequenceClassification, files.base, files.revision, files.adapter, **options
+            )
+            network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
+            self.network = network.to(self.device).eval()
+
+    def chat_ids(self, request: Request, side: Literal["first", "second"]) -> tuple[tuple[int, ...], bool]:
+        """A chat with one of the responses as token ids, and whether the response was cut."""
+        messages = []
+        for question, *responses in request.turns:
+            messages.append({"role": "user", "content": question})
+            messages.append({"role": "assistant", "content": responses[side == "second"]})
+        messages.append({"role": "user", "content": request.question})
+        response = request.first if side == "first" else request.second
+        if self.trained_here:
+            ids = [*self.tokens.ids(messages), *self.tokens.plain_ids(response)]
+        else:
+            ids = self.tokens.ids([*messages, {"role": "assistant", "content": response}])
+        room = len(ids) if self.limit is None else self.limit - len(self.ends)
+        return (*ids[:room], *self.ends), len(ids) > room
+
+    @torch.inference_mode()
+    def score(self, chats: Sequence[tuple[int, ...]]) -> list[float]:
+        """The score of each chat, higher is better; read once where it occurs again."""
+        self.load()
+        lengths = {chat: len(chat) for chat in chats if chat not in self._scores}
+        if len(self._scores) > _REMEMBERED:
+            self._scores.clear()
+            lengths = {chat: len(chat) for chat in chats}
+        pad = self.tokens.tokenizer.pad_token_id
+        for batch in token_batches(sorted(lengths, key=len, reverse=True), lengths, self.settings.batch_tokens):
+            longest = lengths[batch[0]]
+            ids = torch.tensor([[*chat, *[pad] * (longest - len(chat))] for chat in batch], device=self.device)
+            mask = torch.tensor([[1] * len(chat) + [0] * (longest - len(chat)) for chat in batch], device=self.device)
+            scores = self.network(input_ids=ids, attention_mask=mask).logits[:, 0].double().tolist()
+            self._scores.update(zip(batch, scores, strict=True))
+        return [self._scores[chat] for chat in chats]
+
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
+        """Score both responses of each request, each with its question alone, and compare."""
+        started = time.perf_counter()
+        sides: tuple[Literal["first", "second"], ...] = ("first", "second")
+        chats = [self.chat_ids(request, side) for request in requests for side in sides]
+        scores = np.reshape(self.score([ids for ids, _ in chats]), (-1, 2))
+        cut = np.reshape([was_cut for _, was_cut in chats], (-1, 2)).sum(axis=1)
+        taken = (time.perf_counter() - started) / max(1, len(requests))
+        return [
+            replace(self._reply(*map(float, pair)), seconds=taken, truncated=int(count))
+            for pair, count in zip(scores, cut, strict=True)
+        ]
+
+    def _reply(self, first: float, second: float) -> Reply:
+        if not np.isfinite([first, second]).all():
+            return Reply(None, status="error", raw="scores that are no numbers: damaged weights?")
+        margin = first - second
+        outcomes = outcome_probabilities(margin, -np.inf) if self.ties is None else self.ties.probabilities(margin)
+        return reply_of(outcomes, first, second)

@@ -1,0 +1,265 @@
+"""Consensus of votes: counting, the annotator models of crowd-kit, and CROWDLAB, which also reads a judge."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned, checked_keys
+from judgekit.stats import Array, Floats
+
+TIE_RULES = ("frequent", "tie", "none")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Consensus:
+    """A label and a distribution for every item, and a skill for every annotator; ValueError where they do not fit.
+
+    ``posterior``: shape (n_items, n_classes), rows sum to one. ``labels``: index into the classes, -1 where the tie
+    rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
+    """
+
+    method: str
+    items: tuple[str, ...]
+    classes: tuple[str, ...]
+    posterior: Floats
+    labels: Array
+    skill: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "posterior", np.asarray(self.posterior, float))
+        object.__setattr__(self, "labels", np.asarray(self.labels, int))
+        checked_keys(self.items, "items")
+        if self.posterior.shape != (len(self.items), len(self.classes)) or self.labels.shape != (len(self.items),):
+            raise ValueError(
+                f"{self.method}: posterior of shape {self.posterior.shape} and {self.labels.shape[0]} labels for "
+                f"{len(self.items)} items and {len(self.classes)} classes"
+            )
+        off = ~(np.isfinite(self.posterior).all(1) & (np.abs(self.posterior.sum(1) - 1) < 1e-6))
+        if off.any():
+            raise ValueError(f"{self.method}: the posterior of {self.items[int(np.argmax(off))]} is no distribution")
+
+    @property
+    def quality(self) -> Floats:
+        """Probability of the label, shape (n_items,); the largest one where there is no label."""
+        rows = np.arange(len(self.items))
+        return np.where(self.labels == NO_VOTE, self.posterior.max(1), self.posterior[rows, self.labels])
+
+
+Method: TypeAlias = Callable[[Votes], Consensus]
+
+# ---------------------------------------------------------------- counting
+
+
+def majority(votes: Votes, ties: str = "frequent") -> Consensus:
+    """Consensus by counting votes; its posterior is (n_ik + s_k) / (n_i + 1) with s_k the class's share of all votes.
+
+    ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
+    (``frequent``; then the earlier one), the class ``tie``, or no label (``none``). The skill is the share of an
+    annotator's votes equal to the label, its own vote included: too high (`annotator_quality` leaves it out).
+
+    >>> from judgekit.data.votes import votes_from_long
+    >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
+    >>> votes, _ = votes_from_long(rows)
+    >>> [majority(votes, ties).labels.tolist() for ties in TIE_RULES]
+    [[1, 1], [2, 1], [-1, 1]]
+    """
+    if ties not in TIE_RULES:
+        raise ValueError(f"no tie rule {ties!r}; there are {', '.join(TIE_RULES)}")
+    if ties == "tie" and "tie" not in votes.classes:
+        raise ValueError(f"none of {', '.join(votes.classes)} is a tie")
+    counts, share = votes.counts, class_shares(votes)
+    front = counts == counts.max(1, keepdims=True)
+    labels = np.where(front, share, -1.0).argmax(1)
+    if ties != "frequent":
+        labels = np.where(front.sum(1) == 1, labels, votes.classes.index("tie") if ties == "tie" else NO_VOTE)
+    posterior = (counts + share) / (counts.sum(1, keepdims=True) + 1)
+    agree = (votes.codes == labels[:, None]) & votes.given
+    n_votes = votes.given.sum(0)
+    skill = {name: float(agree[:, j].sum() / n_votes[j]) for j, name in enumerate(votes.annotators) if n_votes[j]}
+    return Consensus("majority", votes.items, votes.classes, posterior, labels, skill)
+
+
+def hidden_votes(votes: Votes, seed: int) -> Array:
+    """One vote, drawn at random, of every item that has two or more: a mask for `Votes.masked`."""
+    rng = np.random.default_rng(seed)
+    drawn = np.where(votes.given, rng.random(votes.codes.shape), -1.0).argmax(1)
+    return (np.arange(votes.codes.shape[1]) == drawn[:, None]) & (votes.given.sum(1) >= 2)[:, None]
+
+
+def class_shares(votes: Votes) -> Floats:
+    """Share of each class in all votes, each counted once more than it was given; shape (n_classes,)."""
+    totals = votes.counts.sum(0) + 1.0
+    return totals / totals.sum()
+
+
+# ---------------------------------------------------------------- models of annotators, fitted by crowd-kit
+
+
+def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
+    r"""Dawid and Skene (1979), Applied Statistics 28: a confusion matrix for every annotator, by EM.
+
+    ``one_coin``: one rate of right votes per annotator, errors spread evenly (Zhang et al. 2016, JMLR 17): far fewer
+    parameters. The skill is the expected rate of right votes. With few votes per annotator the matrices are fitted to
+    noise and the posterior is close to zero or one.
+    """
+    from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
+
+    model, posterior, names = _fitted(votes, (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100))
+    share, right = model.priors_ / model.priors_.sum(), np.zeros(len(names))
+    for (worker, label), column in model.errors_.fillna(0.0).iterrows():
+        right[worker] += float(share[label] * column[label])
+    return _consensus_of("dawid_skene_one_coin" if one_coin else "dawid_skene", votes, posterior, names, right)
+
+
+def glad(votes: Votes) -> Consensus:
+    r"""Whitehill et al. (2009), NIPS 22: annotators have a skill (alpha, which is returned) and items a difficulty.
+
+    :math:`P(y_{ij} = z_i) = 1 / (1 + e^{-\alpha_j \beta_i})`, priors :math:`N(1, 1)` on :math:`\alpha_j` and
+    :math:`\log \beta_i`.
+    """
+    from crowdkit.aggregation import GLAD
+
+    model, posterior, names = _fitted(votes, GLAD(n_iter=30, silent=True))
+    return _consensus_of("glad", votes, posterior, names, model.alphas_.loc[range(len(names))])
+
+
+def mace(votes: Votes, seed: int = 0) -> Consensus:
+    """Hovy et al. (2013), NAACL-HLT, by variational Bayes: annotators know the label, at a rate that is their skill
+    (geometric posterior mean, not normalised), or spam. crowd-kit draws every restart from one seed: one is asked for.
+    """
+    from crowdkit.aggregation import MACE
+
+    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=seed))
+    return _consensus_of("mace", votes, posterior, names, model.spamming_[:, 1])
+
+
+def _fitted(votes: Votes, model: Any) -> tuple[Any, Floats, Array]:
+    """A model of crowd-kit fitted to votes; the posterior of its items and classes; and the annotator of each number.
+
+    Everything is named by the number of its first appearance, which is the order that crowd-kit reads things in:
+    otherwise results depend on names. Items without votes get the shares of the classes. ValueError without any vote.
+    """
+    rows, columns = np.nonzero(votes.given)
+    if not len(rows):
+        raise ValueError("no votes: there is nothing to agree on")
+    (task, tasks), (worker, workers), (label, labels) = map(pd.factorize, (rows, columns, votes.codes[rows, columns]))
+    with warnings.catch_warnings():  # pandas tells crowd-kit what its next version will drop
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        model = model.fit(pd.DataFrame({"task": task, "worker": worker, "label": label}))
+    likely, values = model.probas_, np.tile(class_shares(votes), (len(votes.items), 1))
+    named = tasks[likely.index.to_numpy(int)]
+    values[named] = 0.0
+    values[np.ix_(named, labels[likely.columns.to_numpy(int)])] = likely.to_numpy(float)
+    return model, values / values.sum(1, keepdims=True), np.array(votes.annotators, object)[workers]
+
+
+def _consensus_of(method: str, votes: Votes, posterior: Floats, annotators: Array, skill: Iterable[float]) -> Consensus:
+    skills = dict(zip(annotators, map(float, skill), strict=True))
+    return Consensus(method, votes.items, votes.classes, posterior, posterior.argmax(1), skills)
+
+
+# ---------------------------------------------------------------- CROWDLAB, by cleanlab
+
+
+class CrowdLab(NamedTuple):
+    """CROWDLAB's consensus (skills are cleanlab's, without who shares no item), and the weights of judge and votes."""
+
+    consensus: Consensus
+    model_weight: float
+    annotator_weight: dict[str, float]
+
+
+def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, method: str = "crowdlab") -> CrowdLab:
+    r"""Consensus of votes and a judge's probabilities: Goh, Tkachenko and Mueller (2022), arXiv:2210.06812.
+
+    .. math:: P(z_i = k) = \frac{w_M p_{ik} + \sum_j w_j q_{ijk}}{w_M + \sum_j w_j}
+
+    with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
+    :math:`P` the mean agreement with the consensus on items of several votes, and weights from the annotators'
+    agreement with each other and the judge's with the consensus. cleanlab gives the weights, and the posterior is
+    rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the probabilities are not
+    of the items of the votes in their order, or an item has no vote.
+    """
+    from cleanlab.multiannotator import get_label_quality_multiannotator
+
+    values = aligned(votes, probabilities)
+    if not votes.given.any(1).all():
+        raise ValueError(f"{votes.items[int(np.argmin(votes.given.any(1)))]}: no vote; keep `Votes.voted()` only")
+    votes = votes.of([name for name, voted in zip(votes.annotators, np.any(votes.given, axis=0), strict=True) if voted])
+    with seeded(seed):
+        table = get_label_quality_multiannotator(
+            votes.wide(), values, return_detailed_quality=False, return_weights=True, verbose=False
+        )
+    quality, weights = table["label_quality"], table["annotator_weight"]
+    posterior = _posterior_of(votes, values, quality, table["model_weight"], weights)
+    labels = quality["consensus_label"].to_numpy(int)
+    rebuilt = posterior[np.arange(len(labels)), labels]
+    if not np.allclose(rebuilt, quality["consensus_quality_score"], atol=1e-8):
+        raise ValueError("cleanlab's label quality is not what its weights give: another version of CROWDLAB?")
+    skills = table["annotator_stats"]["annotator_quality"]
+    skill = {name: float(value) for name, value in skills.items() if value == value}
+    named = dict(zip(votes.annotators, map(float, weights), strict=True))
+    consensus = Consensus(method, votes.items, votes.classes, posterior, labels, skill)
+    return CrowdLab(consensus, float(table["model_weight"]), named)
+
+
+def _posterior_of(votes: Votes, values: Floats, quality: pd.DataFrame, judge: float, annotators: Floats) -> Floats:
+    """The distribution that cleanlab's weights of the judge and of annotators imply, shape (n_items, n_classes)."""
+    several = quality["num_annotations"].to_numpy() > 1
+    agree = quality["annotator_agreement"].to_numpy(float)[several].mean()
+    voted = votes.codes[:, :, None] == np.arange(len(votes.classes))
+    likely = np.where(voted, agree, (1 - agree) / (len(votes.classes) - 1))
+    weights = np.where(votes.given, annotators, 0.0)
+    total = judge * values + (weights[:, :, None] * likely).sum(1)
+    return total / (judge + weights.sum(1))[:, None]
+
+
+def knows_nothing(votes: Votes) -> ClassProbabilities:
+    """Probabilities of a judge that knows nothing: the same for every class of every item."""
+    n_classes = len(votes.classes)
+    return ClassProbabilities(votes.items, np.full((len(votes.items), n_classes), 1 / n_classes), votes.classes)
+
+
+@contextmanager
+def seeded(seed: Any) -> Iterator[None]:
+    """numpy's global generator, which cleanlab draws from, at a seed; afterwards as it was."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+
+
+# ---------------------------------------------------------------- by name
+
+METHOD_TITLES = {
+    "majority": "majority",
+    "dawid_skene": "Dawid-Skene",
+    "dawid_skene_one_coin": "one-coin D.-S.",
+    "glad": "GLAD",
+    "mace": "MACE",
+    "crowdlab": "CROWDLAB",
+    "crowdlab_uniform": "CROWDLAB, no judge",
+}
+
+
+def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
+    """Methods by name: those that read votes only, CROWDLAB with each judge's probabilities, and with a judge that
+    knows nothing (``crowdlab_uniform``). The probabilities are of all items that the votes will be on, found by key."""
+
+    def with_judge(votes: Votes, probabilities: ClassProbabilities, method: str) -> Consensus:
+        stated = probabilities if probabilities.classes == votes.classes else probabilities.only(votes.classes)
+        return crowdlab(votes, stated.at(votes.items), method=method).consensus
+
+    methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
+    methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
+    methods |= {name: partial(with_judge, probabilities=stated, method=name) for name, stated in judges.items()}
+    methods["crowdlab_uniform"] = lambda votes: with_judge(votes, knows_nothing(votes), "crowdlab_uniform")
+    return methods

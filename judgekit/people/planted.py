@@ -1,0 +1,131 @@
+r"""People and judges whose skill and calibration are known because they are planted.
+
+A planted annotator of rate :math:`a` votes the truth of an item with probability :math:`1/K + s (a - 1/K)`, where
+:math:`s` is 1 for an ordinary item and smaller for a hard one, and the log odds of the rate are moved by what the
+prompt adds. Wrong votes are spread over the other classes, or all fall on one of them where an item misleads.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes
+from judgekit.people.calibration.cases import Cases
+from judgekit.records import LABELS
+from judgekit.stats import Array, Floats, outcome_probabilities
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Who votes on what.
+
+    ``rates``: of right votes on an ordinary item, by annotator, in (0, 1); ``1 / 3`` is a spammer. ``votes``: fewest
+    and most of an item, annotators drawn at random. ``hard``: share of items on which three tenths of a skill are left.
+    ``misleading``: share of items whose wrong votes all fall on the same class: errors are then correlated.
+    ``prompt_spread``: standard deviation of what a prompt adds to the log odds of all rates. ``judge``: how often the
+    judge is right; its probabilities are calibrated.
+    """
+
+    rates: tuple[float, ...]
+    prompts: int = 100
+    per_prompt: int = 3
+    votes: tuple[int, int] = (1, 4)
+    hard: float = 0.0
+    misleading: float = 0.0
+    prompt_spread: float = 0.0
+    judge: float = 0.65
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedVotes:
+    """Votes with the truth behind them, class codes of shape (n_items,); a judge beside them; rates by annotator."""
+
+    votes: Votes
+    truth: Array
+    judge: ClassProbabilities
+    rates: dict[str, float]
+
+
+def planted_votes(panel: Panel, seed: int) -> PlantedVotes:
+    """Votes of a panel on new items, the same at every call with the same seed."""
+    rng = np.random.default_rng(seed)
+    n_items, n_people, n_classes = panel.prompts * panel.per_prompt, len(panel.rates), len(LABELS)
+    truth = rng.integers(n_classes, size=n_items)
+    prompt = np.repeat(np.arange(panel.prompts), panel.per_prompt)
+    moved = rng.normal(0, panel.prompt_spread, panel.prompts)[prompt] if panel.prompt_spread else np.zeros(n_items)
+    left = np.where(rng.random(n_items) < panel.hard, 0.3, 1.0)
+    rates = expit(logit(np.array(panel.rates))[None, :] + moved[:, None])
+    rates = 1 / n_classes + left[:, None] * (rates - 1 / n_classes)
+    wrong = _other_class(rng, truth[:, None], (n_items, n_people))
+    wrong = np.where((rng.random(n_items) < panel.misleading)[:, None], wrong[:, :1], wrong)
+    codes = np.where(rng.random((n_items, n_people)) < rates, truth[:, None], wrong)
+    rank = rng.random((n_items, n_people)).argsort(1).argsort(1)
+    given = rank < rng.integers(panel.votes[0], panel.votes[1] + 1, size=n_items)[:, None]
+    names = tuple(f"annotator-{j}" for j in range(n_people))
+    items = tuple(f"item-{i}" for i in range(n_items))
+    clusters = tuple(f"prompt-{p}" for p in prompt)
+    votes = Votes(items, names, np.where(given, codes, NO_VOTE), LABELS, clusters)
+    judge = ClassProbabilities(items, _judge_probabilities(rng, truth, panel.judge), LABELS)
+    return PlantedVotes(votes, truth, judge, dict(zip(names, panel.rates, strict=True)))
+
+
+def _other_class(rng: np.random.Generator, truth: Array, shape: int | tuple[int, int]) -> Array:
+    """A class that is not the true one, each alike."""
+    return (truth + rng.integers(1, len(LABELS), size=shape)) % len(LABELS)
+
+
+def _judge_probabilities(rng: np.random.Generator, truth: Array, accuracy: float) -> Floats:
+    """Calibrated probabilities of a judge that is surer of half of the items, shape (n_items, n_classes)."""
+    swing = np.where(rng.random(len(truth)) < 0.5, 0.15, -0.15)
+    sure = np.clip(accuracy + swing, 1 / len(LABELS), 0.99)
+    verdicts = np.where(rng.random(len(truth)) < sure, truth, _other_class(rng, truth, len(truth)))
+    values = np.repeat((1 - sure)[:, None] / (len(LABELS) - 1), len(LABELS), 1)
+    values[np.arange(len(truth)), verdicts] = sure
+    return values
+
+
+# ---------------------------------------------------------------- a judge that is over- or underconfident
+
+
+@dataclass(frozen=True)
+class PlantedJudge:
+    """A population of prompts and a judge of it.
+
+    ``skill``: standard deviation of the difference in strength that the judge sees. ``misled``: probability that a
+    prompt turns people's preferences against what the judge sees, for all of its items together: what makes items of a
+    prompt alike. ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the judge states
+    calibrated probabilities raised to this power and scaled to one: 1 is calibrated, more is overconfident, and
+    temperature scaling by exactly this repairs it. ``votes``: per item.
+    """
+
+    prompts: int = 150
+    per_prompt: int = 4
+    skill: float = 3.0
+    misled: float = 0.15
+    log_nu: float = -1.0
+    temperature: float = 1.0
+    votes: int = 1
+
+
+def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
+    """One draw, with the votes of people who saw the prompts that the judge saw.
+
+    Given what the judge sees, people hold one of two opposite opinions, so the calibrated probabilities are the mixture
+    of both: nothing is approximate.
+    """
+    rng = np.random.default_rng([seed, planted.prompts, planted.per_prompt])
+    n_items = planted.prompts * planted.per_prompt
+    cluster = np.repeat(np.arange(planted.prompts), planted.per_prompt)
+    seen = planted.skill * rng.standard_normal(n_items)
+    turned = (rng.random(planted.prompts) < planted.misled)[cluster]
+    right, wrong = (outcome_probabilities(sign * seen, planted.log_nu) for sign in (1, -1))
+    people = np.where(turned[:, None], wrong, right)
+    heights = rng.random((n_items, planted.votes, 1))
+    voted = (heights > people.cumsum(1)[:, None, :-1]).sum(2)
+    shares = (voted[:, :, None] == np.arange(3)).mean(1)
+    stated = ((1 - planted.misled) * right + planted.misled * wrong) ** planted.temperature
+    stated /= stated.sum(1, keepdims=True)
+    columns = slice(0, 2) if np.isneginf(planted.log_nu) else slice(0, 3)
+    weights = np.full(n_items, float(planted.votes))
+    return Cases(tuple(map(str, range(n_items))), stated[:, columns], shares[:, columns], tuple(cluster), weights)

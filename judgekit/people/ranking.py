@@ -1,0 +1,385 @@
+"""Models ranked by comparisons with ties, by people, by a judge, or by people with a judge's help.
+
+A question is the unit of everything here: its comparisons share a prompt and are not independent, so that a question is
+labelled, drawn and left out as a whole. Two models of ties, both of strengths on the log-odds scale: Davidson's
+(`judgekit.stats`), and Rao and Kupper's, in which a lead must exceed a threshold; fitted to many tables at once.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
+from judgekit.records import PreferencePair, Verdict
+from judgekit.scoring.items import TURNED, stated_probabilities
+from judgekit.stats import (
+    LEVEL,
+    Array,
+    Floats,
+    outcome_probabilities,
+    percentile_interval,
+    resampled_together,
+    t_quantile,
+)
+
+STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
+RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
+OutcomeModel: TypeAlias = Callable[[Array, Array], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparisons:
+    """Matches between models, by item: who met whom on what.
+
+    ``question``, ``first``, ``second``, shape (n_items,): places of the question and of the two models, in the order of
+    their names. ``turned``: whether A of the item is the second model.
+    """
+
+    models: tuple[str, ...]
+    questions: tuple[str, ...]
+    items: tuple[str, ...]
+    question: Array
+    first: Array
+    second: Array
+    turned: Array
+
+    def _outcomes(self, shares: ClassProbabilities) -> Floats:
+        """Shares for the first model, for the second and for a tie, shape (n_items, 3)."""
+        values = shares.at(self.items).values
+        return np.where(self.turned[:, None], values[:, TURNED], values)
+
+    def counts(self, shares: ClassProbabilities) -> Floats:
+        """How often each model beat each other one, shape (n_questions, n_pairs, 3): first wins, second wins, ties.
+
+        ``shares``: `vote_shares` or `judge_shares`, found by key; KeyError where an item has none. Pairs of models as
+        `itertools.combinations` gives them. An item adds one in all, spread over the outcomes.
+        """
+        pairs = {two: place for place, two in enumerate(combinations(range(len(self.models)), 2))}
+        pair = [pairs[two] for two in zip(self.first.tolist(), self.second.tolist(), strict=True)]
+        counts = np.zeros((len(self.questions), len(pairs), 3))
+        np.add.at(counts, (self.question, pair), self._outcomes(shares))
+        return counts
+
+    def errors(self, people: ClassProbabilities, judge: ClassProbabilities) -> Floats:
+        """Wins by people and by a judge beside each other, shape (n_questions, n_models, 4): for `ppi.rogan_gladen`.
+
+        A model wins an item by more than half of the shares. An item counts for both of its models.
+        """
+        by_people, by_judge = (self._outcomes(shares) > 0.5 for shares in (people, judge))
+        table = np.zeros((len(self.questions), len(self.models), 4))
+        for side, model in enumerate((self.first, self.second)):
+            won, called = by_people[:, side], by_judge[:, side]
+            cells = np.stack([won & called, won, ~won & called, ~won], -1)
+            np.add.at(table, (self.question, model), cells.astype(float))
+        return table
+
+
+def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchups: bool = False) -> Comparisons:
+    """The matches that some items are: ids of pairs, or with ``matchups`` those of `data.votes.matchup_votes`.
+
+    ValueError where a pair does not name two different models, or an item belongs to none of the pairs.
+    """
+    sides = {}
+    for pair in pairs:
+        if not pair.model_a or not pair.model_b or pair.model_a == pair.model_b:
+            raise ValueError(f"{pair.where}: model_a {pair.model_a!r} and model_b {pair.model_b!r} are no two models")
+        key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
+        sides[key] = (
+            (pair.cluster, pair.model_b, pair.model_a) if turned else (pair.cluster, pair.model_a, pair.model_b)
+        )
+    items = tuple(items)
+    if stranger := next((item for item in items if item not in sides), None):
+        raise ValueError(f"{stranger}: an item that is none of the pairs")
+    met = [sides[item] for item in items]
+    models = tuple(sorted({name for _, *two in met for name in two}))
+    questions = tuple(sorted({question for question, *_ in met}))
+    of_model, of_question = ({name: i for i, name in enumerate(names)} for names in (models, questions))
+    a, b = (np.array([of_model[row[side]] for row in met]) for side in (1, 2))
+    question = np.array([of_question[row[0]] for row in met])
+    return Comparisons(models, questions, items, question, np.minimum(a, b), np.maximum(a, b), a > b)
+
+
+def vote_shares(votes: Votes) -> ClassProbabilities:
+    """What share of the votes on each item each class has."""
+    counts = votes.counts
+    return ClassProbabilities(votes.items, counts / counts.sum(1, keepdims=True), votes.classes)
+
+
+def judge_shares(
+    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
+) -> ClassProbabilities:
+    """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`).
+
+    A verdict without probabilities counts for what it says, one that cannot be read as a tie.
+    """
+    return stated_probabilities([_certain(v) if v.p_a is None else v for v in verdicts], pairs, matchups)
+
+
+def _certain(verdict: Verdict) -> Verdict:
+    """The verdict with all probability on what it says; an error stays without."""
+    if verdict.status == "error":
+        return verdict
+    a, b = verdict.verdict == "A", verdict.verdict == "B"
+    return replace(verdict, p_a=float(a), p_b=float(b), p_tie=float(not (a or b)))
+
+
+def win_rates(counts: Array) -> Floats:
+    """Share of its comparisons on a question that a model won, a tie being half: shape (..., n_models), in [0, 1].
+
+    ``counts``, shape (..., n_pairs, 3): `Comparisons.counts`. NaN where a model took part in nothing.
+
+    >>> win_rates(np.array([[3, 1, 0], [0, 0, 2], [0, 2, 2]])).tolist()  # first and second, first and third, ...
+    [0.6666666666666666, 0.25, 0.6666666666666666]
+    """
+    first, second = model_pairs(counts.shape[-2])
+    pairs, n_models = np.arange(len(first)), second.max() + 1
+    side = np.zeros((2, len(first), n_models))
+    side[0, pairs, first] = side[1, pairs, second] = 1
+    ties = counts[..., 2] / 2
+    won = (counts[..., 0] + ties) @ side[0] + (counts[..., 1] + ties) @ side[1]
+    met = counts.sum(-1) @ side.sum(0)
+    return np.divide(won, met, out=np.full(won.shape, np.nan), where=met > 0)
+
+
+def model_pairs(n_pairs: int) -> tuple[Array, Array]:
+    """First and second model of every pair, from how many pairs there are: two arrays of int."""
+    n_models = round((1 + (1 + 8 * n_pairs) ** 0.5) / 2)
+    if n_models < 2 or n_models * (n_models - 1) // 2 != n_pairs:
+        raise ValueError(f"{n_pairs} pairs are not all pairs of some models")
+    return np.triu_indices(n_models, 1)
+
+
+# ---------------------------------------------------------------- strengths
+
+
+class Strengths(NamedTuple):
+    """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
+
+    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors.
+    ``power``: what a judge's comparisons were weighed with; 0 without a judge.
+    """
+
+    value: Floats
+    covariance: Floats
+    tie: Floats
+    freedom: int
+    power: Floats
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Ends of the 95 % intervals, two arrays of shape (..., n_models)."""
+        error = np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
+        half = t_quantile((1 + LEVEL) / 2, self.freedom) * error
+        return self.value - half, self.value + half
+
+
+def davidson(difference: Array, tie: Array) -> tuple[Floats, Floats]:
+    """Probabilities of the outcomes, (..., 3), and derivatives of their logs by difference and tie, (..., 3, 2)."""
+    p = outcome_probabilities(difference, tie)
+    plain = np.array([[0.5, 0], [-0.5, 0], [0, 1]])
+    return p, plain - (p @ plain)[..., None, :]
+
+
+def rao_kupper(difference: Array, tie: Array) -> tuple[Floats, Floats]:
+    """As `davidson`, for Rao and Kupper (1967), JASA 62: the first wins with the logistic of ``difference - t``, the
+    second with that of ``-difference - t``, ``t = exp(tie)``."""
+    threshold = np.broadcast_to(np.exp(tie), np.shape(difference))
+    first, second = expit(difference - threshold), expit(-difference - threshold)
+    p = np.stack([first, second, 1 - first - second], -1)
+    by_difference = np.stack([1 - first, second - 1, second - first], -1)
+    of_tie = 2 / -np.expm1(-2 * threshold) - (1 - first) - (1 - second)
+    by_threshold = np.stack([first - 1, second - 1, of_tie], -1)
+    return p, np.stack([by_difference, by_threshold * threshold[..., None]], -1)
+
+
+def slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tuple[Floats, Floats]:
+    """Outcome probabilities of all pairs, (..., n_pairs, 3), and derivatives of their logarithms by all parameters,
+    (..., n_pairs, 3, n_models + 1)."""
+    first, second = model_pairs(n_pairs)
+    pairs = np.arange(n_pairs)
+    design = np.zeros((n_pairs, parameters.shape[-1] - 1))
+    design[pairs, first], design[pairs, second] = 1, -1
+    p, by_two = outcome_model(parameters[..., :-1] @ design.T, parameters[..., -1:])
+    return p, np.concatenate([by_two[..., :1] * design[:, None, :], by_two[..., 1:]], -1)
+
+
+def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
+    """Expected information of tables; a constant added to all strengths, which no table knows of, is held at zero."""
+    by_pair = np.einsum("...po,...pod,...poe->...pde", p, derivatives, derivatives, optimize=True)
+    found = np.einsum("...p,...pde->...de", totals.sum(-1), by_pair, optimize=True)
+    size = np.abs(totals).sum((-2, -1))[..., None, None] + 1e-12
+    found[..., :-1, :-1] += size / (found.shape[-1] - 1)
+    return found + RIDGE * size * np.eye(found.shape[-1])
+
+
+def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
+    """Maximum-likelihood strengths that sum to zero, and the parameter of ties: shape (..., n_models + 1).
+
+    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes.
+    Fisher scoring with steps of at most one. A model that never lost runs away: `refuse_separated` sees it.
+    """
+    totals = np.asarray(totals, float)
+    n_models = model_pairs(totals.shape[-2])[1].max() + 1
+    parameters = np.zeros((*totals.shape[:-2], n_models + 1))
+    parameters[..., -1] = -0.5
+    for _ in range(STEPS):
+        p, derivatives = slopes(parameters, outcome_model, totals.shape[-2])
+        score = np.einsum("...po,...pod->...d", totals, derivatives)
+        step = np.linalg.solve(information(totals, p, derivatives), score[..., None])[..., 0]
+        step *= np.minimum(1, LONGEST / np.maximum(np.abs(step).max(-1, keepdims=True), 1e-12))
+        parameters = parameters + step
+        if np.abs(step).max() < TOLERANCE:
+            break
+    return parameters
+
+
+def refuse_separated(counts: Array, models: Sequence[str]) -> None:
+    """ValueError naming models whose strengths would be infinite: they never lost a point to the others.
+
+    ``counts``: shape (n_questions, n_pairs, 3).
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    totals = np.asarray(counts).sum(0)
+    first, second = model_pairs(len(totals))
+    beaten = np.zeros((len(models), len(models)))
+    beaten[first, second], beaten[second, first] = totals[:, 0] + totals[:, 2], totals[:, 1] + totals[:, 2]
+    number, group = connected_components(beaten, connection="strong")
+    if number > 1:
+        apart = [model for model, one in zip(models, group, strict=True) if one == group[0]]
+        raise ValueError(f"no finite strengths: {', '.join(apart)} and the others never took points from each other")
+
+
+def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strengths:
+    """Strengths with errors clustered by question, from `Comparisons.counts`, shape (..., n_questions, n_pairs, 3).
+
+    The covariance is the jackknife's over questions: right where comparisons of a question depend on each other or the
+    model does not fit, the strengths then being those of the model that fits best.
+    """
+    counts = np.asarray(counts, float)
+    n = counts.shape[-3]
+    parameters = fit(counts.mean(-3), outcome_model)
+    covariance = _covariance_of(_without_each(counts, parameters, outcome_model))
+    return _strengths_of(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
+
+
+def _without_each(
+    counts: Floats, parameters: Floats, outcome_model: OutcomeModel = davidson, others: Floats | None = None
+) -> Floats:
+    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1).
+
+    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts.
+    """
+    n = counts.shape[-3]
+    left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
+    if others is not None:
+        left = left + others[..., None, :, :]
+    p, derivatives = slopes(parameters[..., None, :], outcome_model, counts.shape[-2])
+    score = np.einsum("...po,...pod->...d", left, derivatives)
+    return np.linalg.solve(information(left, p, derivatives), score[..., None])[..., 0]
+
+
+def _covariance_of(moves: Floats) -> Floats:
+    """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d).
+
+    Larger in small samples than the plain sandwich, which takes the fit to follow no single question.
+    """
+    n = moves.shape[-2]
+    centred = moves - moves.mean(-2, keepdims=True)
+    return np.swapaxes(centred, -1, -2) @ centred * (n - 1) / n
+
+
+def _strengths_of(parameters: Floats, covariance: Floats, freedom: int, power: Floats) -> Strengths:
+    return Strengths(parameters[..., :-1], covariance[..., :-1, :-1], parameters[..., -1], freedom, power)
+
+
+def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) -> Strengths:
+    """Strengths by people, from their votes on some questions and a judge's verdicts on all; its bias cancels.
+
+    ``people``, ``judge``: outcomes of the labelled questions, of the same matches, (..., n_labelled, n_pairs, 3);
+    ``elsewhere``: the judge's of other questions. Davidson's model is fitted to the table of means ``people - lambda
+    judge + lambda elsewhere`` (cells may be negative, only sums enter): its score is linear in outcomes, so that this
+    solves the prediction-powered estimating equation of Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises
+    the summed variance of the strengths.
+    """
+    people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
+    n, n_pairs = people.shape[-3], people.shape[-2]
+    start = fit(people.mean(-3))
+    p, derivatives = slopes(start, davidson, n_pairs)
+    inverse = np.linalg.inv(information(people.mean(-3), p, derivatives))
+    of_people, of_judge, of_others = (
+        (np.einsum("...qpo,...pod->...qd", counts, derivatives) @ inverse)[..., :-1]
+        for counts in (people, judge, elsewhere)
+    )
+    power = _shared_power(of_people, of_judge, of_others)[..., None, None]
+    kept, imputed = people - power[..., None] * judge, power[..., None] * elsewhere
+    parameters = fit(kept.mean(-3) + imputed.mean(-3))
+    by_people, by_judge = (
+        _covariance_of(_without_each(counts, parameters, others=rest.mean(-3)))
+        for counts, rest in ((kept, imputed), (imputed, kept))
+    )
+    covariance = by_people * (n - 1) / (n - 2) + by_judge
+    return _strengths_of(parameters, covariance, n - 2, power[..., 0, 0])
+
+
+def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
+    """The weight of a judge that minimises the variance summed over strengths, at least 0; shapes (..., n, d)."""
+    n, others = people.shape[-2], elsewhere.shape[-2]
+    pooled = np.concatenate([judge, elsewhere], -2)
+    spread = ((pooled - pooled.mean(-2, keepdims=True)) ** 2).sum((-2, -1)) / (n + others - 1)
+    parts = [scores - scores.mean(-2, keepdims=True) for scores in (people, judge)]
+    together = (parts[0] * parts[1]).sum((-2, -1)) / (n - 1)
+    return np.maximum(together / np.maximum(spread * (1 + n / others), 1e-12), 0)
+
+
+def rank_sets(found: Strengths, n_draws: int = 20_000, seed: int = 0) -> tuple[Array, Array]:
+    """The best and the worst rank (1 is the strongest) each model of one table may have, for all with 95 %.
+
+    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), JRSS C 69.
+    """
+    first, second = np.triu_indices(len(found.value), 1)
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(found.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    drawn = rng.standard_normal((n_draws, len(root))) @ root.T
+    drawn /= np.sqrt(rng.chisquare(found.freedom, (n_draws, 1)) / found.freedom)
+    errors = np.sqrt(
+        found.covariance[first, first] + found.covariance[second, second] - 2 * found.covariance[first, second]
+    )
+    largest = np.abs((drawn[:, first] - drawn[:, second]) / errors).max(1)
+    reach = np.quantile(largest, LEVEL) * errors
+    lead = found.value[first] - found.value[second]
+    above, below = lead > reach, lead < -reach
+    n_models = len(found.value)
+    stronger = np.bincount(second[above], minlength=n_models) + np.bincount(first[below], minlength=n_models)
+    weaker = np.bincount(first[above], minlength=n_models) + np.bincount(second[below], minlength=n_models)
+    return 1 + stronger, n_models - weaker
+
+
+def rank_correlation(one: Array, other: Array) -> Floats:
+    """Kendall's tau of two lists of strengths without ties, over leading axes.
+
+    >>> float(rank_correlation(np.array([3, 2, 1]), np.array([3, 1, 2])).round(3))
+    0.333
+    """
+    one, other = np.asarray(one, float), np.asarray(other, float)
+    first, second = np.triu_indices(one.shape[-1], 1)
+    agree = np.sign(one[..., first] - one[..., second]) * np.sign(other[..., first] - other[..., second])
+    return agree.mean(-1)
+
+
+def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
+    """Kendall's tau of the strengths that people and a judge give on the same questions: value, low, high.
+
+    Counts of shape (n_questions, n_pairs, 3); questions are resampled for both at once, strengths by one step.
+    """
+    fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
+    moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
+    drawn = resampled_together(moves, n_boot, seed)
+    moved = [fits[k][:-1] - (drawn[str(k)] - moves[str(k)].sum(0))[:, :-1] for k in range(2)]
+    value = rank_correlation(fits[0][:-1], fits[1][:-1])
+    return float(value), *percentile_interval(rank_correlation(*moved))

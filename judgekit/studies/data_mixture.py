@@ -1,0 +1,258 @@
+"""What the encoder judge's recipe owes to each of its parts: one factor at a time, several seeds, validation only."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgekit.judges.encoder import OTHERS, WEIGHTS
+from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
+from judgekit.models.files import seal
+from judgekit.records import PreferencePair
+from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
+from judgekit.training.bank import Embedder, share_of
+from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
+from judgekit.training.encoder import (
+    RelevanceRecipe,
+    fit_gates,
+    load_encoder,
+    reader_of,
+    save_encoder,
+    train_relevance,
+)
+from judgekit.training.features import fit_features
+from judgekit.training.files import write_json
+from judgekit.training.gate import ALWAYS_OPEN
+from judgekit.training.mixture import Material, source_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
+# Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
+FACTORS: dict[str, dict[str, dict[str, Any]]] = {
+    "gate_strength": {"open": {"share": 0.0}, "0_02": {"share": 0.02}, "0_25": {"share": 0.25}},
+    "gate_inputs": {
+        "no_likeness": {"inputs": RELEVANCE_INPUTS + GATE_FEATURES[:2]},
+        "no_lead": {"inputs": RELEVANCE_INPUTS[:1] + GATE_FEATURES},
+    },
+    "misleading": {"neighbours_only": {"off_topic": ("neighbours",)}},
+    "broken": {"none": {"broken": False}},
+    "sources": {
+        "alpaca_eval_only": {"sources": ("alpaca_eval",)},
+        "human_only": {"label_kinds": ("human",)},
+        "not_objective": {"label_kinds": ("human", "gpt-4", "model")},
+    },
+    "pairs": {"tenth": {"pairs_share": 0.1}, "third": {"pairs_share": 1 / 3}},
+    "ties": {"none": {"ties": False}},
+    "penalty": {"weak": {"l2": 0.001}, "strong": {"l2": 0.1}},
+    "reading_length": {"64": {"reads": 64}},
+    "rank": {"frozen": {"r": 0}, "4": {"r": 4}, "64": {"r": 64}, "full": {"r": -1, "lr": 5e-5}},
+    "layers": {"1": {"layers": 1}, "6": {"layers": 6}},
+    "negatives": {"random": {"group": 1}, "groups_of_8": {"group": 8}},
+    "loss": {"questions_only": {"loss": "questions"}},
+    "questions": {"tenth": {"questions_share": 0.1}, "third": {"questions_share": 1 / 3}},
+    "answers": {"pairs_only": {"answers": False}},
+    "cut": {"none": {"cut_share": 0.0}},
+}
+BASE = "base"
+_CONSTRUCTED = {"misleading": OFF_TOPIC, "broken": BROKEN}  # set of constructed validation pairs -> its kinds
+
+
+@dataclass(frozen=True)
+class Level:
+    """A complete setting: the recipe, and what the preference part and the gate are fitted on."""
+
+    recipe: RelevanceRecipe
+    share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it open
+    inputs: tuple[str, ...] = _GATE_INPUTS  # what relevance and the gate see
+    off_topic: tuple[str, ...] = tuple(OFF_TOPIC)  # kinds of misleading pairs that the gate is fitted on
+    broken: bool = True  # whether the preference part learns from broken responses
+    sources: tuple[str, ...] | None = None  # corpora that the preference part learns from; None: all
+    label_kinds: tuple[str, ...] | None = None  # likewise
+    pairs_share: float = 1.0  # share of the prompts that the preference part learns from
+    questions_share: float = 1.0  # share of the questions that the encoder learns from
+    ties: bool = True  # whether pairs labelled as ties are learnt from
+    answers: bool = True  # whether questions of single responses are learnt from, too
+    l2: float = 0.01  # penalty of the preference part
+    reads: int | None = None  # tokens that the finished judge, not training, reads of a response; None: the recipe's
+
+    @property
+    def encoder(self) -> tuple[RelevanceRecipe, float, bool]:
+        """What decides the encoder: settings that agree in it share one training."""
+        return self.recipe, self.questions_share, self.answers
+
+    def changed(self, **changes: Any) -> "Level":
+        """Another level, with fields of the recipe or of the level replaced."""
+        own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
+        recipe = {name: value for name, value in changes.items() if name not in own}
+        return replace(self, recipe=replace(self.recipe, **recipe), **own)
+
+    def pairs_of(self, material: Material) -> list[int]:
+        """Indices of the training pairs that the preference part learns from."""
+
+        def wanted(pair: PreferencePair) -> bool:
+            if pair.benchmark in KINDS:
+                return self.broken
+            return (
+                (self.sources is None or pair.benchmark in self.sources)
+                and (self.label_kinds is None or pair.label_kind in self.label_kinds)
+                and (self.ties or pair.label != "tie")
+                and share_of(pair.asked, "pairs") < self.pairs_share
+            )
+
+        return [i for i, pair in enumerate(material.train) if wanted(pair)]
+
+    def questions_of(self, material: Material) -> np.ndarray:
+        """Indices of the bank's questions that the encoder learns from."""
+        of_pairs = {pair.asked for pair in material.train if pair.benchmark not in KINDS}
+        questions = material.bank.questions
+        allowed = [i for i in material.parts["train"] if self.answers or questions[i] in of_pairs]
+        return np.array([i for i in allowed if share_of(questions[i], "questions") < self.questions_share], int)
+
+
+def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
+    """The settings of a study: (factor, level) to `Level`, the base first; KeyError lists the factors there are."""
+    levels = {(BASE, BASE): base}
+    for factor in factors:
+        if factor not in FACTORS:
+            raise KeyError(f"no factor {factor!r}; there are {', '.join(FACTORS)}")
+        levels |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
+    return levels
+
+
+def _embedder(recipe: RelevanceRecipe, folder: str | Path) -> Embedder:
+    return Embedder(load_encoder(recipe, folder), recipe.bf16)
+
+
+def run_level(
+    level: Level,
+    material: Material,
+    folder: str | Path,
+    judge_folder: str | Path,
+    embedders: Callable[..., Embedder] = _embedder,
+    n_constructed: int = 150,
+    n_others: int = 512,
+) -> dict[str, Any]:
+    """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
+
+    ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``: set
+    to prompts; ``seconds``: of training. The encoder in ``folder`` is not trained again if it is there; the judge goes
+    to ``judge_folder``, which may be the same. ``embedders``: gives the embedder of a recipe and a folder.
+    ``n_constructed``: for the gate, ordinary pairs and questions of misleading ones; in validation, questions of each
+    set of constructed pairs. ``n_others``: questions that relevance is measured against.
+    """
+    recipe, chosen = level.recipe, level.pairs_of(material)
+    weight = source_weights([material.train[i] for i in chosen], material.shares)
+    features = material.features.of(chosen)
+    started = time.perf_counter()
+    quality = fit_features(features, weight=weight, l2=level.l2)
+    seconds = time.perf_counter() - started
+    if recipe.r:
+        parts = level.questions_of(material), material.parts["validation"]
+        seconds += train_relevance(recipe, material.bank, *parts, folder, progress=False)["seconds"]
+    reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
+    reader = reader_of(material, reading, quality, embedders(recipe, folder), n_others)
+    judge = ALWAYS_OPEN
+    if level.share:
+        gates = fit_gates(material, reader, [level.share], recipe.seed, level.off_topic, n_constructed, level.inputs)
+        judge = gates[level.share]
+    save_encoder(reading, reader, judge if level.share else None, judge_folder)
+    if recipe.r and Path(judge_folder) != Path(folder):
+        part = "adapter" if recipe.r > 0 else "model"
+        shutil.copytree(Path(folder) / part, Path(judge_folder) / part, dirs_exist_ok=True)
+        seal(judge_folder, (*WEIGHTS, OTHERS))
+    held_out = dict(material.validation)
+    for name, kinds in _CONSTRUCTED.items():
+        held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
+    tables = {name: reader.table(pairs) for name, pairs in held_out.items()}
+    hits = {name: table.hits(judge).astype(int).tolist() for name, table in tables.items()}
+    return {"hits": hits, "clusters": {name: table.clusters for name, table in tables.items()}, "seconds": seconds}
+
+
+def run_study(
+    levels: Mapping[tuple[str, str], Level],
+    material: Material,
+    seeds: Sequence[int],
+    folder: str | Path,
+    progress: Callable[[Any], Iterable[Any]] | None = None,
+) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """Every setting of `levels_of` run with every seed: (factor, level, seed) to what `run_level` gives.
+
+    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
+    study goes on. ``progress`` wraps the list of runs, e.g. a progress bar.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    embedders = lru_cache(maxsize=1)(_embedder)
+    runs = []
+    for seed in seeds:
+        shared = levels[BASE, BASE].changed(seed=seed).encoder
+        for factor, name in levels:
+            level, stem = levels[factor, name].changed(seed=seed), f"{factor}-{name}-{seed}"
+            runs.append(((factor, name, seed), level, stem, f"{BASE}-{seed}" if level.encoder == shared else stem))
+    runs.sort(key=lambda run: run[-1])  # those of one encoder one after another
+    results = {}
+    for key, level, stem, encoder in progress(runs) if progress else runs:
+        path = folder / f"{stem}.json"
+        identity = json.loads(json.dumps([repr(level), material_key(material)]))
+        result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if result.get("identity") != identity:
+            result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem, embedders)}
+            write_json(path, result)
+        results[key] = result
+    return {key: results[key] for key in sorted(results, key=lambda key: (key[2], list(levels).index(key[:2])))}
+
+
+def material_key(material: Material) -> dict[str, Any]:
+    """What identifies the data of a study: sizes, shares and sums."""
+    sizes = {name: len(pairs) for name, pairs in material.validation.items()}
+    parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
+    return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
+
+
+def study_table(
+    results: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
+) -> "pd.DataFrame":
+    """Scores of every setting (of `run_study`), and its difference from the base on the same pairs.
+
+    One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``: the
+    constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits averaged over
+    seeds, prompts resampled), seconds (mean).
+    """
+    import pandas as pd
+
+    clusters = next(iter(results.values()))["clusters"]
+    sets: dict[str, list[str]] = {name: [name] for name in clusters}
+    sets["ordinary"] = [name for name in clusters if name not in _CONSTRUCTED]
+    rows = []
+    base: dict[str, np.ndarray] = {}
+    for factor, level in dict.fromkeys(key[:2] for key in results):
+        runs = [run for key, run in sorted(results.items(), key=lambda item: item[0][2]) if key[:2] == (factor, level)]
+        hits = {name: np.array([run["hits"][name] for run in runs], float) for name in clusters}
+        base = base or hits  # the base comes first
+        for name, parts in sets.items():
+            scores = np.mean([hits[part].mean(1) for part in parts], axis=0)
+            sd = float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+            gaps = {part: hits[part].mean(0) - base[part].mean(0) for part in parts}
+            difference = _mean_difference(gaps, clusters, n_boot, seed)
+            seconds = float(np.mean([run["seconds"] for run in runs]))
+            rows.append((factor, level, name, float(scores.mean()), sd, difference, seconds))
+    return pd.DataFrame(rows, columns=["factor", "level", "set", "mean", "sd", "difference", "seconds"])
+
+
+def _mean_difference(gaps: Mapping[str, np.ndarray], clusters: Mapping[str, Any], n_boot: int, seed: int) -> Number:
+    """Mean over sets of the difference of two settings' accuracies, with an interval (prompts resampled per set)."""
+    spreads = []
+    for name, gap in gaps.items():
+        drawn = resampled_sums(cluster_sums(np.column_stack([gap, np.ones(len(gap))]), clusters[name]), n_boot, seed)
+        spreads.append(drawn[:, 0] / drawn[:, 1])
+    low, high = percentile_interval(np.mean(spreads, axis=0))
+    value = float(np.mean([gap.mean() for gap in gaps.values()]))
+    return Number(value, low, high, n=sum(map(len, gaps.values())), spec="+.1%")

@@ -1,0 +1,300 @@
+"""Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
+
+Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted
+again with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.gate`) learns to tell
+tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
+test.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgekit.bias.edits import TRAINABLE, tampered
+from judgekit.judges.encoder import DEFENDED, FORMAT, EncoderJudge
+from judgekit.judges.features import scores_of, standardise
+from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
+from judgekit.records import PreferencePair
+from judgekit.stats import Floats, outcome_probabilities
+from judgekit.training.bank import Embedder
+from judgekit.training.constructed import KINDS
+from judgekit.training.features import FeatureTable, feature_table, fit_features, rounded_parts
+from judgekit.training.files import write_json
+from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader, standard_error
+from judgekit.training.mixture import Material, source_weights
+
+_SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}  # bring features and embeddings to like sizes for one penalty
+_PENALTY = 0.03  # scikit-learn's C
+
+
+def attacked_pairs(
+    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0, kinds: Sequence[str] = TRAINABLE
+) -> tuple[list[PreferencePair], list[str]]:
+    """Decided pairs whose worse response was tampered with, in wordings for training, and the attack on each.
+
+    Labels as they were; ties, and pairs whose worse response is empty, are left out. ``per_pair``: attacks on each,
+    drawn without replacement from ``kinds``, none of which may be held out.
+    """
+    rng, made, attacks = np.random.default_rng(seed), [], []
+    for pair in pairs:
+        worse = {"A": "response_b", "B": "response_a"}.get(pair.label or "")
+        if worse is None or not getattr(pair, worse).strip():
+            continue
+        for name in rng.choice(kinds, size=min(per_pair, len(kinds)), replace=False):
+            text = tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)
+            changed: dict[str, Any] = {worse: text}
+            made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **changed))
+            attacks.append(str(name))
+    return made, attacks
+
+
+@dataclass(frozen=True)
+class DefenceTable:
+    """Pairs as the parts of a judge see them."""
+
+    features: FeatureTable
+    pairs: PairTable
+    ends_a: np.ndarray  # embeddings of the two ends of each response, shape (n_pairs, 2, width)
+    ends_b: np.ndarray
+    attacks: list[str]  # what the worse response of each pair was tampered with; empty for pairs as they are
+
+    def inputs(self, side: str, quality: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """What the gate reads of one side's responses."""
+        ends, features = getattr(self, f"ends_{side}"), getattr(self.features, side)
+        features = standardise(features, quality["mean"], quality["scale"])
+        return {"features": features, "head": ends[:, 0], "tail": ends[:, 1]}
+
+    def defended(
+        self, quality: Mapping[str, Any], gates: Mapping[str, Any], tamper: Mapping[str, Any] | None
+    ) -> Floats:
+        """Probabilities of A, B and tie, shape (n_pairs, 3).
+
+        ``gates``: ``relevance`` and ``gate`` of the judge; ``tamper``: of `fit_tamper`, with this preference part.
+        """
+        score_a, score_b, log_nu = scores_of(quality, self.features.a, self.features.b, self.features.pair)
+        outcomes = outcome_probabilities(score_a - score_b, log_nu)
+        p = replace(self.pairs, outcomes=outcomes).probabilities(gates)
+        if tamper is None:
+            return p
+        p = against_tampering(p, *(tamper_odds(self.inputs(side, quality), tamper) for side in "ab"))
+        return p / p.sum(1, keepdims=True)
+
+    def of(self, indices: np.ndarray) -> "DefenceTable":
+        """The table of some of the pairs."""
+        pairs = {name: _rows(value, indices) for name, value in vars(self.pairs).items()}
+        ends = self.ends_a[indices], self.ends_b[indices]
+        return DefenceTable(self.features.of(indices), PairTable(**pairs), *ends, _rows(self.attacks, indices))
+
+
+def _rows(values: Any, indices: np.ndarray) -> Any:
+    return [values[i] for i in indices] if isinstance(values, list) else values[indices]
+
+
+@dataclass(frozen=True)
+class DefenceData:
+    """What a defence is fitted and chosen on."""
+
+    features: FeatureTable  # of the judge's training pairs, as is ``weight``
+    weight: np.ndarray
+    natural: DefenceTable  # training pairs, as they are
+    attacked: DefenceTable  # the same ones attacked
+    validation: dict[str, DefenceTable]  # of the ordinary validation pairs of each set
+    assault: DefenceTable  # validation pairs, attacked
+    unattacked: DefenceTable  # the same pairs as they were
+    quality: dict[str, Any]  # of the judge that is defended, as are ``gates``
+    gates: dict[str, Any]
+
+
+def defence_data(
+    judge: EncoderJudge,
+    material: Material,
+    n_pairs: int = 3000,
+    per_pair: int = 2,
+    n_validation: int = 400,
+    seed: int = 0,
+) -> DefenceData:
+    """The data of a defence, from the material that the judge was trained on and chosen by.
+
+    ``n_pairs``: training pairs that are attacked, drawn by the shares of the mixture; ``per_pair``: attacks on each;
+    ``n_validation``: validation pairs of each set that are attacked, at most.
+    """
+    limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
+    embedder = Embedder(judge.encoder, judge.bf16)
+    reader = Reader(judge.surface.parts, embedder, judge.others, material.tied, *limits)
+
+    def table(pairs: Sequence[PreferencePair], attacks: Sequence[str] = ()) -> DefenceTable:
+        features = feature_table(pairs, reader.tied)
+        ends = embedder.ends([text for pair in pairs for text in pair.responses], END)
+        a, b = (np.array([ends[pair.responses[side]] for pair in pairs]) for side in (0, 1))
+        return DefenceTable(features, reader.table(pairs, features), a, b, list(attacks) or [""] * len(pairs))
+
+    weight = source_weights(material.train, material.shares)
+    usable = np.array([p.label in ("A", "B") and p.benchmark not in KINDS for p in material.train])
+    chances = weight * usable / (weight * usable).sum()
+    size = min(n_pairs, int(usable.sum()))
+    chosen = np.random.default_rng(seed).choice(len(weight), size=size, replace=False, p=chances)
+    drawn = [material.train[i] for i in chosen]
+    held_out = [pair for pairs in material.validation.values() for pair in pairs[:n_validation]]
+    assault, kinds = attacked_pairs(held_out, per_pair, seed + 1)
+    originals = {pair.item_id: pair for pair in held_out}
+    config = judge.config
+    return DefenceData(
+        features=material.features,
+        weight=weight,
+        natural=table(drawn),
+        attacked=table(*attacked_pairs(drawn, per_pair, seed)),
+        validation={name: table(pairs) for name, pairs in material.validation.items()},
+        assault=table(assault, kinds),
+        unattacked=table([originals[pair.item_id.rpartition("+")[0]] for pair in assault]),
+        quality=judge.surface.parts,
+        gates={"relevance": config["relevance"], "gate": config["gate"]} if config["gate"] else ALWAYS_OPEN,
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a judge is defended."""
+
+    rung: str  # what the setting is called in the ladder
+    share: float = 0.0  # weight of attacked pairs in the preference part, in [0, 1); 0 leaves it as it is
+    prior: float = 0.0  # how often a response is taken to be tampered with, in [0, 1); 0 is no gate
+    parts: tuple[str, ...] = PARTS  # what the gate reads
+
+
+def ladder(shares: Sequence[float] = (0.05, 0.1, 0.2), priors: Sequence[float] = (0.02, 0.05, 0.1)) -> list[Setting]:
+    """The settings that are tried, from the judge as it is to both parts together."""
+    steps = [Setting("as it is")]
+    steps += [Setting("preference part", share=share) for share in shares]
+    for rung, parts in (("gate, by features", ("features",)), ("gate, by ends", ("head", "tail")), ("gate", PARTS)):
+        steps += [Setting(rung, prior=prior, parts=parts) for prior in priors]
+    return steps + [Setting("both", share, prior) for share in shares for prior in priors]
+
+
+def fit_setting(setting: Setting, data: DefenceData) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+    """Preference part and gate (or None) of a setting."""
+    quality = data.quality
+    if setting.share:  # attacked pairs say nothing of ties
+        n, share = len(data.attacked.attacks), setting.share
+        attacked = replace(data.attacked.features, tied=np.zeros(n, bool))
+        parts = [(getattr(data.features, field.name), getattr(attacked, field.name)) for field in fields(attacked)]
+        rows = np.concatenate([(1 - share) * data.weight / data.weight.sum(), np.full(n, share / n)])
+        quality = fit_features(FeatureTable(*map(np.concatenate, parts)), weight=rows, l2=0.01)
+    if not setting.prior:
+        return quality, None
+    return quality, fit_tamper(data.natural, data.attacked, quality, setting.prior, setting.parts)
+
+
+def fit_tamper(
+    natural: DefenceTable,
+    attacked: DefenceTable,
+    quality: Mapping[str, Any],
+    prior: float,
+    parts: Sequence[str] = PARTS,
+) -> dict[str, Any]:
+    """The gate against tampering, a penalised logistic regression on responses: weights of each part, and ``bias``.
+
+    As `judgekit.judges.gate.tamper_odds` takes them. Both responses of ``natural`` pairs count as untouched; the worse
+    response of ``attacked`` pairs was tampered with. ``quality``: the preference part of the judge saved, whose means
+    and scales standardise the features. ``prior``: how often a response is taken to be tampered with.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    def stacked(table: DefenceTable, side: str) -> np.ndarray:
+        inputs = table.inputs(side, quality)
+        return np.concatenate([_SCALES[name] * inputs[name] for name in parts], axis=1)
+
+    untouched = np.concatenate([stacked(natural, side) for side in "ab"])
+    worse = (attacked.features.target[:, 0] > attacked.features.target[:, 1])[:, None]
+    touched = np.where(worse, stacked(attacked, "b"), stacked(attacked, "a"))
+    target = np.repeat([0, 1], [len(untouched), len(touched)])
+    weight = np.where(target, 0.5 / len(touched), 0.5 / len(untouched)) * 2 * len(touched)
+    model = LogisticRegression(C=_PENALTY, max_iter=1000).fit(np.concatenate([untouched, touched]), target, weight)
+    widths = np.cumsum([natural.inputs("a", quality)[name].shape[1] for name in parts])
+    pieces = np.split(model.coef_[0], widths[:-1])
+    found = {name: (_SCALES[name] * piece).tolist() for name, piece in zip(parts, pieces, strict=True)}
+    return found | {"bias": float(model.intercept_[0] + np.log(prior / (1 - prior)))}
+
+
+def success_of(
+    data: DefenceData, quality: Mapping[str, Any], tamper: Mapping[str, Any] | None
+) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Share of the attacked validation pairs, right before, that each attack turns; and the hits on ordinary pairs."""
+
+    def probabilities(table: DefenceTable) -> Floats:
+        return table.defended(quality, data.gates, tamper)
+
+    hits = {
+        name: (probabilities(table).argmax(1) == table.features.target.argmax(1)).astype(float)
+        for name, table in data.validation.items()
+    }
+    target = data.assault.features.target
+    sign = np.where(target[:, 0] > target[:, 1], 1.0, -1.0)
+
+    def lead(table: DefenceTable) -> Floats:  # of the better response
+        p = probabilities(table)
+        return sign * (p[:, 0] - p[:, 1])
+
+    right, turned = lead(data.unattacked) > 0, lead(data.assault) < 0
+    attacks = np.array(data.assault.attacks)
+    return {name: float(turned[right & (attacks == name)].mean()) for name in sorted(set(attacks))}, hits
+
+
+def compare_settings(
+    settings: Sequence[Setting], data: DefenceData, progress: Callable[[Any], Iterable[Any]] | None = None
+) -> tuple[pd.DataFrame, list[Any]]:
+    """A row per setting, and what was fitted; the first setting is the judge as it is.
+
+    Columns rung, share, prior, accuracy (mean over the validation sets), cost (what the first setting's is above it),
+    error (standard error of the cost), mean_success, and the success of every attack. ``progress`` wraps the list.
+    """
+    fitted, rows = [], []
+    base: dict[str, Floats] = {}
+    for setting in progress(settings) if progress else settings:
+        fitted.append(fit_setting(setting, data))
+        success, hits = success_of(data, *fitted[-1])
+        base = base or hits
+        gaps = {name: base[name] - values for name, values in hits.items()}
+        errors = [standard_error(gap, data.validation[name].pairs.clusters) for name, gap in gaps.items()]
+        row = {name: getattr(setting, name) for name in ("rung", "share", "prior")} | {
+            "accuracy": float(np.mean([values.mean() for values in hits.values()])),
+            "cost": float(np.mean([gap.mean() for gap in gaps.values()])),
+            "error": float(np.sqrt(np.sum(np.square(errors))) / len(errors)),
+            "mean_success": float(np.mean(list(success.values()))),
+        }
+        rows.append(row | success)
+    return pd.DataFrame(rows), fitted
+
+
+def unseen_success(
+    setting: Setting, data: DefenceData, progress: Callable[[Any], Iterable[Any]] | None = None
+) -> dict[str, float]:
+    """Attack to its success (`success_of`) on validation against a defence that never saw attacks of that kind."""
+    kinds, success = sorted(set(data.assault.attacks)), {}
+    for kind in progress(kinds) if progress else kinds:
+        others = np.flatnonzero([name != kind for name in data.attacked.attacks])
+        fitted = fit_setting(setting, replace(data, attacked=data.attacked.of(others)))
+        success[kind] = success_of(data, *fitted)[0][kind]
+    return success
+
+
+def save_defended(
+    quality: Mapping[str, Any], tamper: Mapping[str, Any] | None, base: str | Path, folder: str | Path
+) -> None:
+    """Write a defended judge beside the one that it defends, whose weights it shares (``base``: its folder).
+
+    ValueError if the folders do not stand side by side.
+    """
+    base, folder = Path(base), Path(folder)
+    if base.parent.resolve() != folder.parent.resolve():
+        raise ValueError(f"{folder} must stand beside {base}, whose weights it shares")
+    config = json.loads((base / "judge.json").read_text(encoding="utf-8")) | rounded_parts(quality)
+    config |= {"format": FORMAT, "weights_of": base.name}
+    if tamper is not None:
+        config |= {"format": DEFENDED, "tamper": {name: np.round(part, 6).tolist() for name, part in tamper.items()}}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "judge.json", config)

