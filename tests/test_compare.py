@@ -3,17 +3,11 @@
 from dataclasses import replace
 from functools import cache
 
-import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.data.catalogue import load_set
-from judgekit.figures import plot_effects, plot_significance
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
@@ -240,38 +234,6 @@ def test_owners_accuracy_is_right_and_kappa_is_not():
     (row,) = owner_table({"llmbar_natural": contest}, ["gpt-4-vanilla-norules"]).itertuples()
     assert row.accuracy == row.own_accuracy == 0.935
     assert (round(row.own_kappa, 3), round(row.kappa, 3)) == (0.252, 0.837)
-
-
-# ---------------------------------------------------------------- pictures
-
-
-def test_significance_matrix_is_antisymmetric():
-    table = pd.DataFrame(
-        [("S", "a", "b", 0.1, 0.01), ("S", "a", "c", -0.2, 0.5), ("S", "b", "c", 0.001, 1.0)],
-        columns=["set", "judge_a", "judge_b", "difference", "p_holm"],
-    )
-    ax = plot_significance(table)
-    texts = {tuple(map(int, text.get_position()[::-1])): text.get_text() for text in ax.texts}
-    assert texts[0, 1] == "+10" and texts[1, 0] == "−10" and texts[1, 2] == texts[2, 1] == "0"
-    colours = {text.get_text(): text.get_color() for text in ax.texts}
-    assert colours["+10"] == "black" and colours["+20"] != "black"
-    plt.close("all")
-
-
-def test_effects_leave_gaps_where_a_model_lacks_a_method():
-    table = pd.DataFrame(
-        [("S", "m", "x", 0.1, 0.01), ("S", "n", "y", -0.1, 0.9), ("T", "m", "x", 0.0, 1.0)],
-        columns=["set", "model", "method", "difference", "p_value"],
-    )
-    axes = plot_effects(table)
-    assert np.shape(axes) == (1, 2) and [len(panel.texts) for panel in axes.flat] == [2, 1]
-    plt.close("all")
-
-
-@pytest.mark.parametrize("picture", [plot_significance, plot_effects])
-def test_pictures_say_what_they_lack(picture):
-    with pytest.raises(ValueError, match="lacks"):
-        picture(pd.DataFrame({"set": ["S"]}))
 
 
 def test_verdicts_of_an_unlabelled_set_are_refused():
