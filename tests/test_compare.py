@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.data.catalogue import load_set
@@ -16,7 +15,6 @@ from judgekit.records import PreferencePair, Verdict
 from judgekit.report import Stacked, save_table
 from judgekit.scoring import Contest, hold_contest, restricted
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies.check_selection import rank_agreement
 from judgekit.studies.compare_judges import (
     Tags,
     against_others,
@@ -243,33 +241,3 @@ def test_verdicts_of_an_unlabelled_set_are_refused():
     said = {"x": [Verdict("1", "x/x", "ab", "A"), Verdict("1", "x/x", "ba", "A")]}
     with pytest.raises(ValueError, match="no item has a reference label"):
         contest_scores(Contest("sample_natural", "sample_natural", [pair], said), **QUICK)
-
-
-# ---------------------------------------------------------------- what chose, against what tests
-
-
-def test_rank_agreement_is_spearmans_with_ties():
-    rng = np.random.default_rng(0)
-    hits = (rng.random((12, 90)) < np.linspace(0.2, 0.8, 12)[:, None]).astype(float)
-    hits[3] = hits[4]  # a tie
-    scores = np.linspace(0, 1, 12) + rng.normal(0, 0.2, 12)
-    found = rank_agreement(scores, hits, [n // 3 for n in range(90)], n_boot=500)
-    assert found.value == pytest.approx(spearmanr(scores, hits.mean(1)).statistic)
-    assert found.low <= found.value <= found.high and found.n == 12 and found.high - found.low > 0.01
-
-
-def test_orders_without_relation_have_no_rank_agreement():
-    rng = np.random.default_rng(1)
-    found = [
-        rank_agreement(rng.random(10), (rng.random((10, 60)) < 0.5).astype(float), list(range(60)), 200, seed).value
-        for seed in range(60)
-    ]
-    assert abs(np.mean(found)) < 0.15
-    constant = rank_agreement([1, 2, 3], np.ones((3, 5)), list("abcde"), n_boot=20)
-    assert (constant.value, constant.low, constant.high) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("scores", [[0.1, 0.2], [0.5, 0.5, 0.5]])
-def test_what_cannot_be_ranked_is_refused(scores):
-    with pytest.raises(ValueError, match="cannot be ranked"):
-        rank_agreement(scores, np.ones((len(scores), 4)), list("abcd"), n_boot=10)
