@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from judgekit.data.corpora import load_corpus_with_report
-from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, log_odds, soft_label
+from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
 from judgekit.data.loading import keeps_sides
-from judgekit.data.sources import DataError, Row
+from judgekit.data.sources import Row
 
 
 def record(number, model, preference, **changes):
@@ -50,20 +50,6 @@ def test_the_soft_label_by_hand():
     item = 0.35 * (math.log(0.05 / 0.95) - math.log(0.95 / 0.05))
     model = 0.5 * (math.log(0.75 / 0.25) - math.log(0.25 / 0.75))
     assert soft_label(entry(0.0, "m"), entry(1.0, "n"), sums) == pytest.approx(sigmoid(item + model))
-
-
-def test_the_own_instruction_does_not_count_twice():
-    here, other = entry(1.0, "m"), entry(1.0, "n")
-    label = soft_label(here, other, {"m": (1.0, 3), "n": (3.0, 3)})
-    assert label == pytest.approx(sigmoid(0.5 * (log_odds(0, 0.02) - log_odds(1, 0.02))))
-    assert soft_label(here, other, {"m": (1.0, 1), "n": (1.0, 1)}) == 0.5
-
-
-def test_weighted_preferences_are_graded_and_equal_ones_tie():
-    sums = {"m": (2.5, 5), "n": (2.5, 5)}
-    assert soft_label(entry(0.5, "m"), entry(0.5, "n"), sums) == 0.5
-    graded = [soft_label(entry(value, "m"), entry(0.5, "n"), sums) for value in (0.3, 0.6, 0.9)]
-    assert graded == sorted(graded) and graded[0] < 0.5 < graded[1]
 
 
 def test_a_pair_holds_both_models_and_says_where_from():
@@ -108,12 +94,6 @@ def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
     assert Counter(Counter(pair.question for pair in pairs).values()).keys() <= {8, 9, 10}
     again = cross(dict(reversed(files.items())), per_prompt=10)[0]
     assert {pair.item_id for pair in again} == {pair.item_id for pair in pairs}
-
-
-def test_bad_fields_are_named():
-    files = files_of(m=[2], n=[3])
-    with pytest.raises(DataError, match=r"n/gpt4/annotations\.json:0: field 'preference' is 3"):
-        cross(files)
 
 
 @pytest.mark.realdata

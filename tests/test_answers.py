@@ -3,13 +3,12 @@
 import io
 import json
 import tarfile
-from collections import Counter
 
 import pytest
 
 from judgekit.data.corpora import ANSWERS, answer_hashes, answers, load_answers_with_report, preferred_responses
 from judgekit.data.sources import DataError, Row, find_source
-from judgekit.records import PreferencePair, Response, Turn
+from judgekit.records import PreferencePair, Turn
 
 
 def rows_of(*records, file="authored.json"):
@@ -26,14 +25,6 @@ def test_ratings_are_read_from_the_prompt():
     assert (response.benchmark, response.label_kind, response.source) == ("autoj_single", "gpt-4", "authored.json:0")
     with pytest.raises(DataError, match=r"authored\.json:0: field 'usrmsg' does not hold"):
         ANSWERS["autoj_single"].build(rows_of({"usrmsg": "Grade.", "pred_score": 6.5}))
-
-
-def test_halueval_scores():
-    record = {"user_query": "?", "chatgpt_response": "!", "hallucination": "yes"}
-    responses, _ = ANSWERS["halueval"].build(rows_of(record, record | {"hallucination": "no"}))
-    assert [response.score for response in responses] == [0, 1]
-    assert {response.model for response in responses} == {"chatgpt"}
-    assert [response.item_id for response in responses] == ["0", "1"]
 
 
 def test_responses_that_answer_nothing_are_skipped():
@@ -65,19 +56,7 @@ def test_kto_conversations_become_turns():
     assert (alone.turns, alone.score) == ((), 0)
 
 
-@pytest.mark.parametrize("roles", [(), ("user",), ("assistant", "user"), ("user", "assistant", "user")])
-def test_other_conversations_are_named(roles):
-    with pytest.raises(DataError, match=r"authored\.json:0: field 'messages' does not alternate"):
-        ANSWERS["kto_en"].build(rows_of(kto_record(*roles)))
-
-
 # --- worked
-
-
-def test_calculator_marks_are_removed():
-    record = {"question": "How many?", "answer": "48/2 = <<48/2=24>>24 clips.\n#### 24"}
-    ((response,), _) = ANSWERS["gsm8k_train"].build(rows_of(record))
-    assert (response.response, response.label_kind) == ("48/2 = 24 clips.\n#### 24", "objective")
 
 
 def tar_of(files):
@@ -146,13 +125,6 @@ def test_the_better_response_of_a_pair_is_kept_once():
 # --- the records
 
 
-def test_a_response_says_what_is_wrong_with_it():
-    with pytest.raises(TypeError, match=r"set/1 \(file:3\): response is NoneType, not text"):
-        Response("1", "Q?", None, benchmark="set", source="file:3")
-    with pytest.raises(ValueError, match="label_kind 'gpt4' is not one of"):
-        Response("1", "Q?", "x", label_kind="gpt4")
-
-
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="halueval"):
         load_answers_with_report("halu")
@@ -190,17 +162,6 @@ def test_golden_counts(name):
     assert len({response.cluster_id for response in responses}) == clusters
     assert {response.benchmark for response in responses} == {name}
     assert all(response.source and response.cluster_id for response in responses)
-
-
-@pytest.mark.realdata
-def test_golden_scores():
-    scores = {
-        name: [response.score for response in load_answers_with_report(name)[0]]
-        for name in ("autoj_single", "halueval")
-    }
-    assert set(scores["autoj_single"]) <= {n / 2 for n in range(2, 21)}
-    assert Counter(scores["halueval"]) == {1: 3692, 0: 815}
-    assert Counter(response.score for response in load_answers_with_report("kto_en")[0]) == {1: 150, 0: 150}
 
 
 @pytest.mark.parametrize("name", ANSWERS)

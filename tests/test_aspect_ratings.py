@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from judgekit.data.catalogue import load_rated_set, rated_set_hashes
-from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file, roscoe_items
-from judgekit.data.sources import DataError, Row
+from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file
+from judgekit.data.sources import DataError
 
 # Items per aspect (reference notes, 4.2): semantic consistency, logicality, informativeness, fluency, factuality.
 ASPECTS = ("semantic_consistency", "logicality", "informativeness", "fluency", "factuality")
@@ -52,12 +52,6 @@ def test_roscoe_has_the_ratings_of_people_and_no_solution(name):
         assert not item.response.startswith("Step 1")
 
 
-@pytest.mark.realdata
-def test_probes_are_held_against_questions_they_were_not_fitted_on():
-    fitted = {item.cluster for name in PROBING for items in load_rated_set(name).values() for item in items}
-    assert not fitted & {item.cluster for name in ROSCOE for item in load_rated_set(f"roscoe_{name}")["overall"]}
-
-
 def test_a_file_of_ones_own_is_read(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(
@@ -90,12 +84,6 @@ def test_a_malformed_file_is_named_with_item_and_field(tmp_path, document, words
     path.write_text(json.dumps(document))
     with pytest.raises(DataError, match=words):
         read_probing_file(path, "mine")
-
-
-def test_an_instance_without_its_markers_is_named():
-    row = Row({"id": 1, "instance": "nothing", "annotations": {}}, "roscoe.json", 4)
-    with pytest.raises(DataError, match=r"roscoe\.json:4: field 'instance' does not hold"):
-        roscoe_items([row], "roscoe_gsm8k")
 
 
 def test_unknown_sets_are_named():

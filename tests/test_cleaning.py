@@ -18,7 +18,7 @@ from judgekit.data.cleaning.filters import (
     drop_short,
 )
 from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats
-from judgekit.data.cleaning.texts import language_of, variants
+from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
@@ -144,19 +144,9 @@ def test_contradictory_copies_all_go():
     assert reasons(dropped) == dict.fromkeys("123", "label conflict")
 
 
-def test_a_turned_copy_with_the_same_letter_contradicts():
-    kept, dropped = drop_repeats([pair("1", a="x", b="y", label="A"), pair("2", a="y", b="x", label="A")])
-    assert kept == [] and set(reasons(dropped).values()) == {"label conflict"}
-
-
 def test_a_tie_contradicts_nobody():
     kept, dropped = drop_repeats([pair("1", label="tie"), pair("2", label="A")])
     assert (ids(kept), reasons(dropped)) == (["1"], {"2": "exact repeat"})
-
-
-def test_the_same_pair_after_other_turns_is_no_repeat():
-    pairs = [pair("1", turns=(Turn("One?", "a", "b"),)), pair("2", turns=(Turn("Two?", "a", "b"),))]
-    assert ids(drop_repeats(pairs)[0]) == ["1", "2"]
 
 
 def test_near_repeats_go_and_other_responses_stay():
@@ -175,12 +165,6 @@ def test_a_pair_with_one_other_response_is_no_near_repeat():
     words = " ".join(f"word{n}" for n in range(200))
     pairs = [pair("1", a=words, b="the first of two"), pair("2", a=words, b="the second of two")]
     assert ids(drop_near_repeats(pairs)[0]) == ["1", "2"]
-
-
-def test_a_near_repeat_is_found_whichever_way_round_it_stands():
-    words, others = (" ".join(f"{start}{n}" for n in range(120)) for start in ("a", "b"))
-    kept, dropped = drop_near_repeats([pair("1", a=words, b=others), pair("2", a=others + " end", b=words)])
-    assert (ids(kept), reasons(dropped)) == (["1"], {"2": "near repeat"})
 
 
 def test_held_out_questions_go_in_whatever_case():
@@ -229,34 +213,11 @@ def test_the_same_question_is_found(question):
     assert (drop.reason, drop.detail) == ("test question", "pandalm/7")
 
 
-def test_a_test_question_with_an_input_is_found_without_it():
-    drop = contaminated(TEST_QUESTION, tests=[("pandalm/7", TEST_QUESTION + "\n\nSome input")])
-    assert drop.reason == "test question"
-
-
-def test_shared_eight_grams_are_found():
-    drop = contaminated(TEST_QUESTION.rpartition(",")[0] + " for a school magazine")
-    assert drop.reason == "test n-grams"
-    assert float(drop.detail.split()[0]) > 0.3
-
-
 def test_a_few_shared_words_are_no_contamination():
     start = " ".join(TEST_QUESTION.split()[:9])
     own = " ".join(f"own{n}" for n in range(30))
     assert contaminated(f"{start} {own}") is None
     assert contaminated("Explain to a child why the sea is salty.") is None
-
-
-def test_near_duplicates_without_a_long_common_run_are_found():
-    words = [f"term{n}" for n in range(60)]
-    changed = list(words)
-    changed[7::8] = [f"changed{n}" for n in range(len(changed[7::8]))]
-    test, near = " ".join(words), " ".join(changed)
-    shingles = [{tuple(t[i : i + 3]) for i in range(len(t) - 2)} for t in (words, changed)]
-    jaccard = len(shingles[0] & shingles[1]) / len(shingles[0] | shingles[1])
-    kept, dropped = drop_contaminated([pair("1", question=near)], [("t", test)], min_jaccard=jaccard - 0.15)
-    assert (kept, reasons(dropped)) == ([], {"1": "near a test question"})
-    assert drop_contaminated([pair("1", question=near)], [("t", test)], min_jaccard=0.95)[1] == []
 
 
 def test_a_question_with_two_words_changed_is_found():
@@ -266,18 +227,8 @@ def test_a_question_with_two_words_changed_is_found():
     assert contaminated(changed.replace("short scene from a play", "long letter"), tests=[("t", test)]) is None
 
 
-def test_a_short_question_is_compared_as_a_whole():
-    tests = [("t", "What is two plus two?")]
-    assert contaminated("what is two plus two", tests=tests).reason == "test question"
-    assert contaminated("What is two plus three?", tests=tests) is None
-
-
 def test_earlier_turns_count():
     assert contaminated("And in the morning?", turns=(Turn(TEST_QUESTION, "a", "b"),)).reason == "test question"
-
-
-def test_no_test_questions_drop_nothing():
-    assert contaminated(TEST_QUESTION, tests=()) is None
 
 
 def test_chinese_questions_are_compared_by_character():
@@ -292,13 +243,6 @@ def test_an_input_is_found_however_it_is_marked():
     tests = [("t", f"{TEST_QUESTION}\n\nFor Anna")]
     for question in (f"{TEST_QUESTION}\nInput: For Anna", f"{TEST_QUESTION}\nInput: For Ben"):
         assert contaminated(question, tests=tests).reason == "test question"
-
-
-def test_forms_of_a_question():
-    assert variants("Fix the  typo.\n\ntext") == {"fix the typo text"}  # three words name no task
-    long = "Fix every single typo in this paragraph."
-    assert variants(f"{long}\n\ntext") == {normalise(long), normalise(long) + " text"}
-    assert variants(" \n") == set()
 
 
 # ---------------------------------------------------------------- single responses
@@ -364,14 +308,6 @@ def test_nothing_is_lost(pairs):
     assert not {normalise(p.question) for p in kept} & {normalise(TEST_QUESTION), "what is it", ""}
 
 
-def test_cleaning_twice_drops_nothing_more():
-    pairs = load_set("sample_train")
-    tests = questions_of_tests(sample=True)
-    kept, dropped = clean(pairs, tests)
-    assert len(kept) + len(dropped) == len(pairs) and len(kept) > 300
-    assert clean(kept, tests) == (kept, [])
-
-
 def test_no_prompt_stands_in_both_parts():
     pairs = [pair(f"{q}-{n}", question=f"Question {q}?" + "!" * n) for q in range(300) for n in range(3)]
     train, validation = split_by_prompt(pairs, 0.2, seed=3)
@@ -387,11 +323,6 @@ def test_turns_of_one_conversation_stay_together():
     later = pair("2", question="And then?", turns=(Turn("Opening?", "a", "b"),))
     for seed in range(30):
         assert len(split_by_prompt([opening, later], 0.5, seed)[0]) in (0, 2)
-
-
-@pytest.mark.parametrize(("share", "n_validation"), [(0.0, 0), (1.0, 20)])
-def test_nothing_and_everything_can_be_held_out(share, n_validation):
-    assert len(split_by_prompt([pair(n, question=f"{n}?") for n in range(20)], share)[1]) == n_validation
 
 
 def test_the_split_table_does_not_depend_on_order():

@@ -82,11 +82,6 @@ def test_reviews_are_whole_prompts_with_mean_scores(tmp_path, kind):
     assert load_flask_reviews(path, feedback=True)[0][1].question == "Explain, then rate: grass"
 
 
-def test_lists_of_scores_come_out_of_tables(tmp_path):
-    rows = [{"user_prompt": "x", "score": [1, 2]}, {"user_prompt": "y", "score": [5]}]
-    assert [r.score for r in load_flask_reviews(written(tmp_path, rows, ".parquet"))[0]] == [1.5, 5]
-
-
 @pytest.mark.parametrize("kind", [".jsonl", ".json"])
 @pytest.mark.parametrize(
     ("load", "rows", "change", "field", "said"),
@@ -109,22 +104,6 @@ def test_a_bad_row_is_named_by_file_line_and_field(tmp_path, kind, load, rows, c
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [({"helpfulness": 5}, "scores go from"), ({"helpfulness": None}, "no number"), ({"response": None}, "text")],
-)
-def test_a_bad_row_of_a_table_is_named_too(tmp_path, change, said):
-    path = written(tmp_path, [HELPSTEER[0], HELPSTEER[1] | change], ".parquet")
-    with pytest.raises(REFUSED, match=rf"rows\.parquet:2: field '{next(iter(change))}' .*{said}"):
-        load_helpsteer(path)
-
-
-def test_a_missing_field_is_named(tmp_path):
-    path = written(tmp_path, [{"prompt": "x", "response": "y"}], ".jsonl")
-    with pytest.raises(REFUSED, match=r"rows\.jsonl:1: field 'helpfulness' is missing"):
-        load_helpsteer(path)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("rows.csv", b"a,b", "ends in .jsonl"),
@@ -142,9 +121,3 @@ def test_what_is_no_such_file_is_refused(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(REFUSED, match=said):
         load_biggen(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["none.jsonl", "none.parquet"])
-def test_a_file_that_is_not_there_is_named(tmp_path, name):
-    with pytest.raises(REFUSED, match=f"{name}.*no such file"):
-        load_helpsteer(tmp_path / name)

@@ -247,7 +247,7 @@ def test_imports_are_followed_to_the_end():
     direct = {"scoring/__init__.py", "scoring/store.py", "data/paths.py", "report/__init__.py", "__init__.py"}
     through_others = {"scoring/metrics.py", "stats.py", "records.py", "judges/base.py"}
     assert direct | through_others <= names
-    assert not {"data/cleaning/chain.py", "training/encoder.py", "report/workflow.py"} & names
+    assert not {"data/cleaning/filters.py", "training/encoder.py", "report/workflow.py"} & names
 
 
 # ---------------------------------------------------------------- execution
@@ -342,9 +342,10 @@ def test_a_statement_re_makes_the_notebooks_that_import_it_and_prose_none(checko
     assert planned(checkout) == set(notebook_list())
     pretend(checkout)
     assert planned(checkout) == set()
-    users = {name for name in notebook_list() if paths.PACKAGE / "data/cleaning/chain.py" in workflow.code_files(name)}
+    used = paths.PACKAGE / "data" / "cleaning" / "filters.py"
+    users = {name for name in notebook_list() if used in workflow.code_files(name)}
     assert users and following(users) < set(notebook_list())
-    module = checkout / "judgekit" / "data" / "cleaning" / "chain.py"
+    module = checkout / "judgekit" / "data" / "cleaning" / "filters.py"
     code = module.read_text()
     time.sleep(1.1)  # Snakemake compares seconds
     module.write_text("# A comment.\n" + code)

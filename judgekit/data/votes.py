@@ -6,6 +6,7 @@ they belong to, so that a table in another order cannot be taken for the right o
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,25 +24,14 @@ Repeats = list[tuple[str, str, str, str]]  # item, annotator, first label, later
 class Votes:
     """Who voted for what: at most one vote of an annotator on an item.
 
-    Attributes
-    ----------
-    items, annotators
-        Keys of the rows and names of the columns, each once.
-    codes
-        Index into `classes`, or -1 where there is no vote, shape (n_items, n_annotators).
-    classes
-        What may be voted for.
-    clusters
-        The prompt (or document) of each item, by which uncertainty is clustered; by default each item its own.
-
     ValueError if a key stands twice, the shape does not fit the names, or a code is no class.
     """
 
-    items: tuple[str, ...]
-    annotators: tuple[str, ...]
-    codes: npt.NDArray[np.int_]
+    items: tuple[str, ...]  # keys of the rows
+    annotators: tuple[str, ...]  # names of the columns
+    codes: npt.NDArray[np.int_]  # index into classes, -1 where there is no vote, shape (n_items, n_annotators)
     classes: tuple[str, ...] = LABELS
-    clusters: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()  # each item's prompt or document, which uncertainty is clustered by; or itself
 
     def __post_init__(self) -> None:
         for kind in ("items", "annotators", "classes", "clusters"):
@@ -127,19 +117,11 @@ class Votes:
 class ClassProbabilities:
     """Probabilities of classes for items, which a judge states.
 
-    Attributes
-    ----------
-    items
-        Keys of the rows, each once.
-    values
-        Shape (n_items, n_classes); rows sum to one.
-    classes
-
     ValueError if a key stands twice, the shape does not fit, or a row is no distribution.
     """
 
     items: tuple[str, ...]
-    values: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]  # shape (n_items, n_classes); rows sum to one
     classes: tuple[str, ...] = LABELS
 
     def __post_init__(self) -> None:
@@ -230,9 +212,8 @@ def votes_from_long(
         else:
             first[item, annotator] = label
     annotators = list(dict.fromkeys(annotator for _, annotator in first))
-    rows_at = {item: place for place, item in enumerate(clusters)}
-    columns_at = {annotator: place for place, annotator in enumerate(annotators)}
     codes = np.full((len(clusters), len(annotators)), NO_VOTE)
+    rows_at, columns_at = (dict(zip(names, count(), strict=False)) for names in (clusters, annotators))
     for (item, annotator), label in first.items():
         codes[rows_at[item], columns_at[annotator]] = classes.index(label)
     return Votes(tuple(clusters), tuple(annotators), codes, tuple(classes), tuple(clusters.values())), repeats

@@ -9,11 +9,11 @@ side of these is always the baseline.
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from judgekit.data.loading import Loaded, Rows, turned_pair
+from judgekit.data.loading import Loaded, Rows, each, turned_pair
 from judgekit.data.sources import Row
 from judgekit.records import PreferencePair, label_of_gap
 
@@ -30,37 +30,29 @@ RATE_CLIP = 0.02  # keeps the log-odds of models that always win or lose finite
 PER_PROMPT = 25
 
 
-def alpaca_eval(rows: Rows) -> Loaded:
-    """The baseline's responses (A in the file) against the models'.
+def _alpaca_eval(row: Row) -> Iterator[PreferencePair | str]:
+    """The baseline's response (A in the file) against a model's.
 
     The subset is the annotator that the row itself names (in three files it is not the one of the folder:
     ``annotator_not_of_folder`` counts those rows). The weighted annotators give a preference between 1 and 2: it is
     kept as ``soft_label``, and the label is the nearer side.
     """
-    pairs, report = [], {"skipped_no_preference": 0, "annotator_not_of_folder": 0}
-    for row in rows:
-        if row.get("preference") is None:  # the annotator failed
-            report["skipped_no_preference"] += 1
-            continue
-        model, folder = row.file.split("/")[1:3]
-        annotator = row.text("annotator")
-        report["annotator_not_of_folder"] += annotator != folder
-        label, soft_label = _labels(row)
-        texts = [row.text(field) for field in ("instruction", "output_1", "output_2")]
-        pair = turned_pair(
-            row,
-            "alpaca_eval",
-            *texts,
-            item_id=f"{model}/{folder}/{row.number}",
-            subset=annotator,
-            model_a=row.text("generator_1"),
-            model_b=row.text("generator_2"),
-            label=label,
-            soft_label=soft_label if annotator.startswith("weighted") else None,
-            label_kind="gpt-4",
-        )
-        pairs.append(pair)
-    return pairs, report
+    if row.get("preference") is None:  # the annotator failed
+        yield "skipped_no_preference"
+        return
+    model, folder = row.file.split("/")[1:3]
+    annotator = row.text("annotator")
+    if annotator != folder:
+        yield "annotator_not_of_folder"
+    label, soft_label = _labels(row)
+    fields = {"item_id": f"{model}/{folder}/{row.number}", "subset": annotator, "label": label, "label_kind": "gpt-4"}
+    fields |= {"model_a": row.text("generator_1"), "model_b": row.text("generator_2")}
+    texts = [row.text(field) for field in ("instruction", "output_1", "output_2")]
+    soft = soft_label if annotator.startswith("weighted") else None
+    yield turned_pair(row, "alpaca_eval", *texts, **fields, soft_label=soft)
+
+
+alpaca_eval = each(_alpaca_eval, "skipped_no_preference", "annotator_not_of_folder")
 
 
 def _labels(row: Row) -> tuple[str, float]:
@@ -127,10 +119,9 @@ def choose(entries: Sequence[Entry], per_prompt: int) -> list[tuple[Entry, Entry
     return chosen
 
 
-def _pair_order(pair: Iterable[Entry]) -> str:
+def _pair_order(pair: tuple[Entry, Entry]) -> str:
     """A pseudo-random key that depends on the instruction and the two entrants alone."""
-    first, second = pair
-    text = "\x1f".join((first.row.text("instruction"), first.entrant, second.entrant))
+    text = "\x1f".join((pair[0].row.text("instruction"), *(entry.entrant for entry in pair)))
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -142,16 +133,13 @@ def soft_label(first: Entry, second: Entry, sums: dict[str, tuple[float, int]]) 
     + b(\operatorname{logit} w_1 - \operatorname{logit} w_2))` with :math:`p` the preference on this instruction,
     :math:`w` the win rate on the others, :math:`a` `ITEM_WEIGHT` and :math:`b` `MODEL_WEIGHT`.
     """
-    item = log_odds(first.preference, ITEM_CLIP) - log_odds(second.preference, ITEM_CLIP)
-    rates = [_win_rate_elsewhere(entry, sums) for entry in (first, second)]
-    model = log_odds(rates[0], RATE_CLIP) - log_odds(rates[1], RATE_CLIP)
+    item, model = 0.0, 0.0
+    for entry, sign in ((first, 1), (second, -1)):
+        total, n = sums[entry.entrant]
+        elsewhere = (total - entry.preference) / (n - 1) if n > 1 else 0.5
+        item += sign * log_odds(entry.preference, ITEM_CLIP)
+        model += sign * log_odds(elsewhere, RATE_CLIP)
     return 1 / (1 + math.exp(-(ITEM_WEIGHT * item + MODEL_WEIGHT * model)))
-
-
-def _win_rate_elsewhere(entry: Entry, sums: dict[str, tuple[float, int]]) -> float:
-    """Mean preference for an entrant on the other instructions, in [0, 1]; one half when there are none."""
-    total, n = sums[entry.entrant]
-    return (total - entry.preference) / (n - 1) if n > 1 else 0.5
 
 
 def log_odds(probability: float, clip: float) -> float:
@@ -162,16 +150,9 @@ def log_odds(probability: float, clip: float) -> float:
 
 def _cross_pair(first: Entry, second: Entry, soft: float) -> PreferencePair:
     """One pair, the first response as A before it is turned."""
+    rows = (first.row, second.row)
     names = [entry.entrant.removeprefix("alpaca_eval/") for entry in (first, second)]
-    return turned_pair(
-        first.row,
-        "alpaca_cross",
-        *(first.row.text("instruction"), first.row.text("output_2"), second.row.text("output_2")),
-        item_id=f"{first.row.number}:{names[0]}:{names[1]}",
-        subset=first.row.text("annotator"),
-        model_a=first.row.text("generator_2"),
-        model_b=second.row.text("generator_2"),
-        label=label_of_gap(soft - 0.5),
-        soft_label=soft,
-        label_kind="gpt-4",
-    )
+    fields = {"item_id": f"{first.row.number}:{names[0]}:{names[1]}", "subset": first.row.text("annotator")}
+    fields |= {"model_a": rows[0].text("generator_2"), "model_b": rows[1].text("generator_2"), "label_kind": "gpt-4"}
+    texts = (rows[0].text("instruction"), rows[0].text("output_2"), rows[1].text("output_2"))
+    return turned_pair(first.row, "alpaca_cross", *texts, **fields, label=label_of_gap(soft - 0.5), soft_label=soft)

@@ -14,13 +14,21 @@ from judgekit.data.sources import DataError, read_document, source_hashes
 from judgekit.data.sources.rows import parse_json
 from judgekit.data.votes import Votes, positions, votes_from_long
 
+TITLES = {
+    "cebab_aspects": "CEBaB aspects",
+    "framing": "framing",
+    "lgbteen": "LGBTeen",
+    "mtbench": "MT-bench, AltTest",
+    "wax": "WAX",
+    "10k_prompts": "10k Prompts",
+    "cebab_stars": "CEBaB stars",
+    "lesion": "lesion",
+    "summeval": "SummEval",
+    "kilogram": "KiloGram",  # labels are free words
+}
+TASKS = tuple(TITLES)
 ORDERED = ("10k_prompts", "cebab_stars", "lesion", "summeval")  # labels are whole numbers; near ones are nearly right
 REVIEWS = ("cebab_aspects", "cebab_stars")  # an item's name ends its review's with six digits for the edited text
-OPEN = ("kilogram",)  # labels are free words
-TITLES = {"10k_prompts": "10k Prompts", "cebab_aspects": "CEBaB aspects", "cebab_stars": "CEBaB stars"}
-TITLES |= {"framing": "framing", "kilogram": "KiloGram", "lesion": "lesion", "lgbteen": "LGBTeen", "wax": "WAX"}
-TITLES |= {"mtbench": "MT-bench, AltTest", "summeval": "SummEval"}
-TASKS = ("cebab_aspects", "framing", "lgbteen", "mtbench", "wax", *ORDERED, *OPEN)
 
 Labels = dict[str, dict[str, str]]  # annotator to item to label
 

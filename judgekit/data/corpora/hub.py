@@ -162,35 +162,25 @@ CORPORA = {
 }
 
 
-def load_hub_corpus(name: str, revision: str = "main", path: str | Path | None = None) -> Loaded:
-    """The pairs of one of `CORPORA`, from ``path`` where given, and a report; rows whose dialogues differ make none."""
-    return CORPORA[name].build(read_corpus_rows(name, revision, path))
+def read_corpus_rows(name: str) -> list[Row]:
+    """The rows of a corpus: of a JSON, JSON-lines or Parquet file in the mirror, else of the hub at its last commit.
 
-
-def read_corpus_rows(name: str, revision: str = "main", path: str | Path | None = None) -> list[Row]:
-    """The rows of a corpus: of a JSON, JSON-lines or Parquet file, else of one in the mirror, else of the hub.
-
-    A branch is resolved to its commit. DataError, which says where the set is to be found, if it cannot be had.
+    DataError, which says where the set is to be found, if it cannot be had.
     """
     import datasets
 
-    corpus, file = CORPORA[name], _local_file(name) if path is None else Path(path)
-    options: dict[str, Any] = {"cache_dir": str(paths.data_cache() / "hub" / name)}
-    if file is None:
-        repo = _checked_repo(name)
-        where, what = f"{repo}[{corpus.split}]", [repo, corpus.config]
-        options |= {"split": corpus.split, "revision": resolved_commit(repo, revision)}
+    corpus, file = CORPORA[name], _local_file(name)
+    options: dict[str, Any] = {"cache_dir": str(paths.data_cache() / "hub" / name), "split": corpus.split}
+    what = (corpus.repo, corpus.config)
+    if file is not None:
+        what, options = (SUFFIXES[file.suffix], None), options | {"split": "train", "data_files": str(file)}
     else:
-        if not file.is_file():
-            raise DataError(f"{file}: there is no such file")
-        if file.suffix not in SUFFIXES:
-            raise DataError(f"{file}: ends with none of {', '.join(SUFFIXES)}")
-        where, what = file.name, [SUFFIXES[file.suffix]]
-        options |= {"split": "train", "data_files": str(file)}
+        options["revision"] = resolved_commit(_repo_of(name))
     try:
         table = datasets.load_dataset(*what, **options)
     except Exception as error:  # of whichever library failed: to read, to download, to build the table
         raise DataError(f"{name}: cannot be read ({error}); {_remedy(name)}") from error
+    where = f"{corpus.repo}[{corpus.split}]" if file is None else file.name
     return [Row(values, where, number) for number, values in enumerate(table)]
 
 
@@ -201,7 +191,7 @@ def _local_file(name: str) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def _checked_repo(name: str) -> str:
+def _repo_of(name: str) -> str:
     """The repository on the hub, or an error that says where the file is to be had."""
     repo = CORPORA[name].repo
     if repo is None:
@@ -212,21 +202,19 @@ def _checked_repo(name: str) -> str:
 def _remedy(name: str) -> str:
     """What to do about a corpus that cannot be read."""
     first = "" if CORPORA[name].repo is None else "check the connection, or "
-    return (
-        f"{first}put it into a data mirror as raw/{name}/{name}.jsonl (or .json, .parquet) "
-        f"and set JUDGEKIT_DATA; {CORPORA[name].description}"
-    )
+    file = f"raw/{name}/{name}.jsonl (or .json, .parquet)"
+    return f"{first}put it into a data mirror as {file} and set JUDGEKIT_DATA; {CORPORA[name].description}"
 
 
 @lru_cache
-def resolved_commit(repo: str, revision: str) -> str:
-    """The commit that a revision of a hub set stands for, asked once per process; DataError without an answer."""
+def resolved_commit(repo: str) -> str:
+    """The last commit of a hub set, asked once per process; DataError without an answer."""
     import huggingface_hub
 
     try:
-        return str(huggingface_hub.HfApi().dataset_info(repo, revision=revision).sha)
+        return str(huggingface_hub.HfApi().dataset_info(repo, revision="main").sha)
     except Exception as error:  # the network's errors are those of an HTTP library that the hub's may exchange
-        raise DataError(f"{repo}: revision {revision!r} could not be looked up ({error})") from error
+        raise DataError(f"{repo}: its last commit could not be looked up ({error})") from error
 
 
 def hub_provenance(name: str) -> dict[str, str]:
@@ -234,11 +222,13 @@ def hub_provenance(name: str) -> dict[str, str]:
     path = _local_file(name)
     if path is not None:
         return {f"{name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()}
-    repo = _checked_repo(name)
-    return {f"hub:{repo}": resolved_commit(repo, "main")}
+    return {f"hub:{_repo_of(name)}": resolved_commit(_repo_of(name))}
+
+
+def _load(name: str) -> Loaded:
+    return CORPORA[name].build(read_corpus_rows(name))
 
 
 SETS = {
-    name: DataSet(partial(load_hub_corpus, name), partial(hub_provenance, name), corpus.build)
-    for name, corpus in CORPORA.items()
+    name: DataSet(partial(_load, name), partial(hub_provenance, name), corpus.build) for name, corpus in CORPORA.items()
 }

@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -56,102 +56,94 @@ def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
             yield Place(path, number), _json_fields(text.rstrip("\r\n"), Place(path, number))
 
 
-def _json_fields(text: str, place: Place) -> Fields:
-    """One JSON object."""
-    if text.lstrip().startswith("["):
-        raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
+class _Object(dict[str, Any]):
+    """A JSON object that knows the first name that stands twice in it."""
+
+    repeated: str | None = None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    value = _Object(pairs)
+    if len(value) < len(pairs):
+        value.repeated = _repeated([name for name, _ in pairs])
+    return value
+
+
+def _decode(text: str, start: int, place: Place) -> tuple[Any, int]:
+    """The JSON value that begins at ``start``, and where it ends; JSONDecodeError if there is none."""
     try:
-        return _json_object(lambda decoder: decoder.decode(text), place)
-    except json.JSONDecodeError as bad:
-        hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
-        raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
-
-
-def _json_object(parse: Callable[[json.JSONDecoder], Any], place: Place) -> Fields:
-    """What ``parse`` reads: it must be an object whose names are all different. JSONDecodeError if it is no JSON."""
-    names: list[str] = []
-
-    def remember(pairs: list[tuple[str, Any]]) -> Fields:  # the outermost object comes last
-        names[:] = [name for name, _ in pairs]
-        return dict(pairs)
-
-    try:
-        value = parse(json.JSONDecoder(object_pairs_hook=remember))
+        return json.JSONDecoder(object_pairs_hook=_object).raw_decode(text, start)
     except json.JSONDecodeError:
         raise
     except RecursionError:
         raise place.error("not JSON that can be read (nested too deeply)") from None
     except ValueError as bad:  # a number of thousands of digits
         raise place.error(f"not JSON that can be read ({bad})") from None
-    if not isinstance(value, dict):
+
+
+def _row(value: Any, place: Place) -> Fields:
+    """A JSON value as a row: an object whose names are all different."""
+    if not isinstance(value, _Object):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
-    if len(names) > len(value):
-        raise place.error("stands twice in this row", _repeated(names))
+    if value.repeated is not None:
+        raise place.error("stands twice in this row", value.repeated)
     return value
 
 
-def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
-    """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
-    text = "".join(_bounded(decoded_lines(path), Place(path)))
-    if not text.lstrip().startswith("["):
-        yield from _json_records(path)
-        return
-    end, line, counted, separator = text.index("[") + 1, 1, 0, "["
-    while True:
-        start = _next_mark(text, end)
-        line, counted = line + text.count("\n", counted, start), start
-        place = Place(path, line)
-        if start == len(text):
-            raise place.error("the list does not end: ']' is missing")
-        if text[start] == "]" and separator != ",":
-            if text[start + 1 :].strip():
-                raise place.error("goes on after the end of the list")
-            return
-        fields, end = _listed_object(text, start, place)
-        yield place, fields
-        position = _next_mark(text, end)
-        separator = text[position : position + 1]
-        if separator not in (",", "]"):
-            raise Place(path, line + text.count("\n", counted, position)).error(
-                "neither ',' nor ']' follows the object"
-            )
-        end = position + (separator == ",")
+def _json_fields(text: str, place: Place) -> Fields:
+    """One JSON object."""
+    if text.lstrip().startswith("["):
+        raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
+    try:
+        value, end = _decode(text, _after_blanks(text, 0), place)
+        if rest := text[end:].strip():
+            raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
+    except json.JSONDecodeError as bad:
+        hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
+        raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
+    return _row(value, place)
 
 
-def _next_mark(text: str, position: int) -> int:
+def _after_blanks(text: str, position: int) -> int:
     """Where the next character stands that is no blank; the text's length if there is none."""
     mark = re.compile(r"\S").search(text, position)
     return mark.start() if mark else len(text)
 
 
-def _bounded(lines: Iterator[tuple[int, str]], place: Place) -> Iterator[str]:
-    """Lines of a JSON list."""
-    size = 0
-    for _, line in lines:
-        size += len(line)
+def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
+    lines, size = [], 0
+    for _, read in decoded_lines(path):
+        lines.append(read)
+        size += len(read)
         if size > LIST_BYTES:
-            raise place.error(
-                f"holds more than {LIST_BYTES >> 20} MiB, which are read at once: write one object per line"
-            )
-        yield line
-
-
-def _listed_object(text: str, start: int, place: Place) -> tuple[Fields, int]:
-    """The object of a list that begins at ``start``, and where it ends."""
-    end = start
-
-    def parse(decoder: json.JSONDecoder) -> Any:
-        nonlocal end
-        value, end = decoder.raw_decode(text, start)
-        return value
-
-    try:
-        fields = _json_object(parse, place)
-    except json.JSONDecodeError as bad:
-        raise place.error(f"not JSON ({bad.msg})") from None
-    if end - start > RECORD_BYTES:
-        raise _too_long(place, RECORD_BYTES)
-    return fields, end
+            limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
+            raise Place(path).error(f"holds more than {limit}: write one object per line")
+    text, line, counted = "".join(lines), 1, 0
+    position = _after_blanks(text, 0)
+    if text[position : position + 1] != "[":
+        yield from _json_records(path)
+        return
+    position = _after_blanks(text, position + 1)
+    more = text[position : position + 1] != "]"
+    while more:
+        line, counted = line + text.count("\n", counted, position), position
+        place = Place(path, line)
+        try:
+            value, end = _decode(text, position, place)
+        except json.JSONDecodeError as bad:
+            raise place.error(f"not JSON ({bad.msg})") from None
+        if end - position > RECORD_BYTES:
+            raise _too_long(place, RECORD_BYTES)
+        yield place, _row(value, place)
+        position = _after_blanks(text, end)
+        if text[position : position + 1] not in (",", "]"):
+            place = Place(path, line + text.count("\n", counted, position))
+            raise place.error("neither ',' nor ']' follows the object")
+        more = text[position] == ","
+        position = _after_blanks(text, position + 1) if more else position
+    if text[position + 1 :].strip():
+        raise Place(path).error("goes on after the end of the list")
 
 
 def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:

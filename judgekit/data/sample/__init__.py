@@ -1,7 +1,8 @@
 """The authored sample: preference pairs and rated responses whose better response is known by construction.
 
 They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883), so that a label needs
-no annotator: tests recompute each from the texts. Four sets of pairs over ten task families:
+no annotator; `tests/test_sample.py` of that commit recomputes each from the texts. Four sets of pairs over ten task
+families:
 
 - ``sample_train``, ``sample_validation``: 68 % ordinary pairs with a better response, 20 % with a distractor,
   12 % ties (in validation 67, 20 and 13 %).
