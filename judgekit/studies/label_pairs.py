@@ -48,7 +48,7 @@ def misfiled(votes: Votes, meant: Mapping[str, Mapping[str, str]]) -> dict[str, 
 
 
 def screenshot(link: str, inches: float, width: int = 1000, height: int = 480, scale: int = 2) -> Figure | None:
-    """A browser's window (in pixels, each drawn as ``scale`` by ``scale``) so many inches wide; None without Chromium."""
+    """A browser's window (in pixels, each drawn ``scale`` by ``scale``) so many inches wide; None without Chromium."""
     import matplotlib.pyplot as plt
 
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
