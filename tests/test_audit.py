@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,15 +9,11 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.catalogue import load_set
 from judgekit.data.votes import ClassProbabilities
-from judgekit.figures.audit import plot_effects_by_kind, plot_overlap
 from judgekit.records import PreferencePair, Verdict
 from judgekit.report import save_data
 from judgekit.scoring import Contest, score
 from judgekit.studies import audit_benchmarks as audit
 from judgekit.studies import evaluation_code, label_errors
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 N_BOOT = 200
 LABELS = ("A", "B", "tie")
@@ -235,23 +230,3 @@ def test_training_data_lose_what_tests_ask_and_tests_keep_it():
     assert training[["item_id", "action"]].to_numpy().tolist() == [["1", "drop"]]
     with pytest.raises(ValueError, match="no reason"):
         label_errors.suggest(pairs, {"typo": set()}, {})
-
-
-# ---------------------------------------------------------------- pictures
-
-
-def test_effects_are_drawn_in_points_on_one_scale():
-    rows = [("artefacts", "a: told", 0.1, 0.05, 0.2), ("code", "c: bug", -0.1, -0.2, 0)]
-    axes = plot_effects_by_kind(pd.DataFrame(rows, columns=["kind", "row", "effect", "low", "high"]))
-    assert [ax.get_title(loc="left") for ax in axes] == ["artefacts", "code"]
-    assert len({ax.get_xlim() for ax in axes}) == 1 and axes[0].get_xlim()[1] >= 20
-    plt.close("all")
-
-
-def test_overlap_is_drawn_for_the_rows_asked_for():
-    rows = [("test", "train", 1, 1, 0), ("train", "test", 2, 1, 0)]
-    table = pd.DataFrame(rows, columns=["set", "other", "questions", "exact", "near"])
-    ax = plot_overlap(table, rows=["test"])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["test"]
-    assert "100" in {text.get_text() for text in ax.texts}
-    plt.close("all")

@@ -95,8 +95,6 @@ LIGHT = """
     report.workflow
     scoring
     studies.audit_benchmarks
-    studies.selection
-    studies.teacher
 """.split()
 
 

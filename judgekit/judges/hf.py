@@ -90,7 +90,7 @@ class HFJudge(AskedJudge):
     """
 
     provider = "hf"
-    settings_kind = Settings
+    settings_kind: type[Any] = Settings
     plan: Plan | None = None  # the replies that are weighed in place of a written one
 
     def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
@@ -115,7 +115,7 @@ class HFJudge(AskedJudge):
         self.decoding = json.dumps(decoding, sort_keys=True)
         self.positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
         self.limit = self._room_for_prompts()
-        self.batch_tokens = getattr(settings, "batch_tokens", None)
+        self.batch_tokens: int = getattr(settings, "batch_tokens", 0)
 
     def _candidates(self) -> Plan:
         said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}

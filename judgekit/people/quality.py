@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, betaln
+from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.data.votes import Votes
 from judgekit.stats import LEVEL, Floats, cluster_sums
@@ -49,7 +50,7 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     credits = credits_of(votes)
     met = ~np.isnan(credits)
     if not met.any():
-        raise ValueError("no vote meets another: annotators cannot be held against each other")
+        raise ValueError("no vote meets another: annotators cannot be compared")
     kept = np.asarray(met.any(0))
     credits, met = credits[:, kept], met[:, kept]
     n = met.sum(0)
@@ -57,7 +58,7 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
     rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
     effective = n / (1 + rho * (squares / n - 1))
-    low, high = exact_interval(rate * effective, effective)
+    low, high = proportion_confint(rate * effective, effective, 1 - LEVEL, "beta")
     shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
     names = np.array(votes.annotators, object)[kept]
     table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
@@ -67,10 +68,8 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
 
 
 def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
-    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0.
-
-    Residuals are about an annotator's own mean, which takes part of it away: given back in further passes.
-    """
+    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0. Residuals are about an
+    annotator's own mean, which takes part of it away: given back in further passes."""
     residual = np.where(met, credits - rate, 0.0)
     n = met.sum(0)
     pairs = squares - n
@@ -86,10 +85,8 @@ def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Seque
 
 
 def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence) -> Floats:
-    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,).
-
-    The mean covariance of an annotator's rate with those of the others, from products of residuals within prompts.
-    """
+    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,): the
+    mean covariance of an annotator's rate with those of the others, from products of residuals within prompts."""
     residual = cluster_sums(np.where(met, credits - rate, 0.0), clusters)
     n = met.sum(0)
     if len(n) < 2:
@@ -104,19 +101,9 @@ def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence
     return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
 
 
-def exact_interval(hits: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Clopper and Pearson's interval for hits of n, which need not be whole: low, high."""
-    tail = (1 - LEVEL) / 2
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 1e-9), 1 - tail), 1.0)
-    return low, high
-
-
 def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,).
-
-    ``shared`` is variance that the rates have in common, which the mean of the population does not know of.
-    """
+    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,);
+    ``shared`` is variance that the rates have in common, which the mean of the population does not know of."""
     mean, weight = (grid.ravel()[:, None] for grid in np.meshgrid(MEANS, WEIGHTS, indexing="ij"))
     a, b = mean * weight, (1 - mean) * weight
     fit = (betaln(a + hits, b + n - hits) - betaln(a, b)).sum(1)

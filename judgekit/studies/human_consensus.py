@@ -276,11 +276,8 @@ def own_vote_table(
     n_boot: int = N_BOOT,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """A judge's score under each consensus: columns method, left_out, own_vote (with its vote in it), inflation.
-
-    ``votes`` are of people only; ``alone``: what the methods made of them, made here by default. The inflation is the
-    mean rise from the first score to the second, items paired.
-    """
+    """A judge's score under each consensus: columns method, left_out, own_vote (with its vote in it), inflation, the
+    mean rise from one to the other. ``votes`` are of people only; ``alone``: what the methods made of them."""
     joined, rows = with_voter(votes, "the judge", codes), []
     for name, method in methods.items():
         people, own = alone[name] if alone else method(votes), method(joined)
@@ -296,8 +293,7 @@ def own_vote_table(
 
 
 def sample_rates(pairs: Sequence[PreferencePair]) -> dict[str, float]:
-    """How often each annotator of the sample is right, by construction: a reader as often as planted; who votes for the
-    longer response or for A as often as that is right, and a spammer by chance."""
+    """How often each annotator of the sample is right, by construction: readers and others as planted."""
     longer = float(np.mean([label_of_gap(len(pair.response_a) - len(pair.response_b)) == pair.label for pair in pairs]))
     first = float(np.mean([pair.label == "A" for pair in pairs]))
     unread = {"reader": 0.0, "length": longer, "position": first, "spammer": 1 / len(LABELS)}

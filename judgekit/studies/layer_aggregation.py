@@ -155,7 +155,7 @@ def evaluated(
         raise ValueError(f"scores, labels and questions of different lengths: {lengths}")
     if not np.isfinite(labels).all():
         raise ValueError("a label is missing: leave the item out first")
-    there: Any = np.isfinite(sides).all(0)
+    there = np.asarray(np.isfinite(sides).all(0))
     if there.sum() < 2:
         raise ValueError(f"{there.sum()} of {len(there)} items have a score: nothing to evaluate")
     first, *rest = (_measures(side[there], labels[there], scores, n_bins) for side in sides)

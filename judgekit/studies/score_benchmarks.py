@@ -22,7 +22,7 @@ def published_standing(
 ) -> pd.DataFrame:
     """Published figures on two axes, for the judges that have all of them.
 
-    Columns judge, x, x_low, x_high, y, y_low, y_high, as `judgekit.figures.plot_tradeoff` takes them. ``quality``: set
+    Columns judge, x, x_low, x_high, y, y_low, y_high, as `judgekit.figures.scatter` takes them. ``quality``: set
     to the metric that is its primary figure; their mean is x. ``adversarial``: the sets of y, weighted by their sizes
     (items). Intervals are Wilson's for independent items, since nothing else is published: too narrow where items share
     prompts.

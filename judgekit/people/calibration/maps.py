@@ -9,11 +9,9 @@ All but the isotonic one are multinomial logistic regressions on the logarithms 
 - vector: a slope for A and B together, slope and offset for ties (Platt's scaling, one class at a time);
 - Dirichlet: :math:`s d` and any linear :math:`\log\nu` of :math:`\ell_A + \ell_B` and :math:`\ell_{tie}`
   (Kull et al. 2019, arXiv:1910.12656), with a ridge towards what was stated;
-- isotonic: any increasing function, one for A and B together and one for ties, scaled to one (Zadrozny and Elkan
-  2002), with probabilities kept off zero.
+- isotonic: increasing functions, one for A and B, one for ties, scaled to one (Zadrozny and Elkan 2002).
 
-A judge that says the same when the responses change places must still do so: no parameter tells A from B. Without
-ties, the first four are then one and the same. A judge that was shown one order only gets one offset for A.
+No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first four are one.
 """
 
 import json
@@ -47,10 +45,9 @@ def maps_for(cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones, rows sum to one.
+    """A logistic map (one of `LINEAR`) from stated probabilities, shape (n_items, n_classes), to calibrated ones.
 
-    ``name``: one of `LINEAR`. ``parameters``: of the columns of `_design`, the offset for A last where there is one
-    (not ``symmetric``). ``n_classes``: of the rows it was fitted on; temperature works on any.
+    ``parameters``: of the columns of `_design`, the offset for A last where there is one (not ``symmetric``).
     """
 
     name: str
@@ -75,11 +72,8 @@ class LinearMap:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap:
-    """Increasing functions of the probabilities, scaled to one.
-
-    ``curves``: corners (stated, calibrated) of each function, that of A and B first, that of ties second where there
-    are ties; where a judge was shown one order only, one for each class.
-    """
+    """Increasing functions of the probabilities, scaled to one: corners (stated, calibrated) of that of A and B, and of
+    that of ties where there are ties; of one for each class where a judge was shown one order only."""
 
     curves: tuple
     n_classes: int
@@ -219,12 +213,12 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
 def load_map(path: str | Path) -> LinearMap | IsotonicMap:
     """Read what `save_map` wrote; ValueError naming the file and what is wrong where it is no map."""
     try:
-        said = json.loads(Path(path).read_text(encoding="utf-8"))
-        if said["schema"] != SCHEMA:
-            raise ValueError(f"schema {said['schema']!r}, not {SCHEMA}")
-        if said["map"] == "isotonic":
-            return IsotonicMap(tuple(map(tuple, said["curves"])), said["classes"])
-        return LinearMap(said["map"], tuple(said["parameters"]), said["classes"], said["symmetric"])
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']!r}, not {SCHEMA}")
+        if document["map"] == "isotonic":
+            return IsotonicMap(tuple(map(tuple, document["curves"])), document["classes"])
+        return LinearMap(document["map"], tuple(document["parameters"]), document["classes"], document["symmetric"])
     except KeyError as missing:
         raise ValueError(f"{path} is no calibration map: there is no {missing}") from None
     except (ValueError, TypeError) as wrong:
@@ -235,8 +229,7 @@ def confidence_slope(cases: Cases) -> Number:
     """The power to which a judge's probabilities should be raised, 1 / T, with its interval over prompts.
 
     1 is calibrated, less is overconfident, 0 a confidence worth nothing; below zero people prefer what the judge thinks
-    worse, and no temperature repairs it. The interval is from the likelihood's curvature and the spread of its slope
-    between prompts (White 1982, Econometrica 50).
+    worse. The interval is from the likelihood's curvature and its slope's spread between prompts (White 1982).
     """
     slope, hessian, columns = _fit_linear("temperature", cases)
     residuals = cases.shares - _softmax(columns @ slope)
@@ -266,10 +259,7 @@ def _by_fold(cases: Cases, choose: Callable[[Cases], str], n_folds: int, seed: i
 
 
 def cross_fitted(cases: Cases, name: str, n_folds: int = N_FOLDS, seed: int = 0) -> Cases:
-    """Every row restated by a map that was fitted on the prompts of the other folds.
-
-    A judgement of the procedure, to be reported as calibration and never as a score.
-    """
+    """Every row restated by a map that was fitted on the prompts of the other folds: no score of the judge."""
     return _by_fold(cases, lambda others: name, n_folds, seed)[0]
 
 
