@@ -3,39 +3,26 @@
 from dataclasses import replace
 from functools import cache
 
-import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import spearmanr
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.data.catalogue import load_set
-from judgekit.figures import plot_effects, plot_significance
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
 from judgekit.records import PreferencePair, Verdict
 from judgekit.report import Stacked, save_table
-from judgekit.scoring import Contest, compare, hold_contest, restricted
+from judgekit.scoring import Contest, hold_contest, restricted
 from judgekit.scoring.store import VerdictStore
-from judgekit.stats import mcnemar
-from judgekit.studies.check_selection import rank_agreement
 from judgekit.studies.compare_judges import (
     Tags,
     against_others,
     contest_scores,
     every_two,
     figure_table,
-    impossible_figures,
-    mcnemar_alone,
     owner_table,
-    published_below,
     published_beside,
-    published_spread,
     with_constant,
     without_empty,
 )
@@ -62,12 +49,6 @@ def pandalm():
 
 
 # ---------------------------------------------------------------- contests
-
-
-def test_everybody_judges_every_pair():
-    contest = sample()
-    assert set(contest.verdicts) == set(RULES)
-    assert all(len(said) == 2 * len(contest.pairs) for said in contest.verdicts.values())
 
 
 def test_a_judge_that_lacks_items_is_refused():
@@ -130,19 +111,6 @@ def test_a_judge_does_not_differ_from_itself():
     )
     (row,) = against_others(twin, "a", **QUICK).itertuples()
     assert (row.difference.value, row.p_value) == (0.0, 1.0)
-
-
-def test_mcnemar_is_exact_and_stands_beside():
-    (row, _) = against_others(sample(), "longer", **QUICK).itertuples()
-    longer, shorter = (sample().verdicts[name] for name in ("longer", "shorter"))
-    found = compare(longer, shorter, sample().pairs, "sample_adversarial", **QUICK)
-    assert row.mcnemar_p == mcnemar(found.only_a, found.only_b, exact=True)
-
-
-def test_differences_that_only_mcnemar_sees_are_counted():
-    table = pd.DataFrame({"mcnemar_p": [0.01, 0.01, 0.2, 0.04], "p_value": [0.2, 0.01, 0.2, 0.05]})
-    number = mcnemar_alone(table)
-    assert (number.value, number.n) == (2, 4)
 
 
 def test_the_constant_judge_is_told_the_most_frequent_label_of_each_contest():
@@ -260,20 +228,6 @@ def test_without_empty():
     assert without_empty(rows) == [{"judge": "x", "a": 1}]
 
 
-# ---------------------------------------------------------------- defects
-
-
-def test_impossible_figures():
-    sizes = {"llmbar_natural": 100, "llmbar_neighbor": 134, "llmbar_gptinst": 92}
-    found = [(figure.judge, figure.set) for figure in impossible_figures("figure6", sizes)]
-    assert found == [
-        ("gpt_4_0613", "llmbar_natural"),
-        ("gpt_4_0613", "llmbar_gptinst"),
-        ("pandalm_7b", "llmbar_neighbor"),
-    ]
-    assert [figure.printed for figure in impossible_figures("figure6", sizes, 0.5)] == ["16.5"]
-
-
 @pytest.mark.realdata
 def test_owners_accuracy_is_right_and_kappa_is_not():
     contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
@@ -282,82 +236,8 @@ def test_owners_accuracy_is_right_and_kappa_is_not():
     assert (round(row.own_kappa, 3), round(row.kappa, 3)) == (0.252, 0.837)
 
 
-def test_spread_is_between_sources():
-    spread = published_spread().set_index(["judge", "set", "metric"])
-    row = spread.loc["pandalm_7b", "pandalm", "accuracy"]
-    assert (row["lowest"], row["highest"], row["sources"]) == (0.5926, 0.6757, 3)
-    assert spread["spread"].is_monotonic_decreasing and (spread["sources"] > 1).all()
-
-
-def test_published_judges_below_a_rule():
-    number = published_below("figure4", "autoj", "agreement", 0.5295)
-    assert (number.value, number.n) == (3, 5)
-
-
-# ---------------------------------------------------------------- pictures
-
-
-def test_significance_matrix_is_antisymmetric():
-    table = pd.DataFrame(
-        [("S", "a", "b", 0.1, 0.01), ("S", "a", "c", -0.2, 0.5), ("S", "b", "c", 0.001, 1.0)],
-        columns=["set", "judge_a", "judge_b", "difference", "p_holm"],
-    )
-    ax = plot_significance(table)
-    texts = {tuple(map(int, text.get_position()[::-1])): text.get_text() for text in ax.texts}
-    assert texts[0, 1] == "+10" and texts[1, 0] == "−10" and texts[1, 2] == texts[2, 1] == "0"
-    colours = {text.get_text(): text.get_color() for text in ax.texts}
-    assert colours["+10"] == "black" and colours["+20"] != "black"
-    plt.close("all")
-
-
-def test_effects_leave_gaps_where_a_model_lacks_a_method():
-    table = pd.DataFrame(
-        [("S", "m", "x", 0.1, 0.01), ("S", "n", "y", -0.1, 0.9), ("T", "m", "x", 0.0, 1.0)],
-        columns=["set", "model", "method", "difference", "p_value"],
-    )
-    axes = plot_effects(table)
-    assert np.shape(axes) == (1, 2) and [len(panel.texts) for panel in axes.flat] == [2, 1]
-    plt.close("all")
-
-
-@pytest.mark.parametrize("picture", [plot_significance, plot_effects])
-def test_pictures_say_what_they_lack(picture):
-    with pytest.raises(ValueError, match="lacks"):
-        picture(pd.DataFrame({"set": ["S"]}))
-
-
 def test_verdicts_of_an_unlabelled_set_are_refused():
     pair = PreferencePair("1", "authored", "Q?", "a", "b")
     said = {"x": [Verdict("1", "x/x", "ab", "A"), Verdict("1", "x/x", "ba", "A")]}
     with pytest.raises(ValueError, match="no item has a reference label"):
         contest_scores(Contest("sample_natural", "sample_natural", [pair], said), **QUICK)
-
-
-# ---------------------------------------------------------------- what chose, against what tests
-
-
-def test_rank_agreement_is_spearmans_with_ties():
-    rng = np.random.default_rng(0)
-    hits = (rng.random((12, 90)) < np.linspace(0.2, 0.8, 12)[:, None]).astype(float)
-    hits[3] = hits[4]  # a tie
-    scores = np.linspace(0, 1, 12) + rng.normal(0, 0.2, 12)
-    found = rank_agreement(scores, hits, [n // 3 for n in range(90)], n_boot=500)
-    assert found.value == pytest.approx(spearmanr(scores, hits.mean(1)).statistic)
-    assert found.low <= found.value <= found.high and found.n == 12 and found.high - found.low > 0.01
-
-
-def test_orders_without_relation_have_no_rank_agreement():
-    rng = np.random.default_rng(1)
-    found = [
-        rank_agreement(rng.random(10), (rng.random((10, 60)) < 0.5).astype(float), list(range(60)), 200, seed).value
-        for seed in range(60)
-    ]
-    assert abs(np.mean(found)) < 0.15
-    constant = rank_agreement([1, 2, 3], np.ones((3, 5)), list("abcde"), n_boot=20)
-    assert (constant.value, constant.low, constant.high) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("scores", [[0.1, 0.2], [0.5, 0.5, 0.5]])
-def test_what_cannot_be_ranked_is_refused(scores):
-    with pytest.raises(ValueError, match="cannot be ranked"):
-        rank_agreement(scores, np.ones((len(scores), 4)), list("abcd"), n_boot=10)

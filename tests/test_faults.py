@@ -127,13 +127,6 @@ def test_a_full_disk_costs_no_verdict(small_disk):
     assert sorted(os.listdir(small_disk)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
-def test_a_disk_that_is_full_from_the_start_is_one_sentence(small_disk):
-    (small_disk / "pairs.jsonl").write_text(pair_lines(2))
-    fill(small_disk)
-    done = run(judge_command(small_disk, "--judge", "baseline/longer"))
-    assert done.returncode in (1, 2) and "full" in one_sentence(done) and "not a verdict store" not in done.stderr
-
-
 def test_a_limit_on_files_costs_no_verdict(tmp_path):
     """The same where no disk can be mounted: the output is larger than a file may be."""
     (tmp_path / "pairs.jsonl").write_text(pair_lines(400))
@@ -156,15 +149,6 @@ def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
         save_results("sample", "10_x", {f"a.b{k}": Number(0.25) for k in range(900)})
     assert path.read_bytes() == before and os.listdir(path.parent) == ["10_x.json"]
     assert set(load_results("sample")) == {"a.b"}
-
-
-def test_a_notebook_on_a_full_disk_is_one_sentence(project, small_disk, capsys):  # noqa: F811
-    (project / "outputs").symlink_to(small_disk)
-    write_notebook(project / "notebooks", "10_count", 'run = "sample"', "print('x' * 500_000)")
-    assert workflow_main(["run", "10_count", "sample"]) == 1
-    err = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert len(err) == 1 and "No space left" in err[0]
-    assert not (project / "outputs" / "sample" / "executed" / "10_count.ipynb").exists()
 
 
 def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, capsys):  # noqa: F811
@@ -246,8 +230,7 @@ def test_half_a_results_file_is_no_results_file(tmp_path, monkeypatch):
     assert foreign.exists()  # its process lives: it is about to finish
 
 
-@pytest.mark.parametrize("kill_at", range(3))
-def test_a_killed_writer_leaves_the_file_before_or_the_file_after(tmp_path, kill_at):
+def test_a_killed_writer_leaves_the_file_before_or_the_file_after(tmp_path):
     """SIGKILL in the midst of writing over and over."""
     path = tmp_path / "hits.json"
     script = (
@@ -257,7 +240,7 @@ def test_a_killed_writer_leaves_the_file_before_or_the_file_after(tmp_path, kill
     )
     process = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, env=ENVIRONMENT)
     process.stdout.readline()
-    time.sleep(0.013 * (1 + kill_at))
+    time.sleep(0.02)
     process.kill()
     process.wait()
     process.stdout.close()

@@ -11,7 +11,7 @@ import pytest
 from judgekit.data.paths import PACKAGE
 
 ROOMS = """
-    records stats data models prompts inside judges scoring training bias people studies figures report cli
+    records stats data models prompts inside judges scoring training bias people figures studies report cli
 """.split()
 FLOOR = {name: number for number, name in enumerate(ROOMS)}
 # Upward imports of rooms whose code is still in the form of the first edition. It may only shrink.
@@ -94,9 +94,7 @@ LIGHT = """
     report
     report.workflow
     scoring
-    studies.audit
-    studies.selection
-    studies.teacher
+    studies.audit_benchmarks
 """.split()
 
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 from tiny_causal import CHATML, SPECIAL, save_tiny, teach, tiny_tokenizer
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM
 
 from judgekit.cli import main
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.models import Unavailable
-from judgekit.models.causal import CausalModel
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import model_files
 from judgekit.prompts import strategy_names
@@ -187,20 +186,6 @@ def test_a_reply_ends_at_the_end_token(taught):
     assert all(reply.verdict == "first" and reply.p_first > 0.9 for reply in weighed)
 
 
-def test_a_models_own_sampling_settings_are_not_obeyed(taught, tmp_path):
-    tokenizer, model = AutoTokenizer.from_pretrained(taught), AutoModelForCausalLM.from_pretrained(taught)
-    model.generation_config.update(do_sample=True, temperature=50.0, suppress_tokens=tokenizer("A")["input_ids"])
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    assert {reply.raw for reply in judge_of(tmp_path, "letter").judge(REQUESTS)} == {"A"}
-
-
-def test_sampling_is_seeded(folder):
-    drawn = [judge_of(folder, temperature=1.5, seed=seed).judge(REQUESTS[:2]) for seed in (1, 1, 2)]
-    raws = [[reply.raw for reply in replies] for replies in drawn]
-    assert raws[0] == raws[1] != raws[2]
-
-
 # ---------------------------------------------------------------- memory
 
 
@@ -292,12 +277,6 @@ def test_without_a_template_the_prompt_is_plain(tmp_path):
     assert text.startswith("System:\nYou compare") and "\n\nUser:\n" in text and text.endswith("\n\nAssistant:\n")
     assert any("no chat template" in note for note in judge.notes())
     assert judge.judge(REQUESTS[:1])[0].status == "ok"
-
-
-def test_a_template_that_knows_the_date_gives_the_same_prompt_every_day():
-    dated = "{% if date_string is not defined %}{{ strftime_now('%s') }}{% else %}{{ date_string }}{% endif %}" + CHATML
-    text, _ = ChatTokenizer(tiny_tokenizer(template=dated)).rendered([{"role": "user", "content": "Hi."}])
-    assert text.startswith("26 Jul 2024<|im_start|>")
 
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])
@@ -452,14 +431,6 @@ def test_a_hub_name_stands_for_a_commit(folder, tmp_path, monkeypatch):
 def test_what_is_wrong_is_told(folder, name, settings, message):
     with pytest.raises(Unavailable, match=message):
         load_judge(name.format(folder=folder), settings=settings)
-
-
-def test_a_model_is_only_read_when_it_is_needed(folder):
-    judge = judge_of(folder)
-    assert judge.engine is None and judge.notes() and judge.forecast(REQUESTS).calls == len(REQUESTS)
-    assert judge.engine is None
-    judge.judge(REQUESTS[:1])
-    assert isinstance(judge.engine, CausalModel)
 
 
 # ---------------------------------------------------------------- the command line

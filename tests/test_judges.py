@@ -372,11 +372,6 @@ def test_replay_invents_no_verdict():
     assert "no stored verdict for 2" in replies[1].raw
 
 
-def test_replay_refuses_two_verdicts_for_one_cell():
-    with pytest.raises(ValueError, match="2 verdicts for 1"):
-        ReplayJudge("replay/x", [Verdict("1", "replay/x", "ab", label) for label in "AB"])
-
-
 # ---------------------------------------------------------------- names
 
 

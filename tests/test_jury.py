@@ -1,52 +1,33 @@
-"""studies.jury: panels that cannot be misaligned, votes by hand, weights off the test, and the ends of cascades."""
+"""Juries and cascades: panels that cannot be misaligned, votes by hand, weights off the test, ends of curves."""
 
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
 
-import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set
-from judgekit.figures import plot_cascades, plot_correlations
 from judgekit.judges import load_judge
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict
 from judgekit.report import save_results
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
-from judgekit.stats import Number
+from judgekit.stats import Number, prompt_folds
+from judgekit.studies.cascade import Cascade, area_above_random, cascade_curve, confidence_of, path_of
 from judgekit.studies.jury import (
-    Cascade,
     LabelLeak,
-    Panel,
-    accuracy_of,
-    cascade_curve,
-    ceiling_of,
-    confidence_of,
-    cost_at,
-    cost_of,
     cross_fitted,
-    cross_fitted_point,
     effective_members,
     error_correlations,
-    jury_table,
     learn_weights,
-    leave_one_out,
     majority,
     mean_probability,
-    routed,
-    rulings_of,
-    validation_panel,
     weighted_vote,
 )
-from judgekit.studies.jury.cascade import area_above_random, path_of
-from judgekit.studies.jury.weights import folds_of
+from judgekit.studies.panel import Panel, have_judged
 
 QUICK = {"n_boot": 200}
 LETTER = {"A": "A", "B": "B", "t": "tie", "-": None}
@@ -215,30 +196,11 @@ def test_names_and_sequence_play_no_part(lists, random):
         assert [found[v.item_id] for v in rule(panel)] == [v.verdict for v in rule(panel)]
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(VERDICTS, min_size=1, max_size=4))
-def test_exchanging_the_responses_exchanges_the_verdict(lists):
-    turn = str.maketrans("AB", "BA")
-    panel, turned = (
-        panel_of("ABtABt", **{f"m{n}": change(letters) for n, letters in enumerate(lists)})
-        for change in (str, lambda letters: letters.translate(turn))
-    )
-    for rule in (majority, mean_probability):
-        assert [v.verdict for v in rule(turned)] == [SWAPPED[v.verdict] for v in rule(panel)]
-
-
-@given(VERDICTS)
-@settings(max_examples=20, deadline=None)
-def test_a_jury_of_one_says_what_its_member_says(letters):
-    panel = panel_of("ABtABt", x=letters)
-    assert letters_of(majority(panel)) == letters_of(mean_probability(panel)) == letters
-
-
 def test_a_jury_is_scored_as_any_judge():
     panel = sample_panel()
     verdicts = majority(panel)
     scored = score(verdicts, panel.pairs, panel.benchmark, n_boot=500)["accuracy"]
-    assert accuracy_of(panel, verdicts, n_boot=500) == scored
+    assert panel.accuracy(verdicts, n_boot=500) == scored
     assert set(score(mean_probability(panel), panel.pairs, panel.benchmark, n_boot=50)) >= {"nll", "ece"}
 
 
@@ -269,7 +231,7 @@ def test_learnt_weights_find_the_planted_judge(rule):
     assert weights.values["poor"] == pytest.approx(weights.values["copy"], abs=1e-3)
     verdicts = weighted_vote(fresh, weights)
     heard, plain, alone = (
-        accuracy_of(fresh, v, **QUICK).value for v in (verdicts, majority(fresh), fresh.verdicts["good"])
+        fresh.accuracy(v, **QUICK).value for v in (verdicts, majority(fresh), fresh.verdicts["good"])
     )
     assert heard > plain + 0.1 and heard >= alone - 0.01
 
@@ -292,15 +254,7 @@ def test_who_errs_more_than_a_guess_is_not_heard_unless_signs_are_free():
     # Where nobody is heard the vote is level, and level is the response shown first.
     alone = panel.seated(["misled"])
     assert set(letters_of(cross_fitted(alone, "log-odds"))) == {"t"}
-    assert accuracy_of(panel, cross_fitted(alone, "signed-logistic"), **QUICK).value == pytest.approx(0.8)
-
-
-def test_logistic_weights_give_probabilities_that_fit():
-    validation, fresh = planted()
-    verdicts = weighted_vote(fresh, learn_weights(validation, "logistic"))
-    found = score(verdicts, fresh.pairs, fresh.benchmark, **QUICK)
-    assert found["ece"].value < 0.08 and found["nll"].value < np.log(2)
-    assert all(v.p_tie == 0 for v in verdicts)
+    assert panel.accuracy(cross_fitted(alone, "signed-logistic"), **QUICK).value == pytest.approx(0.8)
 
 
 def test_a_tie_has_a_bias_of_its_own_where_ties_are_allowed():
@@ -339,21 +293,12 @@ def test_cross_fitting_uses_other_prompts_only():
     panel, _ = planted()
     before = {v.item_id: v.verdict for v in cross_fitted(panel, "log-odds")}
     # All labels of one fold are turned round: its own verdicts cannot change, though its score falls.
-    fold = folds_of(panel.prompts, 5, 0)[0]
+    fold = prompt_folds(panel.prompts, 5, 0) == 0
     pairs = [replace(p, label=SWAPPED[p.label]) if inside else p for p, inside in zip(panel.pairs, fold, strict=True)]
     after = {v.item_id: v.verdict for v in cross_fitted(replace(panel, pairs=tuple(pairs)), "log-odds")}
     inside = [pair.item_id for pair, here in zip(panel.pairs, fold, strict=True) if here]
     assert {i: before[i] for i in inside} == {i: after[i] for i in inside}
     assert {v.judge for v in cross_fitted(panel, "log-odds")} == {"jury/crossfit-log-odds"}
-
-
-def test_folds_keep_prompts_whole_and_count_every_item_once():
-    prompts = [("s", f"p{n // 3}") for n in range(30)]
-    folds = np.array(folds_of(prompts, 4, 0))
-    assert folds.sum(0).tolist() == [1] * 30
-    assert all(len(set(fold[3 * n : 3 * n + 3])) == 1 for fold in folds for n in range(10))
-    with pytest.raises(ValueError, match="n_folds is 11"):
-        folds_of(prompts, 11, 0)
 
 
 def test_cross_fitted_numbers_have_a_study_of_their_own(tmp_path, monkeypatch):
@@ -368,32 +313,14 @@ def test_cross_fitted_numbers_have_a_study_of_their_own(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- members
 
 
-def test_leave_one_out_by_hand():
-    # With z the jury is right on all four; without it x and y are level on the last two, which is a tie.
-    panel = panel_of("AAAA", x="AAAB", y="AABA", z="AAAA")
-    table = leave_one_out(panel, majority, **QUICK).set_index("member")["contribution"]
-    assert {member: number.value for member, number in table.items()} == {"x": 0.25, "y": 0.25, "z": 0.5}
-    with pytest.raises(ValueError, match="nobody to spare"):
-        leave_one_out(panel.seated(["x"]), majority)
-
-
-def test_the_table_of_a_jury_compares_with_the_best_member():
-    panel = panel_of("AAAA", x="AABB", y="AABB", z="BAAA")
-    table = jury_table(panel, {"majority": majority(panel)}, **QUICK).set_index("judge")
-    assert list(table["role"]) == ["member"] * 3 + ["jury"]
-    assert table.loc["majority", "over_best"].value == -0.25 and table.loc["x", "over_best"] is None
-    assert table.loc["majority", "p_holm"] == table.loc["majority", "p_value"]
-    assert ceiling_of(panel, **QUICK).value == 1
-
-
 def test_correlation_of_errors_by_hand():
     panel = panel_of("AAAA", x="AABB", y="AABB", z="BBAA", w="AAAA")
-    table = error_correlations(panel, **QUICK).set_index(["judge_a", "judge_b"])["correlation"]
-    assert [table[cell].value for cell in (("x", "y"), ("x", "z"), ("x", "w"))] == pytest.approx([1, -1, 0])
+    table = error_correlations(panel, **QUICK).set_index(["judge_a", "judge_b"])["value"]
+    assert [table[cell] for cell in (("x", "y"), ("x", "z"), ("x", "w"))] == pytest.approx([1, -1, 0])
     mixed = panel_of("AAAAAAAA", x="AABBAABB", y="AAAABBBB", z="AABBAAAA")
     direct = np.corrcoef(mixed.credits.T)
-    table = error_correlations(mixed, **QUICK)["correlation"]
-    assert [number.value for number in table] == pytest.approx([direct[0, 1], direct[0, 2], direct[1, 2]])
+    table = error_correlations(mixed, **QUICK)["value"]
+    assert table.tolist() == pytest.approx([direct[0, 1], direct[0, 2], direct[1, 2]])
 
 
 def test_effective_members_by_hand():
@@ -423,7 +350,7 @@ def two_judges(benchmark="chatbot_arena", n=300):
     return Cascade(Panel(benchmark, pairs, verdicts), "cheap", "strong")
 
 
-@pytest.mark.parametrize("benchmark", ["chatbot_arena", "autoj", "mtbench", "llmbar_natural", "judgebench"])
+@pytest.mark.parametrize("benchmark", ["autoj", "mtbench", "llmbar_natural"])
 def test_the_ends_of_the_curve_are_the_two_judges(benchmark):
     cascade = two_judges(benchmark)
     curve, numbers = cascade_curve(cascade, **QUICK)
@@ -505,107 +432,40 @@ def test_items_without_a_label_are_left_out_of_the_curve():
     assert numbers["cheap"].n == 150 and curve["value"].notna().all()
 
 
-def test_the_routed_verdicts_score_as_the_curve_says():
-    cascade = two_judges()
-    sent = cascade.confidence <= np.quantile(cascade.confidence, 0.3)
-    verdicts = routed(cascade, sent)
-    curve, _ = cascade_curve(cascade, [sent.mean()], **QUICK)
-    assert accuracy_of(cascade.panel, verdicts, **QUICK).value == pytest.approx(curve["value"][0])
-    assert {v.judge for v in verdicts} == {"cascade/cheap-to-strong"}
-    with pytest.raises(ValueError, match="300 booleans"):
-        routed(cascade, np.ones(3, bool))
+# ---------------------------------------------------------------- the notebook's estimators
 
 
-def test_an_operating_point_is_chosen_on_other_prompts():
-    cascade = two_judges()
-    found = cross_fitted_point(cascade, slack=0.02, **QUICK)
-    assert 0.1 < found["share_sent"].value < 0.9
-    assert found["loss"].value < 0.06
-    strong = accuracy_of(cascade.panel, cascade.panel.verdicts["strong"], **QUICK).value
-    assert strong - found["accuracy"].value == pytest.approx(found["loss"].value)
-    # The labels of a fold do not move its own thresholds.
-    fold = folds_of(cascade.panel.prompts, 5, 0)[0]
-    turned = [replace(p, label=SWAPPED[p.label]) if f else p for p, f in zip(cascade.panel.pairs, fold, strict=True)]
-    other = cross_fitted_point(replace(cascade, panel=replace(cascade.panel, pairs=tuple(turned))), 0.02, **QUICK)
-    before, after = (
-        [v.verdict for v, here in zip(x["verdicts"], np.repeat(fold, 2), strict=True) if here] for x in (found, other)
-    )
-    assert before == after
+def notebook(**more):
+    return functions_of("34_jury_and_cascade", n_boot=200, **more)
 
 
-def test_a_cheap_judge_that_is_as_good_sends_nothing_on():
-    cascade = two_judges()
-    same = replace(cascade.panel, verdicts={"a": cascade.panel.verdicts["cheap"], "b": cascade.panel.verdicts["cheap"]})
-    assert cross_fitted_point(Cascade(same, "a", "b"), **QUICK)["share_sent"].value == 0
+def test_the_notebook_compares_a_jury_with_its_best_member():
+    panel = panel_of("AAAA", x="AABB", y="AABB", z="BAAA")
+    (row,) = notebook().jury_table(panel, {"majority": majority(panel)}).to_dict("records")
+    assert (row["best"], row["over_best"].value) == ("z", -0.25) and row["p_holm"] == row["p_value"]
+    # With z the jury is right on all four; without it x and y are level on the last two, which is a tie.
+    table = notebook().leave_one_out(panel_of("AAAA", x="AAAB", y="AABA", z="AAAA")).set_index("member")["contribution"]
+    assert [number.value for number in table] == [0.25, 0.25, 0.5]
 
 
-def test_a_jury_can_be_the_cheap_judge():
-    panel = sample_panel("sample_adversarial")
-    seated = panel.joined_by("jury", mean_probability(panel.seated(["longer", "random"])))
-    curve, _ = cascade_curve(Cascade(seated, "jury", "shorter"), **QUICK)
-    assert curve["value"].iloc[-1] == accuracy_of(panel, panel.verdicts["shorter"], **QUICK).value
+def test_the_threshold_of_a_cascade_comes_from_other_prompts():
+    cascade, own = two_judges(), notebook(slack=0.02)
+    point = own.crossfit_point(cascade)
+    assert 0.1 < point["share_sent"].value < 0.9 and point["loss"].value < 0.06
+    strong = cascade.panel.accuracy(cascade.panel.verdicts["strong"], **QUICK).value
+    assert strong - point["accuracy"].value == pytest.approx(point["loss"].value)
+    said = cascade.panel.verdicts["cheap"]
+    same = Cascade(replace(cascade.panel, verdicts={"a": said, "b": said}), "a", "b")
+    assert own.crossfit_point(same)["share_sent"].value == 0, "a cheap judge that is as good sends nothing on"
 
 
-def test_costs_are_in_units_that_both_judges_state():
-    verdicts = [replace(v, tokens_in=10, tokens_out=n, seconds=0.5, calls=2) for n, v in enumerate(said("x", "AB"))]
-    assert cost_of(verdicts) == {"calls": 2, "tokens": 10.5, "seconds": 0.5}
-    assert cost_of([*said("x", "A")]) == {"calls": 1}
-    assert cost_at(0.25, cost_of(verdicts), {"calls": 4, "tokens": 100}) == {"calls": 3, "tokens": 35.5}
-    with pytest.raises(ValueError, match=r"share 1\.5"):
-        cost_at(1.5, {}, {})
-
-
-def test_shares_outside_of_all_items_are_refused():
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        cascade_curve(two_judges(), [0.5, 1.2])
-
-
-def test_the_picture_has_a_panel_for_every_set_and_strong_judge():
-    curve, _ = cascade_curve(two_judges(), **QUICK)
-    table = curve.assign(set="one", cheap="minilm", strong="gpt_4")
-    alone = plot_cascades(table)
-    assert alone.get_title("left") == "one" and len(alone.get_lines()) == 4
-    both = plot_cascades(pd.concat([table, table.assign(set="two"), table.assign(cheap="features")]))
-    assert [panel.get_title("left") for panel in both.flat] == ["one", "two"]
-    assert len(both.flat[0].get_lines()) == 7
-    plt.close("all")
-
-
-def test_the_picture_of_errors_is_symmetric_and_says_what_could_be_none():
-    numbers = [
-        Number(0.4, 0.2, 0.6, spec=".2f"),
-        Number(-0.1, -0.3, 0.1, spec=".2f"),
-        Number(0.0, -0.1, 0.1, spec=".2f"),
-    ]
-    pairs = [("x", "y"), ("x", "z"), ("y", "z")]
-    rows = [("one", a, b, number) for (a, b), number in zip(pairs, numbers, strict=True)]
-    axes = plot_correlations(pd.DataFrame(rows, columns=["set", "judge_a", "judge_b", "correlation"]))
-    cells = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
-    assert cells[1, 0] == cells[0, 1] == ("+40", "black")
-    assert cells[2, 0] == cells[0, 2] == ("−10", "#8a8a8a")
-    assert (0, 0) not in cells and len(cells) == 6
-    plt.close("all")
-
-
-def test_every_rule_that_applies_is_tried():
-    validation, fresh = planted()
-    weights = learn_weights(validation, "log-odds")
-    fitted = {"crossfit_log_odds", "crossfit_logistic", "crossfit_signed_logistic"}
-    assert set(rulings_of(fresh, weights)) == {"majority", "log_odds", *fitted}
-    cascade = two_judges()
-    assert set(rulings_of(cascade.panel)) == {"majority", "mean_probability", *fitted}
-    with pytest.raises(LabelLeak):
-        rulings_of(validation, weights)
-
-
-def test_a_panel_is_read_alike_on_the_pairs_that_weights_come_from():
-    test = panel_of("AB", "mtbench", x="AB", y="AA")
-    corpus = pairs_of("AABB")
-    held = {"y": said("y", "ABBB"), "x": said("x", "AABB"), "z": said("z", "AAAA")}
-    learning = validation_panel(test, "chatbot_arena", corpus, held)
-    assert learning.members == ["x", "y"] and not learning.protocol.votes
-    weights = learn_weights(learning, "log-odds")
-    # (4 + 1) of (4 + 2) right, one of three labels by a guess; (3 + 1) of (4 + 2)
-    assert weights.values == pytest.approx({"x": np.log(5 * 2), "y": np.log(2 * 2)})
-    with pytest.raises(ValueError, match="no verdicts of y"):
-        validation_panel(test, "chatbot_arena", corpus, {"x": held["x"]})
+def test_a_part_of_a_set_is_judged_by_everybody_and_labels_are_read_alike(monkeypatch, tmp_path):
+    monkeypatch.setattr("judgekit.studies.panel.verdict_store_path", lambda: tmp_path / "s.sqlite")
+    rules = ["baseline/longer", "baseline/first"]
+    panels, names = have_judged({"sample_natural": rules}, "sample")
+    assert panels["sample_natural"].members == [names[rule] for rule in rules] == ["longer", "first"]
+    with pytest.raises(KeyError, match="no protocol"):
+        have_judged({"sample_validation": rules}, "sample")
+    held, _ = have_judged({"sample_validation": rules}, "sample", like=panels["sample_natural"])
+    learnt = learn_weights(held["sample_validation"], "log-odds")
+    assert set(learnt.values) == {"longer", "first"} and not held["sample_validation"].protocol.votes

@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from labelling_setting import calm, hostile
-from matplotlib.pyplot import imsave
 from requests import HTTPError
 from starlette.testclient import TestClient
 
@@ -19,7 +18,6 @@ from judgekit.data.pairfile import PairFileError
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
-from judgekit.figures.labelling import plot_page
 from judgekit.people.labelling import Labelling, agreement_with_others, label_all
 from judgekit.people.labelling.app import LARGEST_BODY, PAGE, create_app
 from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
@@ -558,9 +556,3 @@ def test_the_assets_have_no_inline_code_and_no_foreign_address():
         assert "//" not in "".join(
             line for line in (PAGE / name).read_text(encoding="utf-8").splitlines() if not line.strip().startswith("//")
         ).replace("; // ", " "), name
-
-
-def test_a_picture_of_the_page_is_shown_whole(tmp_path):
-    imsave(tmp_path / "page.png", np.zeros((50, 80, 3)))
-    axes = plot_page(tmp_path / "page.png")
-    assert axes.images[0].get_array().shape[:2] == (50, 80) and not axes.axison

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from judgekit.data import paths
 from judgekit.judges import Request, load_judge
-from judgekit.judges.names import NAMES, slug
+from judgekit.judges.names import display_name, slug
 from judgekit.models import Unavailable, registry
 from judgekit.models.files import model_files
 from judgekit.models.registry import LanguageModel, Package, fetch_model, folder_of, language_models
@@ -92,7 +92,7 @@ def test_every_model_is_pinned_by_its_hash_and_has_a_name_in_print():
     assert set(language_models()) == {"smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"}
     for name, model in language_models().items():
         assert len(model.sha256) == 64 and model.bytes > 5e7 and model.licence and model.bits
-        assert NAMES[slug(f"hf/{name}")] == model.title
+        assert display_name(slug(f"hf/{name}")) == model.title
 
 
 def test_an_unknown_name_is_refused_with_those_there_are():

@@ -1,4 +1,4 @@
-"""The prompt study asked live: judgekit.studies.prompting.live, and notebook 32 against a real local server."""
+"""The prompt study asked live: judgekit.studies.prompt_strategies, and notebook 32 against a real local server."""
 
 import json
 import os
@@ -12,8 +12,14 @@ from chat_server import ANSWER, KEY, ChatServer, good_reply, running
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.paths import project_root
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies.prompting import outcome_table
-from judgekit.studies.prompting.live import forecast_table, live_call_table, live_evaluators, live_judges, live_numbers
+from judgekit.studies.prompt_strategies import (
+    forecast_table,
+    live_call_table,
+    live_evaluators,
+    live_judges,
+    live_numbers,
+    outcome_table,
+)
 
 QUICK = {"structured": "off", "backoff": 0.005, "attempts": 2}
 SET = "sample_adversarial"
@@ -42,12 +48,6 @@ def share_right(pairs):
             said_first = len(second) <= len(first)
             right += (pair.label == label) == said_first
     return right / (2 * len(pairs))
-
-
-def test_live_evaluators_have_names_of_their_own():
-    (one,) = live_evaluators("gpt-4", {"vanilla": "rules-strict"})
-    assert (one.model, one.method, one.judge) == ("live_gpt_4", "vanilla", "openai/gpt-4#rules-strict")
-    assert live_evaluators("", {}) == []
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,7 @@ def test_demonstrations_are_drawn_from_training_data(server, asked):
     assert len(shown) == 3 and all(one.item_id.startswith("sample_train/") for one in shown)
     assert not {one.question for one in shown} & {question for _, question in questions_of_tests(sample=True)}
     assert judge.strategy.policy == ("strict" if asked.endswith("strict") else "permissive")
-    assert asked.startswith("demonstrations") and "tie" not in {
-        one.verdict for one in shown if asked.endswith("strict")
-    }
+    assert asked == "demonstrations" or "tie" not in {one.verdict for one in shown}
 
 
 def test_number_and_order_of_demonstrations_are_studied_side_by_side(server):
@@ -137,16 +135,7 @@ def test_the_notebook_asks_a_live_model(server, tmp_path):
         "live_settings": QUICK | {"price_in": 1.0, "price_out": 2.0, "max_cost": 1.0},
     }
     (tmp_path / "live.yaml").write_text(json.dumps(parameters))
-    command = [
-        "-m",
-        "papermill",
-        "notebooks/32_prompt_strategies.ipynb",
-        "out.ipynb",
-        "-f",
-        "live.yaml",
-        "-k",
-        "python3",
-    ]
+    command = "-m papermill notebooks/32_prompt_strategies.ipynb out.ipynb -f live.yaml -k python3".split()
     done = subprocess.run(
         [sys.executable, *command, "--no-progress-bar"],
         cwd=tmp_path,

@@ -12,10 +12,10 @@ import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 
 from judgekit.data.sample import load_sample
-from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_of
+from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.generative import read_settings, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
-from judgekit.judges.server import Budget, BudgetSpent, RateLimit, Secret, retry_after
+from judgekit.judges.server import Budget, BudgetSpent, RateLimit, retry_after
 from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
@@ -261,13 +261,6 @@ def test_choices_are_used_only_where_the_server_obeys(serve, ways, trials, param
 # ---------------------------------------------------------------- failures
 
 
-def test_a_wait_that_the_server_asks_for_is_kept(serve):
-    server = serve(lambda text, attempt: "429" if attempt == 0 else None, retry_after="0.4")
-    assert judge_of().judge([REQUEST])[0].status == "ok"
-    (first, second) = next(iter(server.times.values()))
-    assert second - first >= 0.4
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -465,15 +458,6 @@ def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
         pickle.dumps(judge)
 
 
-def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
-    serve(respond=lambda body, text: good_reply(body, "EMPTY sk-learn_is_a_library\n[[A]]"))
-    completion = "EMPTY sk-learn_is_a_library\n[[A]]"
-    (reply,) = judge_of().judge([REQUEST])
-    assert (reply.raw, reply.status) == (completion, "ok")
-    assert Secret("EMPTY").redacted("EMPTY") == "EMPTY"
-    assert Secret("0123456789").redacted(completion, alike=False) == completion
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -489,15 +473,3 @@ def test_a_word_in_place_of_a_key_spoils_no_reply(serve):
 def test_wrong_settings_are_told(given, message):
     with pytest.raises(Unavailable, match=message):
         read_settings(Settings, given)
-
-
-def test_only_judges_that_have_settings_take_some():
-    with pytest.raises(UnknownJudge, match="takes no settings"):
-        load_judge("baseline/longer", settings={"timeout": 1})
-
-
-@pytest.mark.parametrize("name", ["openai/", "openai/#cot", "openai/m#nonesuch", "openai/m#demonstrations"])
-def test_wrong_names_are_told(serve, name):
-    serve()
-    with pytest.raises(Unavailable):
-        load_judge(name)

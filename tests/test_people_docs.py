@@ -11,7 +11,7 @@ def test_the_examples_run_one_after_another(tmp_path, monkeypatch, capsys):
     for name, found in names["found"].items():
         right = [found.classes[label] == truth[item] for item, label in zip(found.items, found.labels, strict=True)]
         assert np.mean(right) > 0.8, name
-    ranked = list(names["people"])
+    ranked = list(names["people"]["annotator"])
     assert ranked[0] == "annotator-1" and ranked[-1] == "annotator-8"
     assert names["after"]["nll"].value < names["before"]["nll"].value
     assert names["both"].high - names["both"].low <= 1.1 * (names["alone"].high - names["alone"].low)

@@ -146,9 +146,8 @@ def skills(clustered=True):
 
 def one_of(found, number, shrunk):
     """The interval of one annotator, another one in every simulation."""
-    j = number % len(found.names)
-    low, high = (found.shrunk_low, found.shrunk_high) if shrunk else (found.low, found.high)
-    return j, low[j], high[j]
+    row, part = found.iloc[number % len(found)], "shrunk_" if shrunk else ""
+    return int(row["annotator"].removeprefix("annotator-")), row[part + "low"], row[part + "high"]
 
 
 @pytest.mark.parametrize("shrunk", [False, True])
@@ -162,7 +161,7 @@ def test_annotators_rates_with_prompts_ignored_or_the_own_vote_in_are_not_held()
     ignored = sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400
     cells = [one_of(found, number, False) for number, found in enumerate(skills()[:400])]
     assert ignored < sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400
-    own = [majority(drawn(k).votes).skill[f"annotator-{k % 20}"] for k in range(200)]
+    own = [majority(drawn(k).votes).skill[f"annotator-{j}"] for k, (j, _, _) in enumerate(cells[:200])]
     inside = [low <= rate <= high for rate, (_, low, high) in zip(own, cells[:200], strict=True)]
     assert sum(inside) < 100
 

@@ -45,7 +45,7 @@ def judge_at(epsilon):
     for _ in range(12):
         middle = (low + high) / 2
         duels = many(middle)
-        margin = ((duels.judge - duels.human).sum(0) / duels.held.sum(0)).mean() + epsilon
+        margin = ((duels.judge - duels.human).sum(0) / duels.shared.sum(0)).mean() + epsilon
         low, high = (low, middle) if margin > 0 else (middle, high)
     return middle
 

@@ -9,6 +9,7 @@ from judgekit.bias.planted import PlantedBias, PlantedJudge
 from judgekit.bias.position import directions, log_odds, position_numbers
 from judgekit.data.benchmarks import outputs
 from judgekit.judges import load_judge
+from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
@@ -149,14 +150,18 @@ def test_probabilities_are_averaged_before_the_verdict(monkeypatch):
 # ---------------------------------------------------------------- where verdicts come from
 
 
-def test_a_replay_counts_where_it_has_both_orders():
+def test_a_replay_counts_where_both_orders_are_stored_though_one_failed(monkeypatch):
     pairs = [pair(k) for k in range(3)]
-    given = [Verdict("0", "x", "ab", "A"), Verdict("0", "x", "ba", "B"), Verdict("1", "x", "ab", "A")]
-    given += [Verdict("1", "x", "ba", None, status="error"), Verdict("2", "x", "ab", None, status="error")]
-    table = verdict_frame(pairs, given)
-    assert study.in_both_orders(table)["item"].tolist() == ["0", "0"]
-    with pytest.raises(ValueError, match="x: no pair was judged in both orders"):
-        study.in_both_orders(table[2:])
+    given = [Verdict("0", "replay/x", "ab", "A"), Verdict("0", "replay/x", "ba", None, status="error")]
+    given += [Verdict("1", "replay/x", "ab", "A")]
+    asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
+    frame = verdict_frame(pairs, asked).assign(judge="x")
+    monkeypatch.setattr(study, "verdicts", lambda judges, sets, run, progress: frame)
+    monkeypatch.setattr(study, "load_replay", lambda name: ReplayJudge(name, given))
+    assert study.in_both_orders(["replay/x"], "autoj", "sample")["item"].tolist() == ["0", "0"]
+    monkeypatch.setattr(study, "load_replay", lambda name: ReplayJudge(name, given[1:]))
+    with pytest.raises(ValueError, match="replay/x: no pair was judged in both orders"):
+        study.in_both_orders(["replay/x"], "autoj", "sample")
 
 
 @pytest.mark.realdata

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.benchmarks import labelled, load_benchmark
+from judgekit.data.benchmarks import load_benchmark
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
 from judgekit.scoring import (
@@ -22,7 +22,7 @@ from judgekit.scoring import (
     protocols_for,
     score,
 )
-from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, joined_verdict, paper5_labels, references_of
+from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, paper5_labels, references_of
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")
@@ -80,14 +80,6 @@ def test_a_conflict_is_a_tie_and_a_tie_can_be_right():
 
 
 @pytest.mark.parametrize(
-    ("ab", "ba", "opposite", "any_"),
-    [("A", None, "A", None), (None, "A", None, None), ("B", "B", "B", "B"), ("tie", "B", "tie", "tie")],
-)
-def test_joining_two_verdicts(ab, ba, opposite, any_):
-    assert (joined_verdict(ab, ba, "opposite"), joined_verdict(ab, ba, "any")) == (opposite, any_)
-
-
-@pytest.mark.parametrize(
     ("name", "value", "n", "coverage"),
     [("unparsed_tie", 3 / 4, 4, 2 / 4), ("unparsed_wrong", 1 / 4, 4, 2 / 4), ("unparsed_dropped", 1 / 2, 2, 2 / 4)],
 )
@@ -106,14 +98,6 @@ def test_dropping_looks_at_the_orders_that_the_rule_reads():
     assert accuracy(verdicts, pairs, replace(PROTOCOLS["autoj"], unparsed="dropped")).n == 1
     with pytest.raises(ValueError, match="drops every item"):
         accuracy(verdicts[:2], pairs[:1], replace(PROTOCOLS["autoj"], unparsed="dropped"))
-
-
-def test_dropped_items_leave_every_number():
-    verdicts, pairs = items_of("AA", "AB", "BB", "--", "--", labels="ABBAB")
-    dropped = score(verdicts, pairs, "autoj", "unparsed_dropped", **QUICK)
-    without = score(verdicts[:6], pairs[:3], "autoj", **QUICK)
-    for name in without.keys() - {"coverage"}:
-        assert dropped[name].value == pytest.approx(without[name].value), name
 
 
 def test_ties_of_either_side_leave_s2_and_count_in_s1():
@@ -166,15 +150,6 @@ def test_protocols_are_found_by_long_and_short_names():
     assert protocols_for("llmbar_manual").keys() == protocols_for("llmbar_adversarial").keys()
     with pytest.raises(KeyError, match="conflict_strict"):
         protocol_of("pandalm", "s1")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_protocol_states_its_labels_and_its_name(name):
-    protocol = PROTOCOLS[name]
-    assert protocol.name
-    assert protocol.labels in (LABELS, ("A", "B"))
-    if protocol.forced:
-        assert "tie" not in protocol.labels
 
 
 def test_names_of_protocols_are_unique():
@@ -384,15 +359,6 @@ def test_auto_j_in_every_order():
     found = {name: published("auto-j-13b", "autoj", name) for name in ("single_order", "swapped", "paper5")}
     assert found == {"single_order": 0.5999, "swapped": 0.6063, "paper5": 0.5496}
     assert published("auto-j-13b", "autoj", "mean_of_orders") == pytest.approx((0.5999 + 0.6063) / 2, abs=1e-4)
-
-
-@pytest.mark.realdata
-def test_auto_j_code_group():
-    verdicts, pairs = stored("auto-j-13b", "autoj")
-    chosen = [pair for pair in pairs if labelled.GROUP_OF_SCENARIO[pair.subset] == "code"]
-    code = score(verdicts, chosen, "autoj", **QUICK)
-    assert [round(100 * code[name].value, 2) for name in ("agreement", "consistency")] == [47.5, 75.83]
-    assert (code["agreement"].n, len(pairs)) == (120, 1392)
 
 
 @pytest.mark.realdata

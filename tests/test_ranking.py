@@ -61,7 +61,7 @@ def test_verdicts_without_probabilities_count_for_what_they_say():
 def test_errors_count_each_item_for_both_models():
     people = ClassProbabilities(("1", "2", "3"), np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]]))
     judge = ClassProbabilities(("1", "2", "3"), np.array([[0.9, 0.1, 0], [0.9, 0.1, 0], [1, 0, 0]]))
-    table = comparisons_of(PAIRS, people.items).errors(people, judge)
+    table = study.errors_of(comparisons_of(PAIRS, people.items), people, judge)
     assert table[0].tolist() == [[1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 0]]  # ann won both, the judge gives bob one
     assert table[1].tolist() == [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]]
 
@@ -194,6 +194,6 @@ def test_without_a_judge_that_varies_strengths_are_peoples():
 
 def test_rank_sets_of_clear_and_of_equal_models():
     clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
-    assert [part.tolist() for part in ranking.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
+    assert [part.tolist() for part in study.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
     blurred = clear._replace(value=np.array([2.0, 0.0, 0.1]))
-    assert [part.tolist() for part in ranking.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]
+    assert [part.tolist() for part in study.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]

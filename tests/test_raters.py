@@ -4,7 +4,6 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from judgekit.data import paths
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark, mtbench, outputs
@@ -13,22 +12,15 @@ from judgekit.data.sources import DataError, Row, read_rows
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
-from judgekit.records import PreferencePair, Turn, Verdict
+from judgekit.records import Turn
 from judgekit.report import save_results
 from judgekit.scoring import Protocol, compare, hold_contest, score
+from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
-from judgekit.studies.measure_agreement import (
-    final_verdicts,
-    judge_with_itself,
-    judges_together,
-    judges_with_each_other,
-    matrix_rows,
-)
 
 QUICK = {"n_boot": 50}
-LETTERS = {"A": "A", "B": "B", "t": "tie", "-": None}
 SIX = [
     "gpt-4o-mini-repro",
     "exaone-32b-repro",
@@ -41,19 +33,6 @@ SIX = [
 
 def rows_of(*records, file="authored.jsonl"):
     return [Row(record, file, number) for number, record in enumerate(records)]
-
-
-def said_by(judge, *said):
-    """Verdicts in both orders: ``"AB"`` is A in the given order and B in the exchanged one, of item 0, 1, ..."""
-    return [
-        Verdict(str(n), judge, order, LETTERS[letter], status="unparsed" if letter == "-" else "ok")
-        for n, letters in enumerate(said)
-        for order, letter in zip(("ab", "ba"), letters, strict=True)
-    ]
-
-
-def pairs_of(n):
-    return [PreferencePair(str(k), "authored", "Q?", "a", "b", cluster_id=str(k // 2)) for k in range(n)]
 
 
 @cache
@@ -148,7 +127,8 @@ def test_the_set_is_complete():
 @pytest.mark.parametrize("model", SIX)
 def test_joined_verdicts_are_the_winners_that_the_files_name(model):
     pairs, judges = repro()
-    ours = dict(zip((p.item_id for p in pairs), final_verdicts(judges[slug(model)], pairs), strict=True))
+    given = {(verdict.item_id, verdict.order): verdict.verdict for verdict in judges[slug(model)]}
+    ours = {p.item_id: joined_verdict(given[p.item_id, "ab"], given[p.item_id, "ba"], "any") for p in pairs}
     for file in outputs.PUBLISHED[model].files:
         for row in read_rows(file):
             sides = mtbench.sides_of(row.text("model_a"), row.text("model_b"))
@@ -228,114 +208,3 @@ def test_nor_on_its_own_set_under_a_borrowed_protocol():
     pairs, judges = repro()
     with pytest.raises(ValueError, match="no item has a reference label"):
         score(judges["gpt_4o_mini_repro"], pairs, "mtbench", Protocol("borrowed"), **QUICK)
-
-
-# ---------------------------------------------------------------- one judge
-
-
-def test_steadiness_by_hand():
-    found = judge_with_itself(said_by("x", "AA", "AB", "BA", "tt", "A-", "--"), pairs_of(6), **QUICK)
-    told = {name: (number.value, number.n) for name, number in found.items()}
-    assert told == {
-        "consistency": (2 / 4, 4),  # of the pairs read in both orders: AA and tt
-        "first_rate": (4 / 7, 7),  # AA one, AB two, BA none, A- one
-        "tie_rate": (2 / 9, 9),
-        "coverage": (9 / 12, 12),
-    }
-
-
-def test_a_share_of_nothing_is_left_out():
-    assert judge_with_itself(said_by("x", "tt", "t-"), pairs_of(2), **QUICK).keys() == {
-        "consistency",
-        "tie_rate",
-        "coverage",
-    }
-    with pytest.raises(ValueError, match="x: no reply holds a verdict"):
-        judge_with_itself(said_by("x", "--"), pairs_of(1), **QUICK)
-    with pytest.raises(ValueError, match="no pairs"):
-        judge_with_itself([], [], **QUICK)
-
-
-def test_both_orders_are_asked_for():
-    with pytest.raises(ValueError, match=r"authored/1: x was not shown it in order ba"):
-        judge_with_itself(said_by("x", "AA", "AA")[:3], pairs_of(2), **QUICK)
-
-
-@pytest.mark.realdata
-def test_golden_steadiness_of_the_six():
-    pairs, judges = repro()
-    found = {name: judge_with_itself(said, pairs, **QUICK) for name, said in judges.items()}
-    wavering = {name: round((1 - one["consistency"].value) * one["consistency"].n) for name, one in found.items()}
-    # As many as the files call "inconsistent".
-    assert wavering == {
-        "gpt_4o_mini_repro": 399,
-        "exaone_32b_repro": 506,
-        "gemma_4_12b_repro": 234,
-        "qwen2_5_7b_repro": 951,
-        "qwen2_5_14b_repro": 541,
-        "qwen2_5_32b_repro": 371,
-    }
-    assert all(one["first_rate"].value > 0.5 for one in found.values())
-
-
-# ---------------------------------------------------------------- several judges
-
-
-def test_agreement_by_hand():
-    judges = {
-        "x": said_by("x", "AA", "BB", "AB", "AA", "A-"),
-        "y": said_by("y", "AA", "AA", "tt", "BA", "AA"),
-    }
-    (found,) = judges_with_each_other(judges, pairs_of(5), **QUICK).values()
-    x, y = ["A", "B", "tie", "A"], ["A", "A", "tie", "tie"]  # the fifth has no final verdict of x
-    assert (found["agreement"].value, found["agreement"].n) == (0.5, 4)
-    assert found["kappa"].value == pytest.approx(cohen_kappa_score(x, y))
-    assert (found["decided"].value, found["decided"].n) == (0.5, 2)
-
-
-def test_judges_that_never_decide_have_no_agreement_where_they_decide():
-    judges = {"x": said_by("x", "AB", "AB"), "y": said_by("y", "AA", "BB")}
-    (found,) = judges_with_each_other(judges, pairs_of(2), **QUICK).values()
-    assert found.keys() == {"agreement", "kappa"} and found["agreement"].value == 0
-    with pytest.raises(ValueError, match="x and y have no pair in common"):
-        judges_with_each_other({"x": said_by("x", "A-"), "y": said_by("y", "AA")}, pairs_of(1), **QUICK)
-
-
-def test_alpha_counts_the_pairs_that_two_judges_read():
-    judges = {"x": said_by("x", "AA", "BB", "--"), "y": said_by("y", "AA", "BB", "AA")}
-    found = judges_together(judges, pairs_of(3), **QUICK)
-    assert {name: (number.value, number.n) for name, number in found.items()} == {
-        "alpha": (1, 2),
-        "alpha_one_order": (1, 2),
-    }
-
-
-def test_a_shared_habit_raises_the_alpha_of_one_order_only():
-    follows = ["AB"] * 8  # whatever stands first
-    judges = {"x": said_by("x", *follows, "AA", "BB"), "y": said_by("y", *follows, "BB", "BB")}
-    found = judges_together(judges, pairs_of(10), **QUICK)
-    assert found["alpha"].value != found["alpha_one_order"].value
-    assert found["alpha"].n == found["alpha_one_order"].n == 10
-
-
-def test_the_matrix_holds_each_pair_once_per_quantity():
-    found = {("x", "y"): {"kappa": Number(0.4), "decided": Number(0.9)}, ("x", "z"): {"kappa": Number(0.1)}}
-    found["y", "z"] = {"kappa": Number(0.2), "decided": Number(0.8)}
-    own = {name: {"first_rate": Number(0.5)} for name in "xyz"}
-    x, y, z = matrix_rows(found, own)
-    assert (x["with", "x"], x["with", "y"].value, y["with", "x"].value) == (None, 0.4, 0.9)
-    assert z["with", "x"] is None, "they never both decide"
-    assert list(x) == [("", "judge"), ("with", "x"), ("with", "y"), ("with", "z"), ("with itself", "first rate")]
-
-
-@pytest.mark.realdata
-def test_golden_agreement_of_the_six():
-    pairs, judges = repro()
-    found = judges_with_each_other(judges, pairs, **QUICK)
-    assert len(found) == 15
-    two = found["gpt_4o_mini_repro", "exaone_32b_repro"]
-    assert (round(two["kappa"].value, 3), two["kappa"].n, two["decided"].n) == (0.447, 1193, 536)
-    final = [final_verdicts(judges[name], pairs) for name in ("gpt_4o_mini_repro", "exaone_32b_repro")]
-    x, y = zip(*[both for both in zip(*final, strict=True) if None not in both], strict=True)
-    assert two["kappa"].value == pytest.approx(cohen_kappa_score(x, y))
-    assert round(judges_together(judges, pairs, **QUICK)["alpha"].value, 2) == 0.26

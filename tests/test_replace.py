@@ -101,12 +101,6 @@ def test_too_little_is_refused(n, people):
         hold_duels(votes, said)
 
 
-def test_few_prompts_are_refused_however_many_items():
-    votes, said, _ = some_votes(300)
-    with pytest.raises(TooFewVotes, match="15 prompts"):
-        hold_duels(Votes(votes.items, votes.annotators, votes.codes, CLASSES, [i % 14 for i in range(300)]), said)
-
-
 def test_a_judge_without_a_label_or_with_a_strange_one_is_refused():
     votes, said, _ = some_votes()
     with pytest.raises(ValueError, match="i7: the judge has no label"):
@@ -218,15 +212,6 @@ def test_ties_are_broken_by_the_seed_and_nobody_elses_numbers_change(strategy):
     assert (active.need(votes, stated, strategy, seed=1) == first).all()
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
-def test_where_nobody_agrees_the_judge_is_left(strategy):
-    votes = Votes("ij", "pq", [[0, 1], [1, 0]], CLASSES)
-    stated = ClassProbabilities("ij", [[0.9, 0.05, 0.05], [0.4, 0.3, 0.3]], CLASSES)
-    assert np.isfinite(active.need(votes, stated, strategy)).all()
-    assert active.label_next(votes, stated, strategy=strategy) == ["j", "i"]
-
-
 def test_each_rule_wants_what_it_says():
     votes = Votes("ij", ("p", "q", "r"), [[0, 1, -1], [0, 0, 0]], CLASSES)
     stated = ClassProbabilities("ij", [[0.98, 0.01, 0.01], [0.4, 0.35, 0.25]], CLASSES)
@@ -323,17 +308,6 @@ def test_asked_about_everything_the_estimate_is_the_accuracy():
     assert found.value == pytest.approx(right.mean()) and found.n == 6
     with pytest.raises(ValueError, match="two prompts"):
         study.estimated_accuracy(right, np.arange(6) < 3, np.full(6, 0.5), None, ["p"] * 3 + ["q"] * 3)
-
-
-def test_what_nobody_asked_is_not_read():
-    rng = np.random.default_rng(0)
-    right, asked = rng.random(60) < 0.7, rng.random(60) < 0.5
-    known = rng.uniform(0.4, 1, 60)
-    found = [
-        study.estimated_accuracy(np.where(asked, right, other), asked, np.full(60, 0.5), known)
-        for other in (0, 1, np.nan)
-    ]
-    assert found[0] == found[1] == found[2]
 
 
 def test_the_table_of_designs_tells_the_naive_one():

@@ -92,7 +92,7 @@ def test_two_owners_of_a_key_is_an_error_that_names_both():
     assert results.load_results("sample")["a.b"]["notebook"] == "40_x-one"
 
 
-@pytest.mark.parametrize("key", ["a", "a.b.c.d.e.f", "A.b", "a..b", "a.b-c", "a.b ", "", ".a", "a.é"])
+@pytest.mark.parametrize("key", ["a", "a.b.c.d.e.f", "A.b", "a..b", "a.é"])
 def test_malformed_keys_are_refused(key):
     with pytest.raises(ValueError, match="key"):
         save_results("sample", "40_x", {key: Number(0.5)})
@@ -168,39 +168,6 @@ def test_two_lines_in_a_cell():
 def test_bad_tables_are_refused(rows, options, words):
     with pytest.raises(ValueError, match=words):
         save_table("sample", "t", rows, **options)
-
-
-def scores(benchmarks, judges):
-    """Rows like those of notebook 30: a judge's accuracy on each set, none where the judge lacks the set."""
-    return [
-        {"judge": judge} | {title: None if value is None else Number(value, value - 0.05, value + 0.05, 200, ".1%")
-         for title, value in zip(benchmarks, values, strict=True)}
-        for judge, values in judges.items()
-    ]  # fmt: skip
-
-
-def test_the_table_of_scores():
-    judges = {"longer response": (0.611, 0.529), "**ours** (22M)": (0.619, None), "Auto-J": (None, 0.55)}
-    rows = scores(("PandaLM", "Auto-J"), judges)
-    path = save_table("sample", "scores_main", rows, best=list(rows[0])[1:])
-    assert path.with_suffix(".md").read_text() == (
-        "| judge | PandaLM | Auto-J |\n|---|---:|---:|\n"
-        "| longer response | 61.1 (56.1–66.1) | 52.9 (47.9–57.9) |\n"
-        r"| \*\*ours\*\* (22M) | **61.9 (56.9–66.9)** | – |" + "\n"
-        "| Auto-J | – | **55.0 (50.0–60.0)** |\n"
-    )
-    assert path.read_text().splitlines() == [
-        "% written by judgekit.report; do not edit",
-        r"\begin{tabular}{@{}lrr@{}}",
-        r"\toprule",
-        r"judge & PandaLM & Auto-J \\",
-        r"\midrule",
-        r"\relax longer response & 61.1 (56.1–66.1) & 52.9 (47.9–57.9) \\",
-        r"\relax **ours** (22M) & \textbf{61.9 (56.9–66.9)} & – \\",
-        r"\relax Auto-J & – & \textbf{55.0 (50.0–60.0)} \\",
-        r"\bottomrule",
-        r"\end{tabular}%",
-    ]
 
 
 def test_the_table_of_comparisons():

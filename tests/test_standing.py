@@ -1,10 +1,10 @@
-"""judgekit.studies.standing: published judges on two axes."""
+"""judgekit.studies.score_benchmarks: published judges on two axes."""
 
 import numpy as np
 import pytest
 
 from judgekit.stats import proportion_interval
-from judgekit.studies.standing import published_standing
+from judgekit.studies.score_benchmarks import published_standing
 
 QUALITY = {"pandalm": "accuracy", "autoj": "agreement"}
 SIZES = {"pandalm": 999, "autoj": 1392, "llmbar_neighbor": 134, "llmbar_manual": 46}

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -131,12 +130,6 @@ def test_a_good_reply_is_never_replaced(store, later):
     assert get(store, ["k"], failed=True) == {"k": Reply("first")}
 
 
-def test_a_reply_nobody_could_parse_is_done(store):
-    put(store, {"k": Reply(None, status="unparsed", raw="???")})
-    assert get(store, ["k"])["k"].raw == "???"
-    assert store.count() == 1
-
-
 def test_judge_decoding_and_sample_are_part_of_the_key(store):
     store.put("one", "{}", {"k": Reply("first")})
     store.put("one", '{"t":1}', {"k": Reply("second")})
@@ -146,12 +139,6 @@ def test_judge_decoding_and_sample_are_part_of_the_key(store):
     assert store.get("one", "{}", ["k"], sample=1)["k"].verdict == "tie"
     assert store.get("two", "{}", ["k"]) == {}
     assert (store.count("one"), store.count("two")) == (3, 0)
-
-
-def test_many_keys_are_found_in_one_call(store):
-    replies = {str(n): Reply("first", score_first=float(n)) for n in range(2345)}
-    put(store, replies)
-    assert get(store, [*replies, *replies, "absent"]) == replies
 
 
 def test_a_batch_is_stored_as_a_whole_or_not_at_all(store):
@@ -182,11 +169,6 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
     assert path.read_text() == "item_id,verdict\n" * 200
 
 
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="not a verdict store"):
-        VerdictStore(tmp_path)
-
-
 def test_the_database_of_another_program_is_refused(tmp_path):
     path = tmp_path / "history.sqlite"
     with sqlite3.connect(path) as raw:
@@ -202,18 +184,6 @@ def test_the_database_of_another_program_is_refused(tmp_path):
 def test_a_field_of_a_later_version_is_refused():
     with pytest.raises(ValueError, match="colour"):
         load_reply('{"verdict": "first", "colour": "red"}')
-
-
-@pytest.mark.parametrize("reply", [FAILED, Reply("first"), Reply("tie", p_tie=0.0, score_first=0.0, raw="")])
-def test_nothing_but_absence_is_left_out(reply):
-    assert load_reply(dump_reply(reply)) == reply
-
-
-def test_reading_many_replies_is_quick(store):
-    put(store, {str(n): Reply("first", 0.5, 0.3, 0.2, raw="x" * 100) for n in range(20_000)})
-    started = time.process_time()
-    assert len(get(store, [str(n) for n in range(20_000)])) == 20_000
-    assert time.process_time() - started < 5
 
 
 # ---------------------------------------------------------------- where it is

@@ -1,30 +1,22 @@
 """Collecting responses, a teacher's ratings, and probing sets, against a real local server that fails on purpose."""
 
 import json
-import logging
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections import Counter
 from contextlib import closing
 
 import pytest
-from chat_server import FAULTS, KEY, ChatServer, faults_at, good_reply, running
+from chat_server import KEY, ChatServer, good_reply, running
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from judgekit.data.pairfile import PairFileError
 from judgekit.inside.aspects import Aspect, AspectError, load_aspects
 from judgekit.models import Unavailable
-from judgekit.scoring.store import VerdictStore
+from judgekit.studies.asking import LocalEngine, load_engine
 from judgekit.studies.teacher import (
     balanced_probing_set,
-    checked_questions,
     collect_responses,
-    load_engine,
     rate_responses,
     rating_messages,
     read_rating,
@@ -91,26 +83,17 @@ def asked(server):
 
 def test_every_question_gets_its_own_response(serve):
     server = serve(respond=echo)
-    given = [*questions(9), {"question": "No id?", "reference": "Yes."}]
+    given = [*questions(3), {"question": "No id?", "reference": "Yes."}, {"question": "No id?"}, {"question": "\ud800"}]
     before = json.dumps(given)
-    rows = ask(given)
-    assert [row["response"] for row in rows] == [f"re: {item['question']}" for item in given]
-    assert [row["id"] for row in rows] == [f"q{i}" for i in range(9)] + [9]
+    rows = ask(given, system="Think.")
+    assert [row["response"] for row in rows] == [f"re: {item['question']}" for item in given[:5]] + ["re: \ufffd"]
+    assert [row["id"] for row in rows] == ["q0", "q1", "q2", 3, 4, 5]
     assert {row["status"] for row in rows} == {"ok"} and {row["error"] for row in rows} == {None}
-    assert rows[9]["reference"] == "Yes." and "reference" not in rows[0] and "options" not in rows[0]
-    assert json.dumps(given) == before
+    assert rows[3]["reference"] == "Yes." and "reference" not in rows[0] and "options" not in rows[0]
+    assert json.dumps(given) == before and asked(server) == 5, "equal questions are asked once"
     assert {body["temperature"] for body in server.bodies} == {0.0}
+    assert {body["messages"][0]["content"] for body in server.bodies} == {"Think."}
     assert all(row["tokens_in"] and row["tokens_out"] and row["model"] == "openai/tiny" for row in rows)
-
-
-def test_a_system_message_comes_first_and_is_part_of_the_key(serve, tmp_path):
-    server = serve(respond=echo)
-    for system in (None, "Think.", "Think."):
-        ask(questions(1), store=tmp_path / "s.sqlite", system=system)
-    assert [body["messages"][0] for body in server.bodies] == [
-        {"role": "user", "content": "Question 000?"},
-        {"role": "system", "content": "Think."},
-    ]
 
 
 def test_options_are_shuffled_once_and_kept(serve):
@@ -133,11 +116,6 @@ def test_options_are_shuffled_once_and_kept(serve):
     assert rows[0]["question"] in server.bodies[-1]["messages"][-1]["content"]
 
 
-def test_an_option_that_stands_twice_is_asked_twice(serve):
-    serve(respond=echo)
-    assert sorted(ask([{"question": "Which?", "options": ["a", "b", "a"]}])[0]["options"]) == ["a", "a", "b"]
-
-
 def test_several_samples(serve, tmp_path):
     counter = iter(range(100))
     server = serve(respond=lambda body, text: good_reply(body, f"{text} {next(counter)}"))
@@ -151,12 +129,6 @@ def test_several_samples(serve, tmp_path):
         ask(questions(1), n_samples=2)
     with pytest.raises(ValueError, match="n_samples=0"):
         ask(questions(1), n_samples=0)
-
-
-def test_equal_questions_are_asked_once(serve):
-    server = serve(respond=echo)
-    rows = ask([{"question": "Same?"}, {"question": "Other?"}, {"question": "Same?"}])
-    assert asked(server) == 2 and [row["response"] for row in rows] == ["re: Same?", "re: Other?", "re: Same?"]
 
 
 def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_path):
@@ -186,17 +158,10 @@ def test_failed_questions_are_asked_again_and_the_others_are_not(serve, tmp_path
     assert asked(server) == before + 1
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_passes(serve, fault):
-    server = serve(lambda text, attempt: fault if attempt == 0 else None, hang=0.5, respond=echo)
-    rows = ask(questions(3), timeout=0.4 if fault == "hang" else 5.0)
-    assert [row["response"] for row in rows] == [f"re: Question {i:03d}?" for i in range(3)]
-    assert server.faults[fault] >= 3
-
-
 def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
     server = serve(respond=echo)
     for model, settings in [
+        ("openai/tiny", {"system": "Think."}),
         ("openai/tiny", {}),
         ("openai/other", {}),
         ("openai/tiny", {"temperature": 0.5}),
@@ -204,14 +169,13 @@ def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
         ("openai/tiny", {"attempts": 9, "timeout": 3.0}),  # how one asks, not what
     ]:
         ask(questions(1), model, tmp_path / "s.sqlite", **settings)
-    assert asked(server) == 4
+    assert asked(server) == 5
 
 
-@pytest.mark.parametrize("at_once", [1, 8])
-def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path, at_once):
+def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
     server = serve(respond=echo)
     # A question of 13 characters is estimated at 13 tokens: with 100 for the reply, a request may take 113.
-    one = {"max_tokens": 100, "concurrency": at_once} | PRICES
+    one = {"max_tokens": 100, "concurrency": 8} | PRICES
     rows = ask(questions(30), store=tmp_path / "s.sqlite", max_cost=150 / 1e6, **one)
     done = [row["status"] == "ok" for row in rows]
     spent = sum(row["tokens_in"] + row["tokens_out"] for row in rows if row["status"] == "ok")
@@ -225,42 +189,16 @@ def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path, at_once):
     assert {row["status"] for row in rows} == {"ok"} and asked(server) == 30
 
 
-def test_a_refused_key_costs_one_request_and_is_shown_nowhere(serve, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.DEBUG)
-    server = serve()
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-0123456789")
-    rows = ask(questions(5), store=tmp_path / "s.sqlite", concurrency=1)
-    assert {row["status"] for row in rows} == {"error"} and asked(server) == 1
-    written = json.dumps(rows) + caplog.text + "".join(map(repr, (f.read_bytes() for f in tmp_path.iterdir())))
-    assert "sk-another" not in written and "401" in written
-
-
-def test_a_key_that_the_server_puts_into_a_response_is_not_kept(serve, tmp_path):
-    serve(respond=lambda body, text: good_reply(body, f"Your key is {KEY}."))
-    rows = ask(questions(1), store=tmp_path / "s.sqlite")
-    assert rows[0]["response"] == "Your key is [key]."
-    assert not [file for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()]
-
-
-def test_a_lone_surrogate_is_asked_all_the_same(serve):
-    serve(respond=echo)
-    assert ask([{"question": "Odd \ud800?"}])[0]["response"] == "re: Odd \ufffd?"
-
-
 @pytest.mark.parametrize(
     ("row", "wanted"),
     [
         ({"text": "Hi?"}, r"questions\[1\]: field 'question' is missing"),
-        ({"question": 3}, r"questions\[1\]: field 'question' is the number 3, not text"),
         ({"question": " "}, r"questions\[1\]: field 'question' is empty"),
         ({"question": "Hi?", "id": 0}, r"questions\[1\]: field 'id' is 0, which also stands in questions\[0\]"),
-        ({"question": "Hi?", "id": 1.5}, "field 'id' is the number"),
         ({"question": "Hi?", "options": "a, b"}, "field 'options' is text, not a list"),
         ({"question": "Hi?", "options": ["a"]}, "field 'options' holds 1 options"),
         ({"question": "Hi?", "options": ["a", 2]}, r"field 'options\[1\]' is the number 2"),
-        ({"question": "Hi?", "options": ["a", ""]}, r"field 'options\[1\]' is empty"),
         ({"question": "Hi?", "options": [str(n) for n in range(27)]}, "from 2 to 26"),
-        ({"question": "Hi?", "reference": 4}, "field 'reference' is the number 4"),
         ("Hi?", r"questions\[1\]: is text, not an object"),
     ],
 )
@@ -275,11 +213,8 @@ def test_bad_questions_are_told_and_nothing_is_asked(serve, row, wanted):
     ("model", "settings", "wanted"),
     [
         ("tiny", {}, "neither openai/<model> nor hf/<model>"),
-        ("openai/", {}, "neither"),
         ("openai/tiny", {"strategy": "cot"}, "no setting is called 'strategy'"),
         ("openai/tiny", {"max_cost": 1}, "price_in"),
-        ("openai/tiny", {"timeout": "soon"}, "timeout=.soon.: .*number"),
-        ("openai/tiny", {"requests_per_minute": -1}, "requests_per_minute=-1: .*greater than 0"),
         ("hf/no/such", {"mode": "one_pass"}, "no setting is called 'mode'"),
     ],
 )
@@ -287,18 +222,6 @@ def test_bad_models_and_settings_are_told(serve, model, settings, wanted):
     serve()
     with pytest.raises(Unavailable, match=wanted):
         load_engine(model, settings)
-
-
-def test_an_engine_keeps_its_settings_and_its_budget(serve):
-    server = serve(respond=echo)
-    engine = load_engine("openai/tiny", QUICK | {"max_total_tokens": 130, "max_tokens": 100, "concurrency": 1})
-    with pytest.raises(ValueError, match="has its settings"):
-        collect_responses(questions(1), engine, settings={"temperature": 1.0})
-    first = collect_responses(questions(4), engine, progress=False)
-    again = collect_responses(questions(4), engine, progress=False)  # no store: everything is asked again
-    # A request may take 113 tokens and takes five: after the fourth, none fits into what is left of the budget.
-    assert {row["status"] for row in first} == {"ok"} and {row["status"] for row in again} == {"error"}
-    assert asked(server) == 4
 
 
 # ---------------------------------------------------------------- a model that runs here
@@ -313,7 +236,6 @@ def tiny(tmp_path_factory):
 
 def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
     from judgekit.models.causal import CausalModel
-    from judgekit.studies.teacher.local import LocalEngine
 
     settings = {"max_new_tokens": 5}
     rows = collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)
@@ -369,25 +291,17 @@ def test_a_local_teacher_rates(tiny, tmp_path):
         ('{"score": 1, "justification": "No."}\nOn second thoughts:\n{"score": 4, "justification": "Yes."}', 4),
         ('{"score": 4, "justification": "\\(x\\) and \\cdot, \\\\alpha, \\u00e9, \\"quoted\\""}', 4),
         ('{"score": 4, "justification": "It quotes {\\"score\\": 1}."}', 4),
-        ('{"score": 4, "justification": "x"} {"score": 4, "justification": "x"}', 4),
         ('{"note": 1}\n{"score": 4, "justification": "x"}\n{"note": 2}', 4),
         ('{"score": 4, "justification": "x"} {"score": 1, "justification": "x"}', None),
         ('{"score": 4, "score": 1, "justification": "x"}', None),
-        ('{"score": 4}', None),
         ('{"score": 4, "justification": 7}', None),
         ('{"score": "4", "justification": "x"}', None),
         ('{"score": 4.0, "justification": "x"}', None),
-        ('{"score": true, "justification": "x"}', None),
-        ('{"score": 0, "justification": "x"}', None),
         ('{"score": 6, "justification": "x"}', None),
-        ('{"score": null, "justification": "x"}', None),
-        ('{"score": [4], "justification": "x"}', None),
         ('{"score": 1, "justification": "x"}\n{"score": 9, "justification": "x"}', None),
         ('{"score": 4, "justification": "cut off', None),
         ('<think>{"score": 4, "justification": "x"}', None),
         ("Score: 4", None),
-        ("4", None),
-        ("", None),
     ],
 )
 def test_only_a_clear_score_counts(text, score):
@@ -458,19 +372,6 @@ def test_unclear_replies_are_kept_and_not_asked_for_again(serve, tmp_path):
     assert asked(server) == 6
 
 
-def test_failed_ratings_are_asked_for_again(serve, tmp_path):
-    server = serve(lambda text, attempt: "429" if text.endswith("number 2") else None, respond=score_of)
-    aspects = {"fluency": REASONING["fluency"]}
-    rows = rate(responses(3), aspects, tmp_path / "s.sqlite")
-    assert [row["fluency"] for row in rows] == [1, None, 3]
-    assert rows[1]["ratings"]["fluency"]["status"] == "error" and "429" in rows[1]["ratings"]["fluency"]["error"]
-    server.plan = lambda text, attempt: None
-    before = asked(server)
-    assert [row["fluency"] for row in rate(responses(3), aspects, tmp_path / "s.sqlite")] == [1, 2, 3]
-    assert asked(server) == before + 1
-    assert not [file for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()]
-
-
 def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
     server = serve(respond=lambda body, text: good_reply(body, '{"score": 1, "justification": "x"}'))
     given = responses(3)
@@ -480,25 +381,12 @@ def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
     assert rows[0]["ratings"]["fluency"]["status"] == "skipped" and asked(server) == 2
 
 
-def test_what_was_collected_can_be_rated(serve):
-    server = serve(lambda text, attempt: "500" if "001" in text else None, respond=echo)
-    collected = ask(questions(3))
-    server.plan, server.respond = (
-        lambda text, attempt: None,
-        lambda body, text: good_reply(body, json.dumps({"score": 1 + int(text[-2]), "justification": text})),
-    )
-    rows = rate(collected, {"fluency": REASONING["fluency"]})
-    assert [(row["id"], row["fluency"]) for row in rows] == [("q0", 1), ("q1", None), ("q2", 3)]
-
-
 @pytest.mark.parametrize(
     ("row", "wanted"),
     [
         ({"response": "x"}, r"responses\[0\]: field 'question' is missing"),
-        ({"question": "x"}, r"responses\[0\]: field 'response' is missing"),
         ({"question": "x", "response": 3}, r"responses\[0\]: field 'response' is the number 3"),
         ({"question": "x", "response": "x", "fluency": 3}, "field 'fluency' is there already"),
-        ({"question": "x", "response": "x", "ratings": {}}, "field 'ratings' is there already"),
         ([], r"responses\[0\]: is a list"),
     ],
 )
@@ -513,68 +401,6 @@ def test_bad_responses_are_told(serve, row, wanted):
     with pytest.raises(AspectError, match="nonesuch"):
         rate(responses(1), "nonesuch")
     assert not server.asked
-
-
-# ---------------------------------------------------------------- a kill in the middle
-
-N_RATED, N_ASPECTS, MOST, LATE = 200, 5, 8, 20
-CLIENT = """
-import json, logging, sys
-logging.basicConfig(level=logging.DEBUG, filename=sys.argv[2])
-sys.path.insert(0, sys.argv[3])
-from test_teacher import MOST, N_RATED, responses
-from judgekit.studies.teacher import rate_responses
-
-settings = {"timeout": float(sys.argv[4]), "backoff": 0.01, "attempts": 10, "concurrency": MOST}
-rows = rate_responses(responses(N_RATED), "reasoning", "openai/tiny", sys.argv[1], settings)
-print(json.dumps([[row[name] for name in list(row["ratings"])] for row in rows]))
-"""
-
-
-def start_client(tmp_path, number, timeout):
-    command = [sys.executable, "-c", CLIENT, tmp_path / "s.sqlite", tmp_path / f"{number}.log"]
-    with open(tmp_path / f"{number}.err", "w") as errors:
-        streams = {"stdout": subprocess.PIPE, "stderr": errors}
-        return subprocess.Popen([*map(str, command), os.path.dirname(__file__), str(timeout)], text=True, **streams)
-
-
-def stored(path):
-    if not path.exists():
-        return 0
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as kept:
-        try:
-            return kept.execute("SELECT count(*) FROM replies WHERE status = 'ok'").fetchone()[0]
-        except sqlite3.OperationalError:  # not made yet
-            return 0
-
-
-@pytest.mark.slow
-def test_a_killed_run_asks_for_nothing_twice(serve, tmp_path):
-    server = serve(faults_at(0.02), delay=0.005, hang=4.0, respond=score_of)
-    path = tmp_path / "s.sqlite"
-    for number, wanted in enumerate((150, 400)):
-        client = start_client(tmp_path, number, 3)
-        deadline = time.monotonic() + 120
-        try:
-            while stored(path) < wanted:
-                assert client.poll() is None, (tmp_path / f"{number}.err").read_text()
-                assert time.monotonic() < deadline, f"{stored(path)} ratings in two minutes"
-                time.sleep(0.02)
-        finally:
-            os.kill(client.pid, signal.SIGKILL)
-            client.wait()
-            client.stdout.close()
-    kept, before = stored(path), sum(server.answered.values())
-    assert 400 <= kept < N_RATED * N_ASPECTS
-    last = start_client(tmp_path, 2, 3)
-    rows = json.loads(last.communicate(timeout=300)[0])
-    assert rows == [[n % 5 + 1] * N_ASPECTS for n in range(N_RATED)]
-    # A kill loses what is in flight; a busy client may give up a reply that comes all the same. Nothing else is lost.
-    total = N_RATED * N_ASPECTS
-    assert before - kept <= 2 * MOST + LATE
-    assert sum(server.answered.values()) - total <= 2 * MOST + LATE
-    assert [file.name for file in tmp_path.iterdir() if KEY.encode() in file.read_bytes()] == []
-    assert (tmp_path / "2.log").stat().st_size > 1000 and all(server.faults[fault] for fault in FAULTS)
 
 
 # ---------------------------------------------------------------- probing sets
@@ -593,23 +419,12 @@ def test_balancing_keeps_the_rarest_count_of_every_score():
     assert Counter(row["tone"] for row in kept) == {1: 5, 2: 5, 3: 5}
     assert kept == sorted(kept, key=lambda row: row["n"]) and all(row in rows for row in kept)
     assert balanced_probing_set(rows, "tone") == kept != balanced_probing_set(rows, "tone", seed=1)
-    assert len({tuple(row["n"] for row in balanced_probing_set(rows, "tone", seed)) for seed in range(20)}) == 20
-
-
-def test_aspects_of_equal_scores_are_not_given_the_same_rows():
-    rows = [row | {"other": row["tone"]} for row in rated({1: 10, 2: 30})]
-    assert balanced_probing_set(rows, "tone") != balanced_probing_set(rows, "other")
-
-
-@pytest.mark.parametrize("counts", [{}, {3: 4}, {3: 4, None: 2}])
-def test_one_score_is_no_probing_set(counts):
     with pytest.raises(ValueError, match="a probe needs at least two"):
-        balanced_probing_set(rated(counts), "tone")
+        balanced_probing_set(rated({3: 4, None: 2}), "tone")
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.1])
-def test_no_question_is_on_both_sides_and_scores_are_spread(share):
-    rows = rated({1: 60, 2: 60, 3: 60}, per_question=3)
+def test_no_question_is_on_both_sides_and_scores_are_spread():
+    rows, share = rated({1: 60, 2: 60, 3: 60}, per_question=3), 0.2
     train, test = split_by_question(rows, "tone", share)
     assert sorted(row["n"] for row in train + test) == list(range(180))
     assert not {row["question"] for row in train} & {row["question"] for row in test}
@@ -617,20 +432,11 @@ def test_no_question_is_on_both_sides_and_scores_are_spread(share):
     assert all(abs(count - 60 * share) <= 6 for count in Counter(row["tone"] for row in test).values())
     assert split_by_question(rows, "tone", share) == (train, test)
     assert split_by_question(rows, "tone", share, seed=1) != (train, test)
-
-
-def test_questions_that_differ_in_case_and_blanks_are_one():
-    rows = [{"question": text, "tone": n % 2} for n in range(10) for text in (f"Q {n}?", f"  q {n}? ", f"Q\n{n}?")]
-    train, test = split_by_question(rows, "tone")
+    alike = [{"question": text, "tone": n % 2} for n in range(10) for text in (f"Q {n}?", f"  q {n}? ", f"Q\n{n}?")]
+    train, test = split_by_question(alike, "tone")
     assert {row["question"].split()[-1] for row in train}.isdisjoint(row["question"].split()[-1] for row in test)
-    assert len(test) == 6
-
-
-def test_few_rows_are_split_all_the_same():
-    train, test = split_by_question(rated({1: 2, 2: 2, 3: 1}), "tone", 0.2)
-    assert (len(train), len(test)) == (4, 1)
-    train, test = split_by_question([{"question": q, "tone": 1} for q in "aab"], "tone", 0.5)
-    assert train and test and {row["question"] for row in train}.isdisjoint(row["question"] for row in test)
+    few = [len(part) for part in split_by_question(rated({1: 2, 2: 2, 3: 1}), "tone", 0.2)]
+    assert few == [4, 1], "few rows are split all the same"
 
 
 @pytest.mark.parametrize(
@@ -639,25 +445,8 @@ def test_few_rows_are_split_all_the_same():
         (rated({1: 3}, per_question=3), 0.2, "1 question in 3 rows"),
         (rated({1: 3, None: 1}), 0.2, "no score on tone"),
         (rated({1: 3}), 0, "test_share=0 "),
-        (rated({1: 3}), 0.6, "test_share=0.6 "),
-        ([], 0.2, "0 question"),
     ],
 )
 def test_what_cannot_be_split_is_told(rows, share, wanted):
     with pytest.raises(ValueError, match=wanted):
         split_by_question(rows, "tone", share)
-
-
-def test_questions_can_be_checked_beforehand(serve):
-    serve(respond=echo)
-    checked = checked_questions(questions(2))
-    assert [row["response"] for row in ask(checked)] == ["re: Question 000?", "re: Question 001?"]
-
-
-def test_a_store_may_be_open(serve, tmp_path):
-    server = serve(respond=echo)
-    with VerdictStore(tmp_path / "s.sqlite") as store:
-        ask(questions(2), store=store)
-        assert store.count() == 2
-        ask(questions(2), store=store)
-    assert asked(server) == 2

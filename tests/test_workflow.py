@@ -88,15 +88,6 @@ def test_every_notebook_is_in_the_sample_and_a_file_there_says_more_than_the_run
         assert set(yaml.safe_load(path.read_text(encoding="utf-8"))) > {"run"}, path.name
 
 
-def test_a_notebook_without_a_file_has_its_defaults_in_the_sample_alone(project):
-    (project / "params" / "sample" / "10_count.yaml").unlink()
-    assert jobs_of("sample") == {"10_count": []} and read_parameters("sample", "10_count") == {"run": "sample"}
-    (project / "params" / "laptop").mkdir()
-    assert jobs_of("laptop") == {}
-    with pytest.raises(WorkflowError, match=r"params/laptop/10_count\.yaml does not exist"):
-        read_parameters("laptop", "10_count")
-
-
 def test_a_parameter_file_holds_only_what_differs():
     for run, name in CHAIN:
         cells = json.loads(workflow.notebook_path(name).read_text(encoding="utf-8"))["cells"]
@@ -362,13 +353,3 @@ def test_a_statement_re_makes_the_notebooks_that_import_it_and_prose_none(checko
     assert planned(checkout) == set()
     module.write_text(code + "\nCHANGED = True\n")
     assert planned(checkout) == following(users)
-
-
-@pytest.mark.slow
-def test_the_dag_refuses_a_misspelt_parameter(checkout):
-    (checkout / "params" / "sample" / "10_clean_preferences.yaml").write_text("run: sample\nmax_char: 5\n")
-    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--config", "run=sample"]
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, env=environment)
-    assert done.returncode != 0
-    assert "no parameter 'max_char'" in done.stdout + done.stderr

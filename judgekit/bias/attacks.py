@@ -162,7 +162,7 @@ def success_reduction(
 
 def _by_attack(outcomes: pd.DataFrame, measure: str) -> tuple[Floats, pd.DataFrame, list[str]]:
     """(hits, cases) by pair and attack, shape (n_pairs, n_attacks, 2); a row of each pair; the attacks."""
-    parts = dict(list(outcomes.groupby("attack", sort=False)))
+    parts = {str(name): part for name, part in outcomes.groupby("attack", sort=False)}
     once = next(iter(parts.values()))
     if any(part["item_id"].tolist() != once["item_id"].tolist() for part in parts.values()):
         raise ValueError("the attacks are not on the same pairs")

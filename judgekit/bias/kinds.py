@@ -64,12 +64,12 @@ class Cells:
 
     names: list[str]  # categories, sorted
     place: Array  # category of each cell
-    hits: Floats
-    size: Floats
-    size_squared: Floats  # squared sizes, summed over the items
-    own: Floats  # (n_categories,): squared deviations of single items from their category's rate, summed
+    hits: Array
+    size: Array
+    size_squared: Array  # squared sizes, summed over the items
+    own: Array  # (n_categories,): squared deviations of single items from their category's rate, summed
 
-    def totals(self, values: Array) -> Floats:
+    def totals(self, values: Array) -> Array:
         """Sums over categories."""
         return np.bincount(self.place, values, len(self.names))
 
@@ -92,8 +92,8 @@ def cells_of(table: pd.DataFrame) -> Cells:
     if several > CROSSED:
         raise ValueError(f"{several:.0%} of the prompts stand in several categories: compare them within prompts")
     rate = np.bincount(category, hits) / np.bincount(category, size)
-    own = np.bincount(category, (hits - size * rate[category]) ** 2)
-    by_cell = [np.bincount(cell, values) for values in (hits, size, size**2)]
+    own: Array = np.bincount(category, (hits - size * rate[category]) ** 2)
+    by_cell: list[Array] = [np.bincount(cell, values) for values in (hits, size, size**2)]
     return Cells(list(names), key // len(prompts), by_cell[0], by_cell[1], by_cell[2], own)
 
 

@@ -98,7 +98,8 @@ def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.G
     prompt, prompts = pd.factorize(table["prompt"])
     own = [table[f"model_{side}"].str.startswith(f"{bias.family}-").to_numpy(float) for side in "ab"]
     eta = bias.skill * table["quality"].to_numpy() + bias.opinion * rng.normal(size=n)
-    eta += bias.length * np.log2(table["words_a"] / table["words_b"]).to_numpy() + bias.own * (own[0] - own[1])
+    doublings = np.log2((table["words_a"] / table["words_b"]).to_numpy(float))
+    eta += bias.length * doublings + bias.own * (own[0] - own[1])
     position = bias.position + bias.position_spread * rng.normal(size=len(prompts))[prompt]
     columns: dict[str, Any] = {order: _draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
     for order, sign in SIGNS:
@@ -172,7 +173,8 @@ class PlantedJudge:
         opinion = bias.opinion * (taste if request.order == "ab" else -taste)
         eta = bias.skill * quality + opinion + bias.position + bias.length * doublings + bias.own * (own[0] - own[1])
         p = outcome_probabilities(np.array([eta]), np.array([bias.log_nu]))[0]
-        return Reply("first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie", *map(float, p))
+        verdict = "first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie"
+        return Reply(verdict, float(p[0]), float(p[1]), float(p[2]))
 
     def _draws(self, item_id: str, order: str) -> tuple[float, float]:
         """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""

@@ -39,7 +39,8 @@ def collect(
     Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
     --set price_out=4 stops before the cost is exceeded (prices per million tokens).
     """
-    from judgekit.studies.teacher import collect_responses, load_engine, read_questions
+    from judgekit.studies.asking import load_engine, read_questions
+    from judgekit.studies.teacher import collect_responses
 
     check_out(out, questions)
     asked = read_questions(questions)

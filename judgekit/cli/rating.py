@@ -104,7 +104,8 @@ def _rated_by_model(
 ) -> tuple[list[dict[str, Any]], str, int, list[str]]:
     """Rated rows, the name of the model, how many ratings were asked for, and a line for each that is missing."""
     from judgekit.inside.aspects import load_aspects
-    from judgekit.studies.teacher import load_engine, rate_responses
+    from judgekit.studies.asking import load_engine
+    from judgekit.studies.teacher import rate_responses
 
     asked = load_aspects(aspects)
     rows = read_response_rows(answers, reserved=(*asked, "total_score", "teacher", "ratings"))

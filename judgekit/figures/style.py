@@ -7,16 +7,11 @@ from functools import lru_cache
 from itertools import cycle
 from typing import Any
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib import font_manager
-from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
-
-from judgekit.stats import Floats
 
 COLUMN, TEXT = 3.4, 7.0
 GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
@@ -154,20 +149,3 @@ def short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
-
-
-def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
-    use_style()
-    return plt.subplots(figsize=(width, height))[1] if ax is None else ax
-
-
-def row_positions(names: Iterable[Any], reverse: bool = True) -> dict[Any, int]:
-    """Vertical position of each name, the first on top."""
-    names = list(dict.fromkeys(names))
-    return {name: (len(names) - 1 - i if reverse else i) for i, name in enumerate(names)}
-
-
-def whiskers(table: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high") -> Floats:
-    """Lengths of the whiskers; no interval is no whisker, and a value outside of its interval gets one whisker."""
-    below = (table[value] - table[low]).clip(lower=0).fillna(0).to_numpy(float)
-    return np.vstack([below, (table[high] - table[value]).clip(lower=0).fillna(0).to_numpy(float)])

@@ -21,7 +21,13 @@ __all__ = [
     "verdict_of",
 ]
 
-ASKED = {"openai": "OpenAIJudge", "hf": "HFJudge", "vllm": "VLLMJudge", "layers": "LayeredJudge"}  # take settings
+ASKED = {  # take settings
+    "openai": "OpenAIJudge",
+    "hf": "HFJudge",
+    "vllm": "VLLMJudge",
+    "layers": "LayeredJudge",
+    "reward": "RewardJudge",
+}
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
@@ -64,16 +70,12 @@ def load_judge(
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")
-    if settings and provider not in (*ASKED, "reward"):
+    if settings and provider not in ASKED:
         raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in ASKED:
         from judgekit.judges.generative import load_asked
 
         return load_asked(_kind(provider, ASKED[provider]), model, settings)
-    if provider == "reward":
-        from judgekit.judges.reward import load_reward
-
-        return load_reward(model, settings)
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if provider == "baseline" and model in RULES:

@@ -15,7 +15,7 @@ from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import end_tokens, model_files
+from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
@@ -31,6 +31,11 @@ Results = dict[int, Any]  # position of a question to its completion, or to the 
 def device_of(name: str) -> str:
     """A device, or what ``auto`` stands for: a GPU where there is one, else the CPU."""
     return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def dtype_of(name: str, device: str) -> str:
+    """A type of numbers, or what ``auto`` stands for on a device."""
+    return name if name != "auto" else "float32" if torch.device(device).type == "cpu" else "bfloat16"
 
 
 def known_device(name: str) -> str:
@@ -85,23 +90,16 @@ class HFJudge(AskedJudge):
     """
 
     provider = "hf"
-    settings_kind = Settings
+    settings_kind: type[Any] = Settings
     plan: Plan | None = None  # the replies that are weighed in place of a written one
 
     def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
-        from transformers import AutoConfig, AutoTokenizer
-
         self.settings = settings = settings or self.settings_kind()
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         if settings.mode == "one_pass" and self.strategy.flow == "swap":
             raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
         self.files = model_files(model)
-        base, tokens = (self.files.base, self.files.revision), (self.files.tokenizer, self.files.tokenizer_revision)
-        try:
-            self.config = AutoConfig.from_pretrained(base[0], revision=base[1], trust_remote_code=False)
-            tokenizer = AutoTokenizer.from_pretrained(tokens[0], revision=tokens[1], trust_remote_code=False)
-        except (OSError, ValueError) as broken:
-            raise Unavailable(f"{model}: {' '.join(str(broken).split())[:300]}") from None
+        self.config, tokenizer = config_and_tokenizer(self.files, model)
         self.tokens = ChatTokenizer(tokenizer, settings.thinking)
         self.ends = end_tokens(self.files, self.config, tokenizer)
         if settings.mode == "one_pass":
@@ -109,8 +107,7 @@ class HFJudge(AskedJudge):
         self.model, self.name = model, self.name_of(model)
         self.engine: Any = None
         self.device = device_of(getattr(settings, "device", "auto"))
-        automatic = "float32" if torch.device(self.device).type == "cpu" else "bfloat16"
-        self.dtype = automatic if settings.dtype == "auto" else settings.dtype
+        self.dtype = dtype_of(settings.dtype, self.device)
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
@@ -118,7 +115,7 @@ class HFJudge(AskedJudge):
         self.decoding = json.dumps(decoding, sort_keys=True)
         self.positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
         self.limit = self._room_for_prompts()
-        self.batch_tokens = getattr(settings, "batch_tokens", None)
+        self.batch_tokens: int = getattr(settings, "batch_tokens", 0)
 
     def _candidates(self) -> Plan:
         said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}

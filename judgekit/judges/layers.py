@@ -13,7 +13,7 @@ from judgekit.inside.layer_logits import LayerReader
 from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
 from judgekit.judges.base import Request
 from judgekit.judges.generative import SIDES, Completion, Interview, Messages, Steps
-from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, known_device
+from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, dtype_of, known_device
 from judgekit.models import Unavailable
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import Strategy, load_strategy
@@ -73,15 +73,15 @@ class LayeredJudge(HFJudge):
         self.settings = settings = settings or Settings()
         self.strategy, self.scores = _prompt_of(settings)
         device = device_of(settings.device)
-        dtype = ("float32" if device == "cpu" else "bfloat16") if settings.dtype == "auto" else settings.dtype
+        dtype = dtype_of(settings.dtype, device)
         self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
         self.tokens = self.reader.tokens
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
-        self.plan = self._candidates()
+        self.plan = self.candidates = self._candidates()
         self.weights = self._layer_weights()
         self.name = f"layers/{model}" + ("" if settings.mode == "direct" else f"#{settings.mode}")
         self.most = settings.max_new_tokens if settings.mode == "reasoning" else None  # tokens that are written
-        self.limit = self.reader.room_for(self.plan, self.most)
+        self.limit = self.reader.room_for(self.candidates, self.most)
         if self.limit is not None and self.limit <= 0:
             raise Unavailable(f"{model} has {self.reader.room} positions: max_new_tokens leaves no room in them")
         self.fingerprint = fingerprint_of(
@@ -144,7 +144,7 @@ class LayeredJudge(HFJudge):
 
     def _probabilities(self, asked: Sequence[Any]) -> list[Any]:
         try:
-            logits = self.reader.logits(asked, self.plan, self.settings.normed, max_new_tokens=self.most)
+            logits = self.reader.logits(asked, self.candidates, self.settings.normed, max_new_tokens=self.most)
             return list(distribution(logits, self.weights, self.settings.over))
         except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
             return [wrong] if len(asked) == 1 else [self._probabilities([one])[0] for one in asked]
@@ -153,7 +153,7 @@ class LayeredJudge(HFJudge):
         """What was read of one conversation; a text without weights where the model wrote no rating."""
         if isinstance(row, Exception):
             return row
-        weights = dict(zip(self.plan.names, map(float, row), strict=True))
+        weights = dict(zip(self.candidates.names, map(float, row), strict=True))
         rated = all(value == value for value in weights.values())
         return Completion(
             "" if rated else "the model wrote no rating",

@@ -2,66 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 
 from judgekit.data.paths import NAME
-
-NAMES = {
-    "arena_gpt_3_5_turbo": "GPT-3.5 (arena)",
-    "arena_gpt_4_turbo": "GPT-4 Turbo (arena)",
-    "arena_mistral_7b_instruct": "Mistral-7B (arena)",
-    "auto_j_13b": "Auto-J-13B",
-    "chatgpt": "ChatGPT",
-    "chatgpt_0301": "ChatGPT-0301",
-    "exaone_32b": "EXAONE-32B",
-    "falcon": "Falcon",
-    "features": "surface features",
-    "first": "always first",
-    "gemini_flash": "Gemini Flash",
-    "gemini_pro": "Gemini Pro",
-    "gemma_3_270m": "Gemma-3-270M",
-    "gemma_4_12b": "Gemma-4-12B",
-    "gpt_3_5": "GPT-3.5",
-    "gpt_4": "GPT-4",
-    "gpt_4_pair": "GPT-4 (pair)",
-    "gpt_4o": "GPT-4o",
-    "gpt_4o_mini": "GPT-4o mini",
-    "grm_gemma_2b": "GRM-Gemma-2B",
-    "internlm2_20b_reward": "InternLM2-20B reward",
-    "internlm2_7b_reward": "InternLM2-7B reward",
-    "judgelrm_3b": "JudgeLRM-3B",
-    "judgelrm_7b": "JudgeLRM-7B",
-    "llama2": "Llama-2",
-    "llama_31": "Llama-3.1",
-    "longer": "longer response",
-    "majority_class": "most frequent label",
-    "minilm": "MiniLM (ours)",
-    "minilm_defended": "MiniLM, defended",
-    "mistral_v03": "Mistral v0.3",
-    "palm2": "PaLM 2",
-    "pandalm_7b": "PandaLM-7B",
-    "people": "people",
-    "probe_pairs": "pairwise probe",
-    "qwen2_5_14b": "Qwen2.5-14B",
-    "qwen2_5_32b": "Qwen2.5-32B",
-    "qwen2_5_7b": "Qwen2.5-7B",
-    "qwen2_5_coder_0_5b": "Qwen2.5-Coder-0.5B",
-    "qwen2_5_coder_1_5b": "Qwen2.5-Coder-1.5B",
-    "random": "random",
-    "second": "always second",
-    "shorter": "shorter response",
-    "skywork_gemma_2_27b": "Skywork-Gemma-2-27B",
-    "skywork_llama_3_1_8b": "Skywork-Llama-3.1-8B",
-    "smollm2_135m": "SmolLM2-135M",
-}
-VARIANTS = {
-    "0_02": "0.02",
-    "1shot": "1 shot",
-    "2shot": "2 shots",
-    "cot": "CoT",
-    "norules": "no rules",
-    "repro": "",
-    "swap_cot": "swap, CoT",
-}
+from judgekit.data.plain_yaml import load_plain
 
 
 def slug(judge: str) -> str:
@@ -107,12 +52,20 @@ def display_name(judge: str) -> str:
     >>> display_name("gpt_4_vanilla_norules"), display_name("minilm"), display_name("own_rule"), display_name("LLMBar")
     ('GPT-4, vanilla no rules', 'MiniLM (ours)', 'own rule', 'LLMBar')
     """
-    if judge in NAMES:
-        return NAMES[judge]
-    known = [name for name in NAMES if judge.startswith(f"{name}_")]
+    names = _printed()["models"]
+    if judge in names:
+        return names[judge]
+    known = [name for name in names if judge.startswith(f"{name}_")]
     model = max(known, key=len, default="")
     words = judge.removeprefix(f"{model}_") if model else judge
-    for variant, printed in VARIANTS.items():
+    for variant, printed in _printed()["variants"].items():
         words = re.sub(f"(?<![a-z0-9]){variant}(?![a-z0-9])", printed, words)
     words = words.replace("_", " ").strip()
-    return ", ".join(part for part in (NAMES.get(model, ""), words) if part)
+    return ", ".join(part for part in (names.get(model, ""), words) if part)
+
+
+@cache
+def _printed() -> dict[str, dict[str, str]]:
+    """Display names of models and variants, from ``names.yaml``."""
+    names: dict[str, dict[str, str]] = load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return names

@@ -6,7 +6,7 @@ question as a prompt and the response as the reply to it, any other the chat as 
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +18,11 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
-from judgekit.judges.generative import read_settings
-from judgekit.judges.hf import device_of, known_device
+from judgekit.judges.hf import device_of, dtype_of, known_device
 from judgekit.judges.probe import load_ties
-from judgekit.models import Unavailable
 from judgekit.models.batching import token_batches
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import model_files
+from judgekit.models.files import config_and_tokenizer, model_files
 from judgekit.models.loading import load_network
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import outcome_probabilities
@@ -51,21 +49,21 @@ class RewardJudge:
     Unavailable where there is no such model, it has no head for one score, or a weight is missing.
     """
 
+    provider = "reward"
+    example = "a model: a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    settings_kind = Settings
     sees_item = False
     batch_size = 64
 
-    def __init__(self, model: str, settings: Settings | None = None) -> None:
-        from transformers import AutoConfig, AutoTokenizer
+    @staticmethod
+    def named(asked: str) -> dict[str, str]:
+        """What a name states after ``#``: a prompt, which is no setting here."""
+        return {"prompt": asked}
 
+    def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
         self.files = files = model_files(model, "SEQ_CLS")
-        try:
-            config = AutoConfig.from_pretrained(files.base, revision=files.revision, trust_remote_code=False)
-            tokenizer = AutoTokenizer.from_pretrained(
-                files.tokenizer, revision=files.tokenizer_revision, trust_remote_code=False
-            )
-        except (OSError, ValueError) as broken:
-            raise Unavailable(f"{model}: {' '.join(str(broken).split())[:300]}") from None
+        config, tokenizer = config_and_tokenizer(files, model)
         self.name = f"reward/{model}"
         folder = Path(files.adapter or files.base)
         self.trained_here = (folder / "training.json").is_file()
@@ -76,8 +74,7 @@ class RewardJudge:
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
         self.device = device_of(settings.device)
-        automatic = "float32" if torch.device(self.device).type == "cpu" else "bfloat16"
-        self.dtype = automatic if settings.dtype == "auto" else settings.dtype
+        self.dtype = dtype_of(settings.dtype, self.device)
         self.fingerprint = fingerprint_of(
             "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)
         )
@@ -149,10 +146,3 @@ class RewardJudge:
         margin = first - second
         outcomes = outcome_probabilities(margin, -np.inf) if self.ties is None else self.ties.probabilities(margin)
         return reply_of(outcomes, first, second)
-
-
-def load_reward(model: str, settings: Mapping[str, object] | None = None) -> RewardJudge:
-    """The judge of a name without ``reward/``; Unavailable where there is no such model, or a setting is wrong."""
-    if not model:
-        raise Unavailable("reward/ needs a model: a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B")
-    return RewardJudge(model, read_settings(Settings, dict(settings or {})))

@@ -309,7 +309,7 @@ class ChatClient:
         used = reserved
         try:
             completion = await self._send(messages, max_tokens, options, reserved)
-            used = (completion.tokens_in, completion.tokens_out)
+            used = (completion.tokens_in, completion.tokens_out or 0)
             return completion
         except ChatError as failure:
             used = reserved if failure.billed else (0, 0)

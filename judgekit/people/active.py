@@ -20,10 +20,9 @@ def label_next(
     strategy: str = "activelab",
     seed: int = 0,
 ) -> list[str]:
-    """Keys of the items (all by default) whose next vote tells most by `need`, best first; equals by the seed.
+    """Keys of the items (all by default), voted on or not, whose next vote tells most by `need`, best first.
 
-    Items nobody voted on are candidates too. ValueError where the votes and a judge's probabilities are not of the same
-    items in the same order, or there is no such strategy.
+    ValueError where votes and probabilities are not of the same items in the same order, or for another strategy.
 
     >>> from judgekit.data.votes import ClassProbabilities, Votes
     >>> votes = Votes(("i", "j"), ("ann", "bob"), [[0, 0], [0, 1]], ("A", "B"))

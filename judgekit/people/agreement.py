@@ -1,11 +1,11 @@
 """How often two voters of one item agree, and a judge's verdicts as votes on the items that people voted on."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_of, matchup_votes, votes_of_pairs
+from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_of
 from judgekit.people.clustered import share_number
 from judgekit.records import SWAPPED, PreferencePair, Verdict
 from judgekit.scoring.protocols import joined_verdict
@@ -49,12 +49,12 @@ def verdicts_by_judge(table: "pd.DataFrame", partial: Collection[str] = ()) -> d
 
     ``partial``: published judges that have verdicts on part of a set: what they never judged is left out.
     """
-    columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
     judged = table[(table["status"] != "error") | ~table["judge"].isin(list(partial))]
     found: dict[tuple[str, str], list[Verdict]] = {}
-    for name, *row, status in judged[["set", *columns]].itertuples(index=False):
-        row = [None if part != part else part for part in row]  # NaN: no probabilities
-        found.setdefault((name, row[1]), []).append(Verdict(*row, status=status))
+    for row in judged.itertuples():
+        stated = [None if part != part else part for part in (row.p_a, row.p_b, row.p_tie)]  # NaN: none is stated
+        one = Verdict(row.item, row.judge, row.order, row.verdict, *stated, status=row.status)
+        found.setdefault((row.set, row.judge), []).append(one)
     return found
 
 
@@ -103,23 +103,3 @@ def labels_by_item(
 def _key_of(pair: PreferencePair, matchups: bool) -> tuple[str, bool]:
     """The item of a pair, and whether its sides are turned in it."""
     return matchup_of(pair) if matchups else (pair.item_id, False)
-
-
-def beside_people(
-    pairs: Sequence[PreferencePair],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    voters: str = "",
-    matchups: bool = False,
-) -> tuple[Votes, dict[str, dict[str, str]]]:
-    """People's votes on the items that every judge labelled, and the labels by judge and item (`labels_by_item`).
-
-    ``voters``: only annotators whose name starts so. ``matchups``: one match is shown as two pairs (MT-bench).
-    ValueError where no item was labelled by all, or nobody's name starts so.
-    """
-    votes = matchup_votes(pairs)[0] if matchups else votes_of_pairs(pairs)
-    labels = {judge: labels_by_item(own, pairs, matchups) for judge, own in verdicts.items()}
-    common = [all(item in by_item for by_item in labels.values()) for item in votes.items]
-    people = [name for name in votes.annotators if name.startswith(voters)]
-    if not any(common) or not people:
-        raise ValueError(f"{sum(common)} items that all judges labelled, {len(people)} annotators called {voters!r}...")
-    return votes.of(people).at(common).voted(), labels

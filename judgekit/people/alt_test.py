@@ -1,6 +1,6 @@
 r"""The alternative annotator test: may a judge stand in for one of the people?
 
-Each annotator in turn is left out, and the judge and that annotator are held against the others on the items that he
+Each annotator in turn is left out, and the judge and that annotator are compared with the others on the items that he
 or she labelled. Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come
 from one prompt.
 """
@@ -30,27 +30,26 @@ class TooFewVotes(ValueError):
 class Duels:
     """Who is nearer to the others, the judge or the annotator who is left out; of annotators with enough items.
 
-    Arrays of shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as
-    near to the others as its rival, else zero. ``held``: where the annotator and somebody else voted.
+    Shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as near as its
+    rival, else zero; ``shared``: where the annotator and somebody else voted.
     """
 
     annotators: tuple[str, ...]
     judge: Floats
     human: Floats
-    held: Array
+    shared: Array
     clusters: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AltTest:
-    """The outcome for one judge on one set; it ``passes`` if the ``winning_rate``, the share of annotators whom the
-    judge beats, is at least half.
+    """The outcome for one judge on one set; it passes if the ``winning_rate``, the share of annotators whom the judge
+    beats, is at least half.
 
-    ``advantage``: mean over annotators, who are taken as they are, of the probability that the judge is at least as
-    near to the others as the annotator. ``p_value``: of the hypothesis that fewer than half are beaten, valid whatever
-    their dependence. ``detectable``: how far the judge must truly be above the bar to beat the median annotator with
-    80 % power, alone. ``annotators``: a row each, of annotator, n, judge and human (probabilities), margin (judge -
-    human + epsilon), p_value, adjusted, beaten.
+    ``advantage``: mean over annotators of the probability that the judge is at least as near to the others.
+    ``p_value``: of fewer than half being beaten, valid whatever their dependence. ``detectable``: how far a judge must
+    truly be above the bar to beat the median annotator with 80 % power. ``annotators``: a row each, of annotator, n,
+    judge and human (probabilities), margin (judge - human + epsilon), p_value, adjusted, beaten.
     """
 
     epsilon: float
@@ -63,11 +62,8 @@ class AltTest:
 
 
 def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Floats:
-    """How near two labels are, shape (n_classes, n_classes): equal or not, or minus their squared distance on a scale.
-
-    ``scale``: the number that each class is. Means over annotators then rank labels as minus the root mean squared
-    error does.
-    """
+    """How near two labels are, shape (n_classes, n_classes): equal or not, or minus their squared distance on a scale
+    (the number that each class is), whose means rank labels as minus the root mean squared error does."""
     if scale is None:
         return np.eye(len(classes))
     scale = np.asarray(scale, float)
@@ -75,14 +71,17 @@ def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Flo
 
 
 def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = None) -> Duels:
-    """Hold the judge (its labels by item) and each annotator against the other annotators; ``near``: from `nearness`.
+    """Compare the judge (its labels by item) and each annotator with the other annotators; ``near``: from `nearness`.
 
-    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried; they remain among
-    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item (those with a
-    single vote need none) or names no class.
+    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried, but remain among
+    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item or a class.
     """
     votes = votes.at(votes.given.sum(1) >= 2)
-    codes = _judge_codes(votes, labels)
+    if missing := [item for item in votes.items if item not in labels]:
+        raise ValueError(f"{missing[0]}: the judge has no label")
+    if odd := [item for item in votes.items if labels[item] not in votes.classes]:
+        raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
+    codes = np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
     near = nearness(votes.classes) if near is None else np.asarray(near, float)
     given = votes.given
     own = np.where(given, votes.codes, 0)
@@ -99,27 +98,20 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = Non
             f"{len(tried)} annotators have {MIN_ITEMS} shared items from {MIN_CLUSTERS} prompts, and "
             f"{MIN_ANNOTATORS} are needed; the most have: {most or 'none'}"
         )
-    held = given[:, tried]
-    won, kept = ((a >= b - 1e-12)[:, tried] & held for a, b in ((judge, human), (human, judge)))
-    return Duels(tuple(votes.annotators[j] for j in tried), won.astype(float), kept.astype(float), held, votes.clusters)
+    shared = given[:, tried]
+    by_judge, by_human = (
+        ((a >= b - 1e-12)[:, tried] & shared).astype(float) for a, b in ((judge, human), (human, judge))
+    )
+    return Duels(tuple(votes.annotators[j] for j in tried), by_judge, by_human, shared, votes.clusters)
 
 
-def _judge_codes(votes: Votes, labels: Mapping[str, str]) -> Array:
-    """The judge's labels as classes, in the order of the items."""
-    if missing := [item for item in votes.items if item not in labels]:
-        raise ValueError(f"{missing[0]}: the judge has no label")
-    if odd := [item for item in votes.items if labels[item] not in votes.classes]:
-        raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
-    return np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
-
-
-def _cluster_means(values: Array, held: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
-    """Column means of values (zero elsewhere) over held cells, each of shape (n_items, n_annotators).
+def _cluster_means(values: Array, shared: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
+    """Column means of values (zero elsewhere) over shared cells, each of shape (n_items, n_annotators).
 
     Beside them the linearised error of each mean by prompt, shape (n_prompts, n_annotators), whose sum of squares is
     the variance; and the prompts that each column has.
     """
-    counts, sums = cluster_sums(held, clusters), cluster_sums(values, clusters)
+    counts, sums = cluster_sums(shared, clusters), cluster_sums(values, clusters)
     total, sizes = counts.sum(0), (counts > 0).sum(0)
     means = sums.sum(0) / total
     return means, (sums - counts * means) / total * np.sqrt(sizes / np.maximum(sizes - 1, 1)), sizes
@@ -131,13 +123,13 @@ def advantage_of(duels: Duels) -> Number:
     Its interval, by prompts, is on the scale of log odds: with fewer than some thirty prompts a share far from a half
     is skewed. Wilson's where nothing varies.
     """
-    means, parts, _ = _cluster_means(duels.judge, duels.held, duels.clusters)
+    means, parts, _ = _cluster_means(duels.judge, duels.shared, duels.clusters)
     value, error = float(means.mean()), float(np.sqrt((parts.mean(1) ** 2).sum()))
     if error and 0 < value < 1:
         low, high = odds_interval(value, error, len(parts) - 1)
     else:
         low, high = proportion_interval(value, len(parts))
-    return Number(value, float(low), float(high), n=len(duels.held), spec=".2f")
+    return Number(value, float(low), float(high), n=len(duels.shared), spec=".2f")
 
 
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
@@ -145,27 +137,24 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
 
     ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1): 0.2 for experts, 0.15 for skilled
     annotators, 0.1 for crowds in the paper. With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the
-    judge, and annotator j, is at least as near to the others, the hypothesis tried for each j is
-    :math:`\rho^f_j \le \rho^h_j - \varepsilon`, by a one-sided paired t test, here clustered by prompt. Benjamini and
-    Yekutieli (2001), Annals of Statistics 29, over annotators. The p-value of the set is the partial conjunction of
-    Benjamini and Heller (2008), Biometrics 64: with u the smallest half of m annotators, (m - u + 1) times the u-th
-    smallest p-value.
+    judge, and annotator j, is at least as near to the others, :math:`\rho^f_j \le \rho^h_j - \varepsilon` is tried for
+    each j by a one-sided paired t test, here clustered by prompt. Benjamini and Yekutieli (2001), Annals of Statistics
+    29, over annotators; the set's p-value is the partial conjunction of Benjamini and Heller (2008), Biometrics 64.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")
-    margins, parts, sizes = _cluster_means(duels.judge - duels.human, duels.held, duels.clusters)
+    margins, parts, sizes = _cluster_means(duels.judge - duels.human, duels.shared, duels.clusters)
     margins, errors = margins + epsilon, np.sqrt((parts**2).sum(0))
     # Where nothing varies, a margin is as sure as it looks: none at all is a failure.
     t = np.where(margins > 0, np.inf, -np.inf)
     np.divide(margins, errors, out=t, where=errors > 0)
     p_values = np.maximum(stdtr(sizes - 1, -t), np.finfo(float).tiny)
     adjusted = false_discovery_control(p_values, method="by")
-    beaten = adjusted <= LEVEL
-    m = len(p_values)
+    beaten, m = adjusted <= LEVEL, len(p_values)
     u = -(-m // 2)
     needed = (t_quantile(1 - LEVEL, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
-    judge, human = (_cluster_means(part, duels.held, duels.clusters)[0] for part in (duels.judge, duels.human))
-    rows = {"annotator": duels.annotators, "n": duels.held.sum(0), "judge": judge, "human": human, "margin": margins}
+    judge, human = (_cluster_means(part, duels.shared, duels.clusters)[0] for part in (duels.judge, duels.human))
+    rows = {"annotator": duels.annotators, "n": duels.shared.sum(0), "judge": judge, "human": human, "margin": margins}
     return AltTest(
         epsilon=epsilon,
         advantage=advantage_of(duels),

@@ -13,7 +13,7 @@ import pandas as pd
 from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned, checked_keys
 from judgekit.stats import Array, Floats
 
-TIE_RULES = ("frequent", "tie", "none")
+TIE_RULES = ("frequent", "none")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,10 +36,8 @@ class Consensus:
         object.__setattr__(self, "labels", np.asarray(self.labels, int))
         checked_keys(self.items, "items")
         if self.posterior.shape != (len(self.items), len(self.classes)) or self.labels.shape != (len(self.items),):
-            raise ValueError(
-                f"{self.method}: posterior of shape {self.posterior.shape} and {self.labels.shape[0]} labels for "
-                f"{len(self.items)} items and {len(self.classes)} classes"
-            )
+            given = f"posterior of shape {self.posterior.shape} and {self.labels.shape[0]} labels"
+            raise ValueError(f"{self.method}: {given} for {len(self.items)} items, {len(self.classes)} classes")
         off = ~(np.isfinite(self.posterior).all(1) & (np.abs(self.posterior.sum(1) - 1) < 1e-6))
         if off.any():
             raise ValueError(f"{self.method}: the posterior of {self.items[int(np.argmax(off))]} is no distribution")
@@ -60,24 +58,21 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
     """Consensus by counting votes; its posterior is (n_ik + s_k) / (n_i + 1) with s_k the class's share of all votes.
 
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
-    (``frequent``; then the earlier one), the class ``tie``, or no label (``none``). The skill is the share of an
-    annotator's votes equal to the label, its own vote included: too high (`annotator_quality` leaves it out).
+    (``frequent``; then the earlier one), or no label (``none``). The skill is the share of an annotator's votes that
+    equal the label, its own vote included: too high (`quality.annotator_quality` leaves it out).
 
     >>> from judgekit.data.votes import votes_from_long
     >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
     >>> votes, _ = votes_from_long(rows)
     >>> [majority(votes, ties).labels.tolist() for ties in TIE_RULES]
-    [[1, 1], [2, 1], [-1, 1]]
+    [[1, 1], [-1, 1]]
     """
     if ties not in TIE_RULES:
         raise ValueError(f"no tie rule {ties!r}; there are {', '.join(TIE_RULES)}")
-    if ties == "tie" and "tie" not in votes.classes:
-        raise ValueError(f"none of {', '.join(votes.classes)} is a tie")
     counts, share = votes.counts, class_shares(votes)
     front = counts == counts.max(1, keepdims=True)
     labels = np.where(front, share, -1.0).argmax(1)
-    if ties != "frequent":
-        labels = np.where(front.sum(1) == 1, labels, votes.classes.index("tie") if ties == "tie" else NO_VOTE)
+    labels = np.where((front.sum(1) > 1) & (ties == "none"), NO_VOTE, labels)
     posterior = (counts + share) / (counts.sum(1, keepdims=True) + 1)
     agree = (votes.codes == labels[:, None]) & votes.given
     n_votes = votes.given.sum(0)
@@ -104,9 +99,8 @@ def class_shares(votes: Votes) -> Floats:
 def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
     r"""Dawid and Skene (1979), Applied Statistics 28: a confusion matrix for every annotator, by EM.
 
-    ``one_coin``: one rate of right votes per annotator, errors spread evenly (Zhang et al. 2016, JMLR 17): far fewer
-    parameters. The skill is the expected rate of right votes. With few votes per annotator the matrices are fitted to
-    noise and the posterior is close to zero or one.
+    ``one_coin``: one rate of right votes per annotator, errors spread evenly (Zhang et al. 2016, JMLR 17). The skill is
+    the expected rate of right votes. Matrices of annotators with few votes are fitted to noise.
     """
     from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
@@ -238,16 +232,6 @@ def seeded(seed: Any) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------- by name
-
-METHOD_TITLES = {
-    "majority": "majority",
-    "dawid_skene": "Dawid-Skene",
-    "dawid_skene_one_coin": "one-coin D.-S.",
-    "glad": "GLAD",
-    "mace": "MACE",
-    "crowdlab": "CROWDLAB",
-    "crowdlab_uniform": "CROWDLAB, no judge",
-}
 
 
 def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:

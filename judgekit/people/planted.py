@@ -18,13 +18,11 @@ from judgekit.stats import Array, Floats, outcome_probabilities
 
 @dataclass(frozen=True)
 class Panel:
-    """Who votes on what.
+    """Who votes on what, and a judge that is right so often, with calibrated probabilities.
 
-    ``rates``: of right votes on an ordinary item, by annotator, in (0, 1); ``1 / 3`` is a spammer. ``votes``: fewest
-    and most of an item, annotators drawn at random. ``hard``: share of items on which three tenths of a skill are left.
-    ``misleading``: share of items whose wrong votes all fall on the same class: errors are then correlated.
-    ``prompt_spread``: standard deviation of what a prompt adds to the log odds of all rates. ``judge``: how often the
-    judge is right; its probabilities are calibrated.
+    ``rates``: of right votes on an ordinary item, by annotator; 1/3 is a spammer. ``votes``: fewest and most of an
+    item. ``hard``: share of items on which three tenths of a skill are left. ``misleading``: share of items whose wrong
+    votes all fall on one class. ``prompt_spread``: standard deviation of what a prompt adds to all log odds.
     """
 
     rates: tuple[float, ...]
@@ -93,10 +91,9 @@ class PlantedJudge:
     """A population of prompts and a judge of it.
 
     ``skill``: standard deviation of the difference in strength that the judge sees. ``misled``: probability that a
-    prompt turns people's preferences against what the judge sees, for all of its items together: what makes items of a
-    prompt alike. ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the judge states
-    calibrated probabilities raised to this power and scaled to one: 1 is calibrated, more is overconfident, and
-    temperature scaling by exactly this repairs it. ``votes``: per item.
+    prompt turns people's preferences against it, for all of its items together. ``log_nu``: how likely ties are
+    (Davidson); -inf for none. ``temperature``: the power to which the calibrated probabilities are raised: 1 is
+    calibrated, more is overconfident, and temperature scaling by exactly this repairs it. ``votes``: per item.
     """
 
     prompts: int = 150
@@ -109,11 +106,8 @@ class PlantedJudge:
 
 
 def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
-    """One draw, with the votes of people who saw the prompts that the judge saw.
-
-    Given what the judge sees, people hold one of two opposite opinions, so the calibrated probabilities are the mixture
-    of both: nothing is approximate.
-    """
+    """One draw: given what the judge sees, people hold one of two opposite opinions, and the calibrated probabilities
+    are the mixture of both."""
     rng = np.random.default_rng([seed, planted.prompts, planted.per_prompt])
     n_items = planted.prompts * planted.per_prompt
     cluster = np.repeat(np.arange(planted.prompts), planted.per_prompt)

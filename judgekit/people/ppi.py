@@ -69,9 +69,9 @@ def prediction_powered(people: Array, judge: Array, elsewhere: Array) -> Estimat
     questions; none gives people's votes alone. ``power`` is the weight lambda of the judge: 0 ignores it.
 
     Mean of people plus ``lambda (mean(elsewhere) - mean(judge))``: whatever the judge's bias, it cancels.
-    Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; estimate and normal interval are ppi_py's. Two things are
-    ours. Lambda may exceed one, where ppi_py stops: a judge that states probabilities near a half must be amplified.
-    And the interval is Student's with two degrees of freedom lost: the normal one holds too rarely on few questions.
+    Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; estimate and normal interval are ppi_py's. But lambda may
+    exceed one, or a judge that hedges is not amplified; and the interval is Student's with two degrees of freedom lost:
+    the normal one holds too rarely on few questions.
     """
     people, judge, elsewhere = checked(people, judge, elsewhere)
     return _around_rate(*_powered(people, judge, elsewhere)) if len(elsewhere) else mean_of(people)

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, betaln
+from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.data.votes import Votes
-from judgekit.stats import LEVEL, Floats, Number, cluster_sums
+from judgekit.stats import LEVEL, Floats, cluster_sums
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
 WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
@@ -34,30 +34,7 @@ def credits_of(votes: Votes) -> Floats:
     return np.where(votes.given & (others.sum(2) > 0), earned, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class Skills:
-    """Rates of agreement with the others' majority and their intervals, (n_annotators,); ``n`` votes meet another one.
-
-    ``shrunk``: the rates drawn towards the mean of all annotators, the more the fewer votes there are.
-    """
-
-    names: tuple[str, ...]
-    n: Any
-    rate: Floats
-    low: Floats
-    high: Floats
-    shrunk: Floats
-    shrunk_low: Floats
-    shrunk_high: Floats
-
-    def numbers(self) -> dict[str, Number]:
-        """Annotator to the shrunken rate, best first."""
-        parts = (self.shrunk, self.shrunk_low, self.shrunk_high)
-        rows = sorted(zip(self.names, self.n, *parts, strict=True), key=lambda row: (-row[2], row[0]))
-        return {name: Number(value, low, high, n=int(n), spec=".1%") for name, n, value, low, high in rows}
-
-
-def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
+def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
@@ -66,11 +43,14 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
     under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
     that of a Beta distribution with the posterior's moments, `_shared_variance` added. It holds the truth in 95 % of
     annotators, not for each of them. Without ``clustered``, votes on one prompt count as independent, which is wrong.
+
+    Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
+    another), rate, low, high, shrunk, shrunk_low, shrunk_high.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)
     if not met.any():
-        raise ValueError("no vote meets another: annotators cannot be held against each other")
+        raise ValueError("no vote meets another: annotators cannot be compared")
     kept = np.asarray(met.any(0))
     credits, met = credits[:, kept], met[:, kept]
     n = met.sum(0)
@@ -78,17 +58,18 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> Skills:
     squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
     rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
     effective = n / (1 + rho * (squares / n - 1))
-    low, high = exact_interval(rate * effective, effective)
+    low, high = proportion_confint(rate * effective, effective, 1 - LEVEL, "beta")
     shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
-    names = tuple(name for name, keep in zip(votes.annotators, kept, strict=True) if keep)
-    return Skills(names, n, rate, low, high, *shrunken(rate * effective, effective, shared))
+    names = np.array(votes.annotators, object)[kept]
+    table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
+    table = table.assign(n=n, rate=rate, low=low, high=high)
+    table[["shrunk", "shrunk_low", "shrunk_high"]] = np.column_stack(shrunken(rate * effective, effective, shared))
+    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable", ignore_index=True)
 
 
 def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
-    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0.
-
-    Residuals are about an annotator's own mean, which takes part of it away: given back in further passes.
-    """
+    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0. Residuals are about an
+    annotator's own mean, which takes part of it away: given back in further passes."""
     residual = np.where(met, credits - rate, 0.0)
     n = met.sum(0)
     pairs = squares - n
@@ -104,10 +85,8 @@ def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Seque
 
 
 def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence) -> Floats:
-    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,).
-
-    The mean covariance of an annotator's rate with those of the others, from products of residuals within prompts.
-    """
+    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,): the
+    mean covariance of an annotator's rate with those of the others, from products of residuals within prompts."""
     residual = cluster_sums(np.where(met, credits - rate, 0.0), clusters)
     n = met.sum(0)
     if len(n) < 2:
@@ -122,19 +101,9 @@ def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence
     return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
 
 
-def exact_interval(hits: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Clopper and Pearson's interval for hits of n, which need not be whole: low, high."""
-    tail = (1 - LEVEL) / 2
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 1e-9), 1 - tail), 1.0)
-    return low, high
-
-
 def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,).
-
-    ``shared`` is variance that the rates have in common, which the mean of the population does not know of.
-    """
+    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,);
+    ``shared`` is variance that the rates have in common, which the mean of the population does not know of."""
     mean, weight = (grid.ravel()[:, None] for grid in np.meshgrid(MEANS, WEIGHTS, indexing="ij"))
     a, b = mean * weight, (1 - mean) * weight
     fit = (betaln(a + hits, b + n - hits) - betaln(a, b)).sum(1)
@@ -146,14 +115,3 @@ def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Flo
     size = np.maximum(value * (1 - value) / (variance + shared) - 1, 0.5)
     low, high = (betaincinv(value * size, (1 - value) * size, end) for end in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return value, low, high
-
-
-def quality_table(skills: Skills) -> pd.DataFrame:
-    """Annotators, best first: columns annotator, group, n, rate, low, high, shrunk, shrunk_low, shrunk_high.
-
-    The group is the name before its number: ``expert`` and ``author`` on MT-bench.
-    """
-    parts = ("n", "rate", "low", "high", "shrunk", "shrunk_low", "shrunk_high")
-    table = pd.DataFrame({"annotator": skills.names} | {part: getattr(skills, part) for part in parts})
-    table.insert(1, "group", [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in skills.names])
-    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable").reset_index(drop=True)

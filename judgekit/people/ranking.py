@@ -47,7 +47,7 @@ class Comparisons:
     second: Array
     turned: Array
 
-    def _outcomes(self, shares: ClassProbabilities) -> Floats:
+    def outcomes(self, shares: ClassProbabilities) -> Floats:
         """Shares for the first model, for the second and for a tie, shape (n_items, 3)."""
         values = shares.at(self.items).values
         return np.where(self.turned[:, None], values[:, TURNED], values)
@@ -61,21 +61,8 @@ class Comparisons:
         pairs = {two: place for place, two in enumerate(combinations(range(len(self.models)), 2))}
         pair = [pairs[two] for two in zip(self.first.tolist(), self.second.tolist(), strict=True)]
         counts = np.zeros((len(self.questions), len(pairs), 3))
-        np.add.at(counts, (self.question, pair), self._outcomes(shares))
+        np.add.at(counts, (self.question, pair), self.outcomes(shares))
         return counts
-
-    def errors(self, people: ClassProbabilities, judge: ClassProbabilities) -> Floats:
-        """Wins by people and by a judge beside each other, shape (n_questions, n_models, 4): for `ppi.rogan_gladen`.
-
-        A model wins an item by more than half of the shares. An item counts for both of its models.
-        """
-        by_people, by_judge = (self._outcomes(shares) > 0.5 for shares in (people, judge))
-        table = np.zeros((len(self.questions), len(self.models), 4))
-        for side, model in enumerate((self.first, self.second)):
-            won, called = by_people[:, side], by_judge[:, side]
-            cells = np.stack([won & called, won, ~won & called, ~won], -1)
-            np.add.at(table, (self.question, model), cells.astype(float))
-        return table
 
 
 def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchups: bool = False) -> Comparisons:
@@ -88,19 +75,15 @@ def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchu
         if not pair.model_a or not pair.model_b or pair.model_a == pair.model_b:
             raise ValueError(f"{pair.where}: model_a {pair.model_a!r} and model_b {pair.model_b!r} are no two models")
         key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
-        sides[key] = (
-            (pair.cluster, pair.model_b, pair.model_a) if turned else (pair.cluster, pair.model_a, pair.model_b)
-        )
+        models = (pair.model_b, pair.model_a) if turned else (pair.model_a, pair.model_b)
+        sides[key] = (pair.cluster, *models)
     items = tuple(items)
     if stranger := next((item for item in items if item not in sides), None):
         raise ValueError(f"{stranger}: an item that is none of the pairs")
-    met = [sides[item] for item in items]
-    models = tuple(sorted({name for _, *two in met for name in two}))
-    questions = tuple(sorted({question for question, *_ in met}))
-    of_model, of_question = ({name: i for i, name in enumerate(names)} for names in (models, questions))
-    a, b = (np.array([of_model[row[side]] for row in met]) for side in (1, 2))
-    question = np.array([of_question[row[0]] for row in met])
-    return Comparisons(models, questions, items, question, np.minimum(a, b), np.maximum(a, b), a > b)
+    met = np.array([sides[item] for item in items], object)
+    names, (a, b) = np.unique(met[:, 1:].T, return_inverse=True)
+    questions, question = np.unique(met[:, 0], return_inverse=True)
+    return Comparisons(tuple(names), tuple(questions), items, question, np.minimum(a, b), np.maximum(a, b), a > b)
 
 
 def vote_shares(votes: Votes) -> ClassProbabilities:
@@ -116,15 +99,13 @@ def judge_shares(
 
     A verdict without probabilities counts for what it says, one that cannot be read as a tie.
     """
-    return stated_probabilities([_certain(v) if v.p_a is None else v for v in verdicts], pairs, matchups)
-
-
-def _certain(verdict: Verdict) -> Verdict:
-    """The verdict with all probability on what it says; an error stays without."""
-    if verdict.status == "error":
-        return verdict
-    a, b = verdict.verdict == "A", verdict.verdict == "B"
-    return replace(verdict, p_a=float(a), p_b=float(b), p_tie=float(not (a or b)))
+    stated = []
+    for one in verdicts:
+        if one.p_a is None and one.status != "error":
+            a, b = one.verdict == "A", one.verdict == "B"
+            one = replace(one, p_a=float(a), p_b=float(b), p_tie=float(not (a or b)))
+        stated.append(one)
+    return stated_probabilities(stated, pairs, matchups)
 
 
 def win_rates(counts: Array) -> Floats:
@@ -159,8 +140,8 @@ def model_pairs(n_pairs: int) -> tuple[Array, Array]:
 class Strengths(NamedTuple):
     """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: degrees of freedom of the errors.
-    ``power``: what a judge's comparisons were weighed with; 0 without a judge.
+    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: of the errors. ``power``: what a
+    judge's comparisons were weighed with; 0 without a judge.
     """
 
     value: Floats
@@ -217,10 +198,10 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
 
 
 def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
-    """Maximum-likelihood strengths that sum to zero, and the parameter of ties: shape (..., n_models + 1).
+    """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring.
 
-    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes.
-    Fisher scoring with steps of at most one. A model that never lost runs away: `refuse_separated` sees it.
+    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes. A
+    model that never lost runs away: `refuse_separated` sees it.
     """
     totals = np.asarray(totals, float)
     n_models = model_pairs(totals.shape[-2])[1].max() + 1
@@ -264,16 +245,15 @@ def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strength
     n = counts.shape[-3]
     parameters = fit(counts.mean(-3), outcome_model)
     covariance = _covariance_of(_without_each(counts, parameters, outcome_model))
-    return _strengths_of(parameters, covariance, n - 1, np.zeros(counts.shape[:-3]))
+    covariance = covariance[..., :-1, :-1]
+    return Strengths(parameters[..., :-1], covariance, parameters[..., -1], n - 1, np.zeros(counts.shape[:-3]))
 
 
 def _without_each(
     counts: Floats, parameters: Floats, outcome_model: OutcomeModel = davidson, others: Floats | None = None
 ) -> Floats:
-    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1).
-
-    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts.
-    """
+    """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1);
+    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts."""
     n = counts.shape[-3]
     left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
     if others is not None:
@@ -284,17 +264,10 @@ def _without_each(
 
 
 def _covariance_of(moves: Floats) -> Floats:
-    """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d).
-
-    Larger in small samples than the plain sandwich, which takes the fit to follow no single question.
-    """
+    """Jackknife covariance, from what leaving out each question does: shape (..., n, d) to (..., d, d)."""
     n = moves.shape[-2]
     centred = moves - moves.mean(-2, keepdims=True)
     return np.swapaxes(centred, -1, -2) @ centred * (n - 1) / n
-
-
-def _strengths_of(parameters: Floats, covariance: Floats, freedom: int, power: Floats) -> Strengths:
-    return Strengths(parameters[..., :-1], covariance[..., :-1, :-1], parameters[..., -1], freedom, power)
 
 
 def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) -> Strengths:
@@ -322,8 +295,8 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
         _covariance_of(_without_each(counts, parameters, others=rest.mean(-3)))
         for counts, rest in ((kept, imputed), (imputed, kept))
     )
-    covariance = by_people * (n - 1) / (n - 2) + by_judge
-    return _strengths_of(parameters, covariance, n - 2, power[..., 0, 0])
+    covariance = (by_people * (n - 1) / (n - 2) + by_judge)[..., :-1, :-1]
+    return Strengths(parameters[..., :-1], covariance, parameters[..., -1], n - 2, power[..., 0, 0])
 
 
 def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
@@ -334,30 +307,6 @@ def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
     parts = [scores - scores.mean(-2, keepdims=True) for scores in (people, judge)]
     together = (parts[0] * parts[1]).sum((-2, -1)) / (n - 1)
     return np.maximum(together / np.maximum(spread * (1 + n / others), 1e-12), 0)
-
-
-def rank_sets(found: Strengths, n_draws: int = 20_000, seed: int = 0) -> tuple[Array, Array]:
-    """The best and the worst rank (1 is the strongest) each model of one table may have, for all with 95 %.
-
-    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), JRSS C 69.
-    """
-    first, second = np.triu_indices(len(found.value), 1)
-    rng = np.random.default_rng(seed)
-    values, vectors = np.linalg.eigh(found.covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    drawn = rng.standard_normal((n_draws, len(root))) @ root.T
-    drawn /= np.sqrt(rng.chisquare(found.freedom, (n_draws, 1)) / found.freedom)
-    errors = np.sqrt(
-        found.covariance[first, first] + found.covariance[second, second] - 2 * found.covariance[first, second]
-    )
-    largest = np.abs((drawn[:, first] - drawn[:, second]) / errors).max(1)
-    reach = np.quantile(largest, LEVEL) * errors
-    lead = found.value[first] - found.value[second]
-    above, below = lead > reach, lead < -reach
-    n_models = len(found.value)
-    stronger = np.bincount(second[above], minlength=n_models) + np.bincount(first[below], minlength=n_models)
-    weaker = np.bincount(first[above], minlength=n_models) + np.bincount(second[below], minlength=n_models)
-    return 1 + stronger, n_models - weaker
 
 
 def rank_correlation(one: Array, other: Array) -> Floats:

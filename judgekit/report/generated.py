@@ -40,7 +40,6 @@ SCRIPTS = {
 }
 MANY = 8  # files of one source that are listed one by one; of more, one line gives the hash of their list
 SHOWN = 12  # characters of a SHA-256
-_MARKS = [f"{kind}_{end}_string" for kind in ("block", "variable", "comment") for end in ("start", "end")]
 
 
 class Quote(NamedTuple):
@@ -237,7 +236,12 @@ _ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     autoescape=False,  # every text goes through `escape`
-    **dict(zip(_MARKS, "<% %> << >> <# #>".split(), strict=True)),
+    block_start_string="<%",
+    block_end_string="%>",
+    variable_start_string="<<",
+    variable_end_string=">>",
+    comment_start_string="<#",
+    comment_end_string="#>",
 )
 _ENVIRONMENT.filters |= {"e": escape, "key": _breakable, "number": latex_number}
 _TEMPLATE = _ENVIRONMENT.get_template("generated.txt")

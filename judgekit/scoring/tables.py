@@ -186,7 +186,7 @@ def metric_title(metric: str) -> str:
 
 
 def forest_table(table: pd.DataFrame, metric: str = "accuracy") -> pd.DataFrame:
-    """One metric of every judge and set, as `judgekit.figures.plot_forest` takes it: judge, set, value, low, high."""
+    """One metric of every judge and set, as `judgekit.figures.forest` takes it: judge, set, value, low, high."""
     chosen = table[table["metric"] == metric]
     rows = [
         (judge, TITLES.get(name, name), number.value, number.low, number.high)

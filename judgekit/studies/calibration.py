@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -20,6 +21,8 @@ from judgekit.people.calibration.measures import FLOOR, measures, number, paired
 from judgekit.people.calibration.selective import (
     certify,
     coverages_for,
+    drawn_items,
+    halves,
     losses_of,
     thresholds_at,
 )
@@ -28,8 +31,9 @@ from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import pairs_judged_by, run_judge
 from judgekit.scoring.store import VerdictStore
-from judgekit.stats import LEVEL, Floats, Number, pearson, proportion_interval, ratio
+from judgekit.stats import LEVEL, Array, Floats, Number, pearson, proportion_interval, ratio
 
+SHARES = np.linspace(0.1, 1, 37).round(3)
 MANY = 50_000  # prompts of the population that a promise is checked on
 
 
@@ -131,6 +135,115 @@ def disagreement(cases: Cases) -> dict[str, Number]:
     ones = np.ones(len(stated))
     ends |= {name: mean_interval(values, ones, cases.cluster_index) for name, values in columns.items()}
     return {name: number(interval, cases) for name, interval in ends.items()}
+
+
+def _ordered(cases: Cases, losses: Floats, ranking: Floats) -> tuple[Array, Floats, Array]:
+    """Groups of equal ranking, the highest first: their weight shares and mean losses, and the group of every item."""
+    values, group = np.unique(-np.asarray(ranking).round(12), return_inverse=True)
+    share = cases.weights / cases.weights.sum()
+    mass = np.bincount(group, share, len(values))
+    return mass, np.bincount(group, share * losses, len(values)) / mass, group
+
+
+def risk_coverage(cases: Cases, shares: Array = SHARES) -> pd.DataFrame:
+    """Risk of the verdicts that are kept at every coverage, the most confident first.
+
+    Columns share, risk, oracle (kept by the losses themselves). Items of equal confidence are kept in part, at the mean
+    over their sequences.
+    """
+    losses, table = losses_of(cases), {"share": np.asarray(shares)}
+    for name, ranking in (("risk", cases.confidence), ("oracle", -losses)):
+        mass, mean, _ = _ordered(cases, losses, ranking)
+        kept = np.concatenate([[0], mass.cumsum()])
+        lost = np.concatenate([[0], (mass * mean).cumsum()])
+        table[name] = np.interp(table["share"], kept / kept[-1], lost) / table["share"]
+    return pd.DataFrame(table)
+
+
+def _area_influence(cases: Cases, losses: Floats) -> tuple[float, Floats]:
+    """Area under the risk-coverage curve, and the influence of every item on it.
+
+    The area is the mean of an item's loss times -log of the share of items that are ranked as high.
+    """
+    mass, mean, group = _ordered(cases, losses, cases.confidence)
+    above = np.minimum(mass.cumsum(), 1.0)
+    before = above - mass
+    safe = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
+    steps = above - above * np.log(above) - np.where(before > 1e-12, before - before * np.log(safe), 0.0)
+    factor = steps / mass
+    area = float((mass * mean) @ factor)
+    # An item of some rank enlarges the share that is ranked as high for everybody below it.
+    pressure = mass * mean / above
+    below = pressure[::-1].cumsum()[::-1]
+    influence = losses * factor[group] - area - (below[group] - mass @ below)
+    return area, influence * cases.weights / cases.weights.sum()
+
+
+def areas(cases: Cases) -> dict[str, Number]:
+    """``risk_coverage_auc``, area under the risk-coverage curve, in [0, 1], lower is better; and its ``gain`` on the
+    risk without abstaining: 0 if confidence says nothing."""
+    losses, share = losses_of(cases), cases.weights / cases.weights.sum()
+    area, influence = _area_influence(cases, losses)
+    risk = float(share @ losses)
+    ends = {
+        "risk_coverage_auc": mean_interval(area, None, cases.cluster_index, influence),
+        "risk_coverage_gain": mean_interval(
+            risk - area, None, cases.cluster_index, share * (losses - risk) - influence
+        ),
+    }
+    return {name: number(one, cases) for name, one in ends.items()}
+
+
+def risk_at(cases: Cases, share: float = 0.5) -> Number:
+    """Risk of the most confident verdicts, a share in (0, 1] of all; ValueError for another."""
+    if not 0 < share <= 1:
+        raise ValueError(f"a share of {share} cannot be kept")
+    losses = losses_of(cases)
+    mass, _, group = _ordered(cases, losses, cases.confidence)
+    before = np.concatenate([[0], mass.cumsum()[:-1]])
+    kept = np.clip((share - before) / mass, 0, 1)[group]  # items of equal confidence are kept in part
+    weight = cases.weights / cases.weights.sum()
+    risk = float(weight @ (kept * losses)) / share
+    # What moving the place of the last one kept costs: the mean loss of a tenth of the items on either side of it.
+    near = np.abs((before + mass / 2)[group] - share) <= max(0.1, float(mass.max()))
+    edge = float(weight[near] @ losses[near] / weight[near].sum())
+    influence = weight * (kept * losses - edge * (kept - share) - risk * share) / share
+    return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
+
+
+def sets_cutoff(cases: Cases, miss: float = 0.1, seed: int = 0) -> float:
+    """Least probability of a label that belongs into a prediction set; 0 where there are too few prompts.
+
+    Split conformal, one item per prompt; Vovk, Gammerman and Shafer (2005): the label of a new prompt's item is in its
+    set with probability at least 1 - miss, over prompts and calibration together, not for every prompt or label.
+    """
+    rng = np.random.default_rng(seed)
+    one = drawn_items(cases, rng)
+    heights = cases.shares[one].cumsum(1)[:, :-1]
+    label = (rng.random((len(one), 1)) > heights).sum(1)
+    conformity = np.sort(cases.probabilities[one, label])
+    place = int(np.floor((len(one) + 1) * miss)) - 1  # the rank below which labels may be missed
+    return float(conformity[place]) if place >= 0 else 0.0
+
+
+def set_numbers(cases: Cases, miss: float = 0.1, seed: int = 0) -> dict[str, Number]:
+    """Prediction sets over the labels, each half with the cut-off of the other; each prompt counts once.
+
+    ``set_coverage``, share of people whose label is in it; ``set_size``; ``single_rate``, sets of one label.
+    """
+    inside = np.zeros(cases.probabilities.shape, bool)
+    parts = halves(cases, seed)
+    for here, there in (parts, parts[::-1]):
+        inside[there] = cases.probabilities[there] >= sets_cutoff(cases.at(here), miss, seed)
+    columns = {
+        "set_coverage": ((inside * cases.shares).sum(1), ".1%"),
+        "set_size": (inside.sum(1), ".2f"),
+        "single_rate": ((inside.sum(1) == 1).astype(float), ".1%"),
+    }
+    return {
+        name: number(mean_interval(values, cases.prompt_weights, cases.cluster_index), cases, spec)
+        for name, (values, spec) in columns.items()
+    }
 
 
 def simulated_errors(simulations: int = 300, n_bins: int = 10) -> dict[str, Number]:

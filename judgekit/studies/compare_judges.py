@@ -3,30 +3,69 @@
 Every figure carries the words of its protocol.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
 
+from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.data.benchmarks.published import (
     counterpart_of,
-    fitting_counts,
     owner_statistics,
     published_scores,
-    published_table,
 )
-from judgekit.judges.names import slug
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import verdict_store_path
+from judgekit.judges import load_judge
+from judgekit.judges.names import slug, unique_slugs
+from judgekit.judges.replay import replay_hashes
 from judgekit.records import ORDERS, Verdict
 from judgekit.scoring import metrics
-from judgekit.scoring.comparison import Comparison, Contest, compare, compare_all
+from judgekit.scoring.comparison import Comparison, Contest, compare, compare_all, hold_contest, restricted
 from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
 from judgekit.scoring.scores import N_BOOT, score
+from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import metric_title
 from judgekit.stats import Number, holm
 
 COMPARED = ("judge_a", "judge_b", "difference", "p_value", "p_holm", "mcnemar_p", "detectable")
+
+
+def contests_of(
+    judged: Mapping[str, Sequence[str]],
+    run: str,
+    parts: Mapping[str, Sequence[str]] | None = None,
+    slugs: Mapping[str, str] | None = None,
+) -> dict[str, Contest]:
+    """A contest for each set, or part of one, of the judges named for it; what the store holds is not asked again.
+
+    ``parts``: part of a set to the set, and the replay judges that have verdicts on just that part; ``slugs``: declared
+    ones, others are derived. ValueError where a judge has no verdict on an item: it would look like one that is wrong.
+    """
+    parts = parts or {}
+    covering = [f"replay/{model}" for _, *models in parts.values() for model in models]
+    names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
+    judges: dict[str, Any] = {name: load_judge(name, run=run) for name in names if name not in covering}
+    first: dict[str, Any] = {}
+    for judge in judges.values():
+        if hasattr(judge, "share_embeddings"):  # texts that two judges encode alike are encoded once
+            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
+    contests = {}
+    with VerdictStore(verdict_store_path()) as store:
+        for name, chosen in judged.items():
+            whole, *models = parts.get(name, [name])
+            contest = hold_contest(whole, load_set(whole), [judges[judge] for judge in chosen], names, store)
+            part = {names[f"replay/{model}"]: published_verdicts(model) for model in models}
+            contests[name] = restricted(contest, name, part) if part else contest
+    return contests
+
+
+def sources_of(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
+    """File to SHA-256 for all that some sets and the stored verdicts of some judges are read from."""
+    hashes = [replay_hashes(judge) for judge in judges if judge.startswith("replay/")]
+    return {file: sha256 for one in [set_hashes(sets), *hashes] for file, sha256 in one.items()}
 
 
 def with_constant(contest: Contest) -> Contest:
@@ -80,30 +119,13 @@ def _difference_table(contest: Contest, comparisons: Sequence[Comparison]) -> pd
     return pd.DataFrame(rows, columns=["set", *COMPARED])
 
 
-def mcnemar_alone(differences: pd.DataFrame, level: float = 0.05) -> Number:
-    """How many differences McNemar's test calls real and the bootstrap over prompts does not, unadjusted."""
-    alone = (differences["mcnemar_p"] < level) & (differences["p_value"] >= level)
-    return Number(int(alone.sum()), n=len(differences))
-
-
-# ---------------------------------------------------------------- what published evaluations get wrong
-
-
-def impossible_figures(table: str, sizes: Mapping[str, int], step: float = 1.0) -> list[Any]:
-    """Published figures that no count of items rounds to.
-
-    ``sizes``: items of each set; ``step``: what an item can add, 1 in one order, 1/2 in the mean of two.
-    """
-    figures = [figure for figure in published_scores(table) if figure.set in sizes]
-    return [figure for figure in figures if not fitting_counts(figure.printed, sizes[figure.set], step)]
-
-
-def owner_table(contests: Mapping[str, Contest], models: Sequence[str]) -> pd.DataFrame:
-    """An owner's own statistics beside the same quantities recomputed from the verdicts shipped with them.
+def owner_table(contests: Mapping[str, Contest], models: Sequence[str] | None = None) -> pd.DataFrame:
+    """The statistics that LLMBar's owners publish beside the same ones recomputed from the verdicts shipped with them.
 
     Columns set, judge, own_accuracy, accuracy (mean of both orders), own_kappa, kappa (of the given order): ``own_...``
-    as published, the others recomputed. One row per evaluator (``"gpt-4-vanilla"``) and set that it has a file for.
+    as published. One row per evaluator (``"gpt-4-vanilla"``; all by default) and set that it has a file for.
     """
+    models = published_on("llmbar_natural") if models is None else models
     rows = []
     for model in models:
         own = owner_statistics(model)
@@ -119,27 +141,6 @@ def _owner_row(contest: Contest, judge: str, own: Mapping[str, float]) -> tuple[
     right = sum(float((codes[order] == references).mean()) for order in ORDERS) / 2
     kappa = metrics.cohen_kappa(metrics.confusion(references, codes["ab"]).sum(0))
     return own["accuracy"], right, own["kappa"], float(kappa)
-
-
-def published_spread() -> pd.DataFrame:
-    """Judges of whom more than one score on the same set was published, widest apart first.
-
-    Columns judge, set, metric, lowest, highest, spread (all in [0, 1]), sources (how many).
-    """
-    groups = published_table().groupby(["judge", "set", "metric"], sort=False)["value"]
-    rows = [
-        (*key, values.min(), values.max(), values.max() - values.min(), len(values))
-        for key, values in groups
-        if len(values) > 1
-    ]
-    columns = ["judge", "set", "metric", "lowest", "highest", "spread", "sources"]
-    return pd.DataFrame(rows, columns=columns).sort_values("spread", ascending=False, ignore_index=True)
-
-
-def published_below(table: str, name: str, metric: str, value: float) -> Number:
-    """How many judges of a published table score below a value on a set, and how many there are."""
-    values = [figure.value for figure in published_scores(table) if (figure.set, figure.metric) == (name, metric)]
-    return Number(sum(one < value for one in values), n=len(values))
 
 
 # ---------------------------------------------------------------- published beside recomputed

@@ -146,4 +146,4 @@ def by_style(items: pd.DataFrame) -> dict[str, pd.DataFrame]:
     keys = ["judge", "metric", "domain"] if "judge" in items else ["metric", "domain"]
     total = items.groupby(keys)["size"].transform("sum")
     balanced = items.assign(hits=items["hits"] * share / total, size=items["size"] * share / total)
-    return {"all": balanced} | dict(iter(items.groupby("domain", sort=True)))
+    return {"all": balanced} | {str(name): part for name, part in items.groupby("domain", sort=True)}

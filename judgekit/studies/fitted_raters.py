@@ -242,7 +242,7 @@ def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> l
             continue
         if not isinstance(row[aspect], int) or not 0 <= row[aspect] <= 5:
             raise ValueError(f"row {number}: field {aspect!r} is {row[aspect]!r}, not a whole score from 0 to 5")
-        about = {"benchmark": name, "cluster_id": text_key(row["question"]), "source": f"rows:{number}"}
+        about: dict[str, Any] = {"benchmark": name, "cluster_id": text_key(row["question"]), "source": f"rows:{number}"}
         items.append(Response(str(number), row["question"], row["response"], score=float(row[aspect]), **about))
     if not items:
         raise ValueError(f"aspect {aspect!r}: no row has a score")

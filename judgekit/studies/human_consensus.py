@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import annotators
@@ -23,11 +22,11 @@ from judgekit.scoring.items import stated_probabilities
 from judgekit.scoring.metrics import probability_losses
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import (
-    LEVEL,
     Array,
     Floats,
     Number,
     cluster_sums,
+    expanded_level,
     holm,
     interval,
     percentile_interval,
@@ -35,7 +34,6 @@ from judgekit.stats import (
     resampled_sums,
     share_of,
     two_sided_p,
-    widening,
 )
 
 PARTS: dict[str, dict[str, Any]] = {"turn1": {"turn": 1}, "turn2": {"turn": 2}, "decided": {"classes": TIE_FREE}}
@@ -201,12 +199,12 @@ def held_out_table(
 
     Columns method, accuracy, nll, brier, accuracy_gain, nll_gain, brier_gain (None for the baseline; positive where the
     method is better) and p_holm of the Brier gain, corrected over methods. Prompts are resampled; for few of them the
-    percentiles are expanded, so that the interval is as wide as Student's (`stats.widening`).
+    percentiles are expanded, so that the interval is as wide as Student's (`stats.expanded_level`).
     """
     flat = np.concatenate([losses.reshape(len(losses), -1), np.ones((len(losses), 1))], 1)
     sums = cluster_sums(flat, clusters)
     drawn = resampled_sums(sums, n_boot, seed)
-    level = float(2 * ndtr(ndtri((1 + LEVEL) / 2) * widening(len(sums))) - 1)
+    level = expanded_level(len(sums))
     means = (drawn[:, :-1] / drawn[:, -1:]).reshape(n_boot, len(methods), len(MEASURES))
     value = losses.mean(0)
     base, sign = list(methods).index(baseline), np.array([1, -1, -1])
@@ -278,11 +276,8 @@ def own_vote_table(
     n_boot: int = N_BOOT,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """A judge's score under each consensus: columns method, left_out, own_vote (with its vote in it), inflation.
-
-    ``votes`` are of people only; ``alone``: what the methods made of them, made here by default. The inflation is the
-    mean rise from the first score to the second, items paired.
-    """
+    """A judge's score under each consensus: columns method, left_out, own_vote (with its vote in it), inflation, the
+    mean rise from one to the other. ``votes`` are of people only; ``alone``: what the methods made of them."""
     joined, rows = with_voter(votes, "the judge", codes), []
     for name, method in methods.items():
         people, own = alone[name] if alone else method(votes), method(joined)
@@ -298,8 +293,7 @@ def own_vote_table(
 
 
 def sample_rates(pairs: Sequence[PreferencePair]) -> dict[str, float]:
-    """How often each annotator of the sample is right, by construction: a reader as often as planted; who votes for the
-    longer response or for A as often as that is right, and a spammer by chance."""
+    """How often each annotator of the sample is right, by construction: readers and others as planted."""
     longer = float(np.mean([label_of_gap(len(pair.response_a) - len(pair.response_b)) == pair.label for pair in pairs]))
     first = float(np.mean([pair.label == "A" for pair in pairs]))
     unread = {"reader": 0.0, "length": longer, "position": first, "spammer": 1 / len(LABELS)}

@@ -112,7 +112,7 @@ def calibration_error(
             ends = f"{values.min():g} to {values.max():g}"
             raise ValueError(f"{name} from {ends} on a scale from {scale[0]} to {scale[-1]}")
         shares.append(np.clip((values - scale[0]) / (scale[-1] - scale[0]), 0, 1))
-    bins = reliability_bins(*shares, n_bins)
+    bins = reliability_bins(shares[0], shares[1], n_bins)
     weight = np.ones(len(bins)) if weight is None else np.asarray(weight, float)
     return expected_calibration_error((weight @ bins.reshape(len(bins), -1)).reshape(*weight.shape[:-1], 3, n_bins))
 
@@ -155,7 +155,7 @@ def evaluated(
         raise ValueError(f"scores, labels and questions of different lengths: {lengths}")
     if not np.isfinite(labels).all():
         raise ValueError("a label is missing: leave the item out first")
-    there = np.isfinite(sides).all(0)
+    there = np.asarray(np.isfinite(sides).all(0))
     if there.sum() < 2:
         raise ValueError(f"{there.sum()} of {len(there)} items have a score: nothing to evaluate")
     first, *rest = (_measures(side[there], labels[there], scores, n_bins) for side in sides)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ from judgekit.bias.position import N_BOOT
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import run_folder, verdict_store_path
+from judgekit.judges.names import slug
+from judgekit.judges.replay import load_replay
 from judgekit.records import ORDERS, PreferencePair, Verdict
-from judgekit.scoring import run_judge, verdicts_from_scores
+from judgekit.scoring import run_judge, verdicts, verdicts_from_scores
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import joined_verdict, protocol_of
 from judgekit.scoring.store import VerdictStore
@@ -28,7 +31,7 @@ from judgekit.stats import (
     resampled_sums,
     share_of,
 )
-from judgekit.studies.prompting import stored_evaluators as stored_evaluators
+from judgekit.studies.prompt_strategies import stored_evaluators as stored_evaluators
 from judgekit.training.causal_judge import TrainedCausalJudge
 from judgekit.training.causal_tasks import APART, tiny_tasks
 
@@ -39,16 +42,20 @@ FEWEST = 10  # pairs of either outcome from which a slope is fitted
 # ---------------------------------------------------------------- verdicts
 
 
-def in_both_orders(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `judgekit.scoring.verdicts` on pairs that a judge was shown in both orders; ValueError without any.
+def in_both_orders(judges: Sequence[str], name: str, run: str) -> pd.DataFrame:
+    """`judgekit.scoring.verdicts` of judges on a set; of a replayed one on the pairs that are stored in both orders.
 
-    A replayed judge has status ``error`` where nothing is stored.
+    ValueError where there are none.
     """
-    there = table[table["status"] != "error"]
-    both = there.groupby(["set", "judge", "item"], sort=False)["order"].transform("nunique") == len(ORDERS)
-    if lacking := set(table["judge"]) - set(there["judge"][both]):
-        raise ValueError(f"{', '.join(sorted(lacking))}: no pair was judged in both orders")
-    return there[both]
+    table = verdicts(judges, [name], run, progress=False)
+    for judge in [one for one in judges if one.startswith("replay/")]:
+        stored: Any = load_replay(judge).stored
+        others = table["judge"] != slug(judge)
+        both = np.array([all((item, order) in stored for order in ORDERS) for item in table["item"]])
+        table = table[others | both]
+        if len(table) == others.sum():
+            raise ValueError(f"{judge}: no pair was judged in both orders")
+    return table
 
 
 def tiny_verdicts(run: str, n_tasks: int) -> pd.DataFrame:
@@ -160,12 +167,13 @@ def repair_table(table: pd.DataFrame, benchmark: str) -> pd.DataFrame:
     pairs: list[PreferencePair] = [pair for pair in load_set(benchmark) if pair.item_id in set(table["item"])]
     columns = ["item", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status"]
     given = table[columns].astype(object).where(table[columns].notna(), None)
-    verdicts = [Verdict(**row) for row in given.rename(columns={"item": "item_id"}).to_dict("records")]
+    records: Any = given.rename(columns={"item": "item_id"}).to_dict("records")
+    given_verdicts = [Verdict(**row) for row in records]
     protocol = protocol_of(benchmark)
     one, other = (replace(protocol, rule=rule, one_order="refused") for rule in ("forward", "swapped"))
-    items = item_table(verdicts, pairs, one)
+    items = item_table(given_verdicts, pairs, one)
     credits = pd.DataFrame({"prompt": items["cluster"], "single_ab": credits_of(items, one)})
-    credits["single_ba"] = credits_of(item_table(verdicts, pairs, other), other)
+    credits["single_ba"] = credits_of(item_table(given_verdicts, pairs, other), other)
     joined = pd.Series([joined_verdict(ab, ba, "any") for ab, ba in zip(items["ab"], items["ba"], strict=True)])
     coin = (joined == "tie") * ("tie" not in protocol.labels) / 2
     credits["joined"] = (joined == items["reference"]).astype(float) + coin

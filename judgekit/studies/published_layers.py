@@ -76,10 +76,10 @@ def seeded_model(seed: int = 0) -> Any:
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    shape = {"hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 3, "head_dim": 6}
+    shape: dict[str, Any] = {"hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 3, "head_dim": 6}
     shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
-    tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
-    model: Any = LlamaForCausalLM(LlamaConfig(vocab_size=_VOCABULARY, **shape, **tokens)).eval()
+    shape |= {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
+    model: Any = LlamaForCausalLM(LlamaConfig(vocab_size=_VOCABULARY, **shape)).eval()
     draws = np.random.RandomState(seed)
     with torch.no_grad():
         for name, weight in sorted(model.named_parameters()):

@@ -12,17 +12,32 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.progress import progress_bar
+from judgekit.data.votes import ClassProbabilities
 from judgekit.people import ppi, ranking
-from judgekit.stats import Array, Floats
+from judgekit.stats import LEVEL, Array, Floats
 
 DRAWS = 1000
+
+
+def errors_of(met: ranking.Comparisons, people: ClassProbabilities, judge: ClassProbabilities) -> Floats:
+    """Wins by people and by a judge beside each other, shape (n_questions, n_models, 4): for `rogan_gladen`.
+
+    A model wins an item by more than half of the shares. An item counts for both of its models.
+    """
+    by_people, by_judge = (met.outcomes(shares) > 0.5 for shares in (people, judge))
+    table = np.zeros((len(met.questions), len(met.models), 4))
+    for side, model in enumerate((met.first, met.second)):
+        won, called = by_people[:, side], by_judge[:, side]
+        cells = np.stack([won & called, won, ~won & called, ~won], -1)
+        np.add.at(table, (met.question, model), cells.astype(float))
+    return table
 
 
 def rogan_gladen(errors: Array, judged: Array) -> ppi.Estimate:
     """Share of wins, from the judge's with its errors taken out; not cut to [0, 1]. ``power`` is Youden's J: where it
     is near zero the estimate is worth nothing.
 
-    ``errors``, shape (n_labelled, ..., 4): `ranking.Comparisons.errors`, of one model or summed over models: wins by
+    ``errors``, shape (n_labelled, ..., 4): `errors_of`, of one model or summed over models: wins by
     people that the judge calls wins, wins by people, no wins that it calls wins, no wins. ``judged``, shape (n_other,
     ..., 2): wins by the judge on each other question, all items.
 
@@ -115,6 +130,30 @@ def mean_saved(people: Array, judge: Array, n_labelled: int) -> ppi.Estimate:
     return ppi.Estimate(value, low, high, np.zeros(()))
 
 
+def rank_sets(found: ranking.Strengths, n_draws: int = 20_000, seed: int = 0) -> tuple[Array, Array]:
+    """The best and the worst rank (1 is the strongest) each model of one table may have, for all with 95 %.
+
+    Simultaneous intervals of all differences; Klein, Wright and Wieczorek (2020), JRSS C 69.
+    """
+    first, second = np.triu_indices(len(found.value), 1)
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(found.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    drawn = rng.standard_normal((n_draws, len(root))) @ root.T
+    drawn /= np.sqrt(rng.chisquare(found.freedom, (n_draws, 1)) / found.freedom)
+    errors = np.sqrt(
+        found.covariance[first, first] + found.covariance[second, second] - 2 * found.covariance[first, second]
+    )
+    largest = np.abs((drawn[:, first] - drawn[:, second]) / errors).max(1)
+    reach = np.quantile(largest, LEVEL) * errors
+    lead = found.value[first] - found.value[second]
+    above, below = lead > reach, lead < -reach
+    n_models = len(found.value)
+    stronger = np.bincount(second[above], minlength=n_models) + np.bincount(first[below], minlength=n_models)
+    weaker = np.bincount(first[above], minlength=n_models) + np.bincount(second[below], minlength=n_models)
+    return 1 + stronger, n_models - weaker
+
+
 # ---------------------------------------------------------------- drawn from a set that is fully labelled
 
 
@@ -156,9 +195,9 @@ def rates_from_few(
                 labelled, others = _positions_of(n_all, size, draws, seed)
                 estimates = {"people": (ppi.mean_of(own[labelled]), np.nan)}
                 for judge, rates in judges.items():
-                    said = rates[there, k]
-                    judge_only = ppi.mean_of(said[np.concatenate([labelled, others])])
-                    both = ppi.prediction_powered(own[labelled], said[labelled], said[others])
+                    by_judge = rates[there, k]
+                    judge_only = ppi.mean_of(by_judge[np.concatenate([labelled, others])])
+                    both = ppi.prediction_powered(own[labelled], by_judge[labelled], by_judge[others])
                     estimates[judge] = both, _coverage(judge_only[1:3], own.mean())
                 for judge, (one, covered) in estimates.items():
                     width, power = float((one.high - one.low).mean() / 2), float(np.mean(one.power))
@@ -182,9 +221,9 @@ def strata_from_few(
     """
     strata, parts = np.asarray(strata), []
     for k, name in enumerate(np.unique(strata)):
-        own, said = people[strata == name], judge[strata == name]
+        own, by_judge = people[strata == name], judge[strata == name]
         labelled, others = _positions_of(len(own), n_labelled, draws, seed + k)
-        parts.append((own[labelled], said[labelled], said[others], len(own) / len(people)))
+        parts.append((own[labelled], by_judge[labelled], by_judge[others], len(own) / len(people)))
     found = ppi.stratified(parts)
     labelled, others = _positions_of(len(people), n_labelled * len(parts), draws, seed)
     plain = ppi.prediction_powered(people[labelled], judge[labelled], judge[others])
@@ -195,10 +234,10 @@ def strata_from_few(
 def signs_from_few(
     people: Floats, judge: Floats, errors: Floats, n_labelled: int, draws: int = DRAWS, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """How often two models are put into the wrong order, and how often shares of wins are held, by each method.
+    """How often two models are put into the wrong order, and how often intervals cover shares of wins, by each method.
 
     ``people``, ``judge``, shape (n_questions, n_models): win rates; questions on which a model took part in nothing are
-    left out. ``errors``: `Comparisons.errors`. Methods are ``people``, ``judge``, ``ppi``, ``pooled`` and ``own``
+    left out. ``errors``: `errors_of`. Methods are ``people``, ``judge``, ``ppi``, ``pooled`` and ``own``
     (Rogan and Gladen's correction with errors of all models or of each). Each has the share of wrong orders among pairs
     of models and draws, and the smallest share of draws, over models, in which the interval holds people's value of the
     whole set.
@@ -230,8 +269,8 @@ def _wrong_orders(values: Floats, truth: Array) -> Array:
     [True, False, False]
     """
     first, second = np.triu_indices(len(truth), 1)
-    said = np.sign(values[..., first] - values[..., second])
-    return said != np.sign(truth[first] - truth[second])
+    by_judge = np.sign(values[..., first] - values[..., second])
+    return by_judge != np.sign(truth[first] - truth[second])
 
 
 def strengths_from_few(

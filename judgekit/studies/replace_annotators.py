@@ -12,13 +12,35 @@ import pandas as pd
 from scipy.special import stdtr
 
 from judgekit.data.progress import progress_bar
-from judgekit.data.votes import ClassProbabilities, Votes, aligned
+from judgekit.data.votes import ClassProbabilities, Votes, aligned, matchup_votes, votes_of_pairs
 from judgekit.people.active import best_first, need
+from judgekit.people.agreement import labels_by_item
 from judgekit.people.clustered import clustered_mean, student_interval
 from judgekit.people.consensus import hidden_votes
+from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import Array, Floats, Number, cluster_sums, holm, t_quantile
 
 DESIGNS = ("random", "random, with confidence", "by doubt, with confidence", "naive")
+
+
+def beside_people(
+    pairs: Sequence[PreferencePair],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    voters: str = "",
+    matchups: bool = False,
+) -> tuple[Votes, dict[str, dict[str, str]]]:
+    """People's votes on the items that every judge labelled, and the labels by judge and item (`labels_by_item`).
+
+    ``voters``: only annotators whose name starts so. ``matchups``: one match is shown as two pairs (MT-bench).
+    ValueError where no item was labelled by all, or nobody's name starts so.
+    """
+    votes = matchup_votes(pairs)[0] if matchups else votes_of_pairs(pairs)
+    labels = {judge: labels_by_item(own, pairs, matchups) for judge, own in verdicts.items()}
+    common = [all(item in by_item for by_item in labels.values()) for item in votes.items]
+    people = [name for name in votes.annotators if name.startswith(voters)]
+    if not any(common) or not people:
+        raise ValueError(f"{sum(common)} items that all judges labelled, {len(people)} annotators called {voters!r}...")
+    return votes.of(people).at(common).voted(), labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,7 +80,7 @@ def judges_to_lead(names: Sequence[str], causal: str, slugs: Mapping[str, str], 
         options = {"strategy": "letter", "policy": "strict", "mode": "one_pass"}
         judges["tiny_causal"] = (load_judge(f"hf/{run_folder(run, 'models', causal)}", settings=options), ORDERS)
     store = VerdictStore(verdict_store_path())
-    return {slug: partial(_asked, *both, store) for slug, both in judges.items()}
+    return {slug: partial(_asked, judge, orders, store) for slug, (judge, orders) in judges.items()}
 
 
 def _asked(judge: Judge, orders: Any, store: VerdictStore, pairs: Sequence[PreferencePair]) -> list[Verdict]:
@@ -246,7 +246,7 @@ def edited_preferred(
     table = judged_table(twin_pairs, given)
     edited = (table["model_a"] == "edited").to_numpy()[:, None]
     credits = np.where(edited, table[["ab", "ba"]], 1 - table[["ab", "ba"]])
-    read = np.isfinite(credits).any(1)
+    read: Any = np.isfinite(credits).any(1)
     credits, prompts = credits[read], table["prompt"][read]
     shares = {"share": np.nanmean(credits, 1), "both_orders": (np.nan_to_num(credits, nan=1) == 1).all(1)}
     return {k: interval(share_of, prompts, x, spec=".1%", n_boot=n_boot, seed=seed) for k, x in shares.items()}
@@ -285,7 +285,7 @@ def overturned(
     labels = {pair.item_id: pair.label for pair in clean}
     for_a = (tables[0]["item"].map(labels) == "A").to_numpy()[:, None]
     right: list[Any] = [np.where(for_a, table[["ab", "ba"]], 1 - table[["ab", "ba"]]) for table in tables]
-    read = np.logical_and(*(np.isfinite(x).any(1) for x in right))
+    read: Any = np.logical_and(*(np.isfinite(x).any(1) for x in right))
     right, prompts = [x[read] for x in right], tables[0]["prompt"][read]
     all_right = (np.nan_to_num(right[0], nan=1) == 1).all(1)
     fell = all_right & (np.nan_to_num(right[1], nan=0) == 0).all(1)

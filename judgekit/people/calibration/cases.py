@@ -19,13 +19,11 @@ EQUAL = 1e-9  # probabilities this close share the verdict
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """Probabilities of a judge and shares of people, row by row.
+    """Probabilities of a judge and shares of people, row by row; ValueError where they do not fit.
 
-    ``probabilities``, ``shares``, shape (n_items, n_classes): what the judge states, and the share of people's votes
-    for each class, or one for the label; rows sum to one. ``clusters``: the prompt of each item. ``weights``: votes
-    behind a row; one each by default. ``symmetric``: whether the judge says the same when the responses are swapped
-    (the mean of both orders does). ValueError where a key stands twice, shapes differ, there is no row, or a row is no
-    distribution.
+    Shape (n_items, n_classes), rows sum to one: what the judge states, and the share of people's votes for each class,
+    or one for the label. ``clusters``: the prompt of each item. ``weights``: votes behind a row. ``symmetric``: whether
+    the judge says the same when the responses are swapped (the mean of both orders does).
     """
 
     items: tuple[str, ...]
@@ -92,15 +90,17 @@ class Cases:
 def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], target: str = "label") -> Cases:
     """A judge's probabilities on a set beside its labels or its votes, of the items that have them.
 
-    Whether the set has ties is its protocol's business; without them, probabilities are those given that there is none.
-    A judge that states none but scores single responses is read by the difference of the scores, the log odds that it
-    was trained to be (Bradley and Terry). ``target``: ``label``; ``votes``: the shares of all votes on an item,
-    weighted by their number; ``matchups``: those of all votes on what is compared, whichever side it is on (MT-bench).
-    ValueError where the target is unknown or no item has it, or the judge states nothing of an item.
+    On a set without ties, probabilities are those given that there is none. A judge that states none but scores single
+    responses is read by the difference of the scores, the log odds that it was trained to be. ``target``: ``label``;
+    ``votes``: shares weighted by their number; ``matchups``: those of all votes on what is compared, whichever side it
+    is on (MT-bench). ValueError where the target is unknown or no item has it, or the judge states nothing of an item.
     """
     if target not in TARGETS:
         raise ValueError(f"target {target!r} is not one of {', '.join(TARGETS)}")
-    classes = LABELS if _has_ties(name) else LABELS[:2]
+    try:
+        classes = LABELS if "tie" in primary_protocol(name).labels else LABELS[:2]
+    except KeyError:  # a corpus that has no protocol may have ties
+        classes = LABELS
     wanted = [pair for pair in pairs if (pair.label in classes if target == "label" else pair.votes)]
     if not wanted:
         raise ValueError(f"{name}: no item has {target}")
@@ -114,14 +114,6 @@ def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verd
     counts = votes.counts
     values = aligned(votes, stated.at(votes.items))
     return Cases(votes.items, values, counts / counts.sum(1, keepdims=True), votes.clusters, counts.sum(1), both)
-
-
-def _has_ties(name: str) -> bool:
-    """Whether the labels of a set may be ties; a corpus that has no protocol may have them."""
-    try:
-        return "tie" in primary_protocol(name).labels
-    except KeyError:
-        return True
 
 
 def _stated_or_scored(

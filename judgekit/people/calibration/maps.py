@@ -9,11 +9,9 @@ All but the isotonic one are multinomial logistic regressions on the logarithms 
 - vector: a slope for A and B together, slope and offset for ties (Platt's scaling, one class at a time);
 - Dirichlet: :math:`s d` and any linear :math:`\log\nu` of :math:`\ell_A + \ell_B` and :math:`\ell_{tie}`
   (Kull et al. 2019, arXiv:1910.12656), with a ridge towards what was stated;
-- isotonic: any increasing function, one for A and B together and one for ties, scaled to one (Zadrozny and Elkan
-  2002), with probabilities kept off zero.
+- isotonic: increasing functions, one for A and B, one for ties, scaled to one (Zadrozny and Elkan 2002).
 
-A judge that says the same when the responses change places must still do so: no parameter tells A from B. Without
-ties, the first four are then one and the same. A judge that was shown one order only gets one offset for A.
+No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first four are one.
 """
 
 import json
@@ -47,10 +45,9 @@ def maps_for(cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones, rows sum to one.
+    """A logistic map (one of `LINEAR`) from stated probabilities, shape (n_items, n_classes), to calibrated ones.
 
-    ``name``: one of `LINEAR`. ``parameters``: of the columns of `_design`, the offset for A last where there is one
-    (not ``symmetric``). ``n_classes``: of the rows it was fitted on; temperature works on any.
+    ``parameters``: of the columns of `_design`, the offset for A last where there is one (not ``symmetric``).
     """
 
     name: str
@@ -72,24 +69,11 @@ class LinearMap:
             raise ValueError(f"map {self.name!r} was fitted for {self.n_classes} classes, not {n_classes}")
         return _softmax(_design(self.name, probabilities, self.symmetric) @ np.array(self.parameters))
 
-    def document(self) -> dict[str, Any]:
-        """What is written to a file."""
-        return {
-            "schema": SCHEMA,
-            "map": self.name,
-            "parameters": list(self.parameters),
-            "classes": self.n_classes,
-            "symmetric": self.symmetric,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap:
-    """Increasing functions of the probabilities, scaled to one.
-
-    ``curves``: corners (stated, calibrated) of each function, that of A and B first, that of ties second where there
-    are ties; where a judge was shown one order only, one for each class.
-    """
+    """Increasing functions of the probabilities, scaled to one: corners (stated, calibrated) of that of A and B, and of
+    that of ties where there are ties; of one for each class where a judge was shown one order only."""
 
     curves: tuple
     n_classes: int
@@ -114,11 +98,6 @@ class IsotonicMap:
         columns = [np.interp(p, *self.curves[k if own else k // 2]) for k, p in enumerate(probabilities.T)]
         values = np.column_stack(columns)
         return values / values.sum(1, keepdims=True)
-
-    def document(self) -> dict[str, Any]:
-        """What is written to a file."""
-        curves = [[side.tolist() for side in curve] for curve in self.curves]
-        return {"schema": SCHEMA, "map": "isotonic", "curves": curves, "classes": self.n_classes}
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -163,44 +142,38 @@ def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
         return _fit_isotonic(cases)
     if name not in LINEAR:
         raise ValueError(f"map {name!r} is not one of {', '.join(MAPS)}")
-    columns = _design(name, cases.probabilities, cases.symmetric)
-    start = _stated_parameters(name, cases.n_classes, cases.symmetric)
-    ridge = RIDGE.get(name, LITTLE)
-    found = _newton(lambda parameters: _slope_of(columns, parameters, cases, ridge, start), start)
-    return LinearMap(name, tuple(map(float, found)), cases.n_classes, cases.symmetric)
+    parameters = _fit_linear(name, cases)[0]
+    return LinearMap(name, tuple(map(float, parameters)), cases.n_classes, cases.symmetric)
 
 
-def _slope_of(
-    columns: Floats, parameters: Floats, cases: Cases, ridge: float, start: Floats
-) -> tuple[float, Floats, Floats]:
-    """Penalised loss, gradient and Hessian of a linear map."""
-    fitted = _softmax(columns @ parameters)
-    loss = -(cases.weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
-    mean = np.einsum("nk,nkm->nm", fitted, columns)
-    gradient = np.einsum("n,nk,nkm->m", cases.weights, fitted - cases.shares, columns)
-    centred = columns - mean[:, None]
-    hessian = np.einsum("nkm,nkl->ml", centred * (cases.weights[:, None] * fitted)[:, :, None], centred)
-    away = parameters - start
-    return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
+def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
+    """Parameters of a linear map that minimise the penalised loss, its Hessian there, and the columns of its design.
 
+    Newton's method, steps halved until they descend: the loss is convex.
+    """
+    columns, weights = _design(name, cases.probabilities, cases.symmetric), cases.weights
+    start, ridge = _stated_parameters(name, cases.n_classes, cases.symmetric), RIDGE.get(name, LITTLE)
 
-def _newton(problem: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats) -> Floats:
-    """Minimum of a convex function by Newton's method, steps halved until they descend."""
+    def problem(parameters: Floats) -> tuple[float, Floats, Floats]:
+        fitted, away = _softmax(columns @ parameters), parameters - start
+        loss = -(weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
+        gradient = np.einsum("n,nk,nkm->m", weights, fitted - cases.shares, columns)
+        centred = columns - np.einsum("nk,nkm->nm", fitted, columns)[:, None]
+        hessian = np.einsum("nkm,nkl->ml", centred * (weights[:, None] * fitted)[:, :, None], centred)
+        return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
+
     point, (loss, gradient, hessian) = start, problem(start)
     for _ in range(STEPS):
-        step = np.linalg.solve(hessian, gradient)
-        if gradient @ step < TOLERANCE * max(1.0, abs(loss)):
-            return point
-        length = 1.0
-        while length > 1e-8:
-            trial = problem(point - length * step)
-            if trial[0] <= loss - 1e-4 * length * (gradient @ step):
-                break
+        step, length = np.linalg.solve(hessian, gradient), 1.0
+        slope = gradient @ step
+        if slope < TOLERANCE * max(1.0, abs(loss)):
+            return point, hessian, columns
+        while (trial := problem(point - length * step))[0] > loss - 1e-4 * length * slope:
             length /= 2
-        else:
-            return point
+            if length <= 1e-8:
+                return point, hessian, columns
         point, (loss, gradient, hessian) = point - length * step, trial
-    raise RuntimeError(f"no minimum after {STEPS} steps, at {point}")
+    raise RuntimeError(f"map {name!r}: no minimum after {STEPS} steps, at {point}")
 
 
 def _fit_isotonic(cases: Cases) -> IsotonicMap:
@@ -225,20 +198,27 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    document: dict[str, Any] = {"schema": SCHEMA, "map": fitted.name}
+    if isinstance(fitted, IsotonicMap):
+        curves = [[side.tolist() for side in curve] for curve in fitted.curves]
+        document |= {"curves": curves, "classes": fitted.n_classes}
+    else:
+        document |= {"parameters": list(fitted.parameters), "classes": fitted.n_classes}
+        document["symmetric"] = fitted.symmetric
     with replaced(path) as temporary:
-        temporary.write_text(json.dumps(fitted.document(), indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return path
 
 
 def load_map(path: str | Path) -> LinearMap | IsotonicMap:
     """Read what `save_map` wrote; ValueError naming the file and what is wrong where it is no map."""
     try:
-        said = json.loads(Path(path).read_text(encoding="utf-8"))
-        if said["schema"] != SCHEMA:
-            raise ValueError(f"schema {said['schema']!r}, not {SCHEMA}")
-        if said["map"] == "isotonic":
-            return IsotonicMap(tuple(map(tuple, said["curves"])), said["classes"])
-        return LinearMap(said["map"], tuple(said["parameters"]), said["classes"], said["symmetric"])
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']!r}, not {SCHEMA}")
+        if document["map"] == "isotonic":
+            return IsotonicMap(tuple(map(tuple, document["curves"])), document["classes"])
+        return LinearMap(document["map"], tuple(document["parameters"]), document["classes"], document["symmetric"])
     except KeyError as missing:
         raise ValueError(f"{path} is no calibration map: there is no {missing}") from None
     except (ValueError, TypeError) as wrong:
@@ -249,13 +229,9 @@ def confidence_slope(cases: Cases) -> Number:
     """The power to which a judge's probabilities should be raised, 1 / T, with its interval over prompts.
 
     1 is calibrated, less is overconfident, 0 a confidence worth nothing; below zero people prefer what the judge thinks
-    worse, and no temperature repairs it. The interval is from the likelihood's curvature and the spread of its slope
-    between prompts (White 1982, Econometrica 50).
+    worse. The interval is from the likelihood's curvature and its slope's spread between prompts (White 1982).
     """
-    columns = _design("temperature", cases.probabilities, cases.symmetric)
-    start = _stated_parameters("temperature", cases.n_classes, cases.symmetric)
-    slope = _newton(lambda parameters: _slope_of(columns, parameters, cases, LITTLE, start), start)
-    hessian = _slope_of(columns, slope, cases, LITTLE, start)[2]
+    slope, hessian, columns = _fit_linear("temperature", cases)
     residuals = cases.shares - _softmax(columns @ slope)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
     ends = mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
@@ -283,10 +259,7 @@ def _by_fold(cases: Cases, choose: Callable[[Cases], str], n_folds: int, seed: i
 
 
 def cross_fitted(cases: Cases, name: str, n_folds: int = N_FOLDS, seed: int = 0) -> Cases:
-    """Every row restated by a map that was fitted on the prompts of the other folds.
-
-    A judgement of the procedure, to be reported as calibration and never as a score.
-    """
+    """Every row restated by a map that was fitted on the prompts of the other folds: no score of the judge."""
     return _by_fold(cases, lambda others: name, n_folds, seed)[0]
 
 

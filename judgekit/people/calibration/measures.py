@@ -46,10 +46,8 @@ class Cells:
 
     @property
     def square(self) -> Ends:
-        """Weighted mean square of the true gaps, low and high end: unbiased, so it may be negative.
-
-        The variance is that of a quadratic form in normal gaps; its estimate is kept above its value for no gaps.
-        """
+        """Weighted mean square of the true gaps, low and high end: unbiased, so it may be negative. The variance is
+        that of a quadratic form in normal gaps, kept above its value for no gaps."""
         value = float(self.weight @ self.gap**2) - float(self.weight @ np.diag(self.noise))
         form = np.sqrt(np.outer(self.weight, self.weight)) * self.noise
         null = 2 * float((form**2).sum())
@@ -59,10 +57,8 @@ class Cells:
 
     @property
     def root(self) -> Ends:
-        """Root mean square of the true gaps, low and high end, none below zero.
-
-        Near zero the square is close to its limit, far from zero the root is: the interval holds both of theirs.
-        """
+        """Root mean square of the true gaps, low and high end, none below zero: near zero the square is close to its
+        limit, far from zero the root is, and the interval holds both of theirs."""
         value, low, high = self.square
         root = np.sqrt(max(0.0, value))
         aside = (high - value) / (2 * root) if root else 0.0
@@ -70,10 +66,8 @@ class Cells:
 
     @property
     def absolute(self) -> Ends:
-        """Weighted mean of absolute gaps, and an interval that holds the true one; conservative where gaps are wide.
-
-        Absolute gaps differ from true ones by no more than their noise, whose mean is rarely exceeded.
-        """
+        """Weighted mean of absolute gaps, and an interval that holds the true one: absolute gaps differ from true ones
+        by no more than their noise, whose mean is rarely exceeded."""
         value = float(self.weight @ np.abs(self.gap))
         levels, axes = np.linalg.eigh(self.noise)
         normal = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(levels)))
@@ -156,7 +150,7 @@ def reliability_table(cases: Cases, n_bins: int = 10, kind: str = "mass") -> pd.
         here = cases.at(places == place)
         share = here.weights / here.weights.sum()
         hit, stated = float(share @ here.hits), float(share @ here.confidence)
-        error = _error(np.bincount(here.cluster_index, share * (here.hits - hit)))
+        error = _error(np.asarray(np.bincount(here.cluster_index, share * (here.hits - hit)), float))
         prompts = 1 / (np.bincount(here.cluster_index, share) ** 2).sum()
         worth = float(ratio(hit * (1 - hit), error**2)) if np.isfinite(error) else 1.0
         low, high = proportion_interval(hit, min(max(worth, 1.0), here.weights.sum()) if worth else prompts)

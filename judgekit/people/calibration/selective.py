@@ -9,7 +9,6 @@ their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for 
 """
 
 import numpy as np
-import pandas as pd
 from scipy.special import bdtr
 
 from judgekit.people.calibration.cases import Cases
@@ -18,90 +17,11 @@ from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number
 
 TESTS = ("betting", "binomial")
-SHARES = np.linspace(0.1, 1, 37).round(3)
 
 
 def losses_of(cases: Cases) -> Floats:
     """Share of people who do not say what the judge says, per item."""
     return 1 - cases.hits
-
-
-def _ordered(cases: Cases, losses: Floats, ranking: Floats) -> tuple[Array, Floats, Array]:
-    """Groups of equal ranking, the highest first: their weight shares and mean losses, and the group of every item."""
-    values, group = np.unique(-np.asarray(ranking).round(12), return_inverse=True)
-    share = cases.weights / cases.weights.sum()
-    mass = np.bincount(group, share, len(values))
-    return mass, np.bincount(group, share * losses, len(values)) / mass, group
-
-
-def risk_coverage(cases: Cases, shares: Array = SHARES) -> pd.DataFrame:
-    """Risk of the verdicts that are kept at every coverage, the most confident first.
-
-    Columns share, risk, oracle (kept by the losses themselves). Items of equal confidence are kept in part, at the mean
-    over their sequences.
-    """
-    losses, table = losses_of(cases), {"share": np.asarray(shares)}
-    for name, ranking in (("risk", cases.confidence), ("oracle", -losses)):
-        mass, mean, _ = _ordered(cases, losses, ranking)
-        kept = np.concatenate([[0], mass.cumsum()])
-        lost = np.concatenate([[0], (mass * mean).cumsum()])
-        table[name] = np.interp(table["share"], kept / kept[-1], lost) / table["share"]
-    return pd.DataFrame(table)
-
-
-def _area_influence(cases: Cases, losses: Floats, ranking: Floats) -> tuple[float, Floats]:
-    """Area under the risk-coverage curve, and the influence of every item on it.
-
-    The area is the mean of an item's loss times -log of the share of items that are ranked as high.
-    """
-    mass, mean, group = _ordered(cases, losses, ranking)
-    above = np.minimum(mass.cumsum(), 1.0)
-    before = above - mass
-    held = np.where(before > 1e-12, before, 1.0)  # u - u log u is 0 at 0
-    steps = above - above * np.log(above) - np.where(before > 1e-12, before - before * np.log(held), 0.0)
-    factor = steps / mass
-    area = float((mass * mean) @ factor)
-    # An item of some rank enlarges the share that is ranked as high for everybody below it.
-    pressure = mass * mean / above
-    below = pressure[::-1].cumsum()[::-1]
-    influence = losses * factor[group] - area - (below[group] - mass @ below)
-    return area, influence * cases.weights / cases.weights.sum()
-
-
-def areas(cases: Cases) -> dict[str, Number]:
-    """``risk_coverage_auc``, area under the risk-coverage curve, in [0, 1], lower is better; its ``excess`` over the
-    ranking by the losses themselves; and its ``gain`` on the risk without abstaining: 0 if confidence says nothing."""
-    losses = losses_of(cases)
-    area, influence = _area_influence(cases, losses, cases.confidence)
-    oracle, at_oracle = _area_influence(cases, losses, -losses)
-    share = cases.weights / cases.weights.sum()
-    risk = float(share @ losses)
-    found = {
-        "risk_coverage_auc": (area, influence),
-        "risk_coverage_excess": (area - oracle, influence - at_oracle),
-        "risk_coverage_gain": (risk - area, share * (losses - risk) - influence),
-    }
-    return {
-        name: number(mean_interval(value, None, cases.cluster_index, moved), cases)
-        for name, (value, moved) in found.items()
-    }
-
-
-def risk_at(cases: Cases, share: float = 0.5) -> Number:
-    """Risk of the most confident verdicts, a share in (0, 1] of all; ValueError for another."""
-    if not 0 < share <= 1:
-        raise ValueError(f"a share of {share} cannot be kept")
-    losses = losses_of(cases)
-    mass, _, group = _ordered(cases, losses, cases.confidence)
-    before = np.concatenate([[0], mass.cumsum()[:-1]])
-    kept = np.clip((share - before) / mass, 0, 1)[group]  # items of equal confidence are kept in part
-    weight = cases.weights / cases.weights.sum()
-    risk = float(weight @ (kept * losses)) / share
-    # What moving the place of the last one kept costs: the mean loss of a tenth of the items on either side of it.
-    near = np.abs((before + mass / 2)[group] - share) <= max(0.1, float(mass.max()))
-    edge = float(weight[near] @ losses[near] / weight[near].sum())
-    influence = weight * (kept * losses - edge * (kept - share) - risk * share) / share
-    return number(mean_interval(risk, None, cases.cluster_index, influence), cases, ".1%")
 
 
 def thresholds_at(cases: Cases, coverages: Array) -> Floats:
@@ -124,13 +44,12 @@ def certify(
     starts: int = 3,
     seed: int = 0,
 ) -> float:
-    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one.
-
-    But with probability delta; infinite where nothing could be certified. ValueError for a rate outside (0, 1).
+    """The least confidence of verdicts whose risk is shown, by one of `TESTS`, to be at most the wanted one (but with
+    probability delta); infinite where nothing could be certified. ValueError for a rate outside (0, 1).
 
     ``thresholds``: tried in this order until one fails; fixed beforehand, or made by `thresholds_at` from other prompts
     than those of the cases. ``starts``: sequences of tests, evenly begun along the thresholds, each at its part of
-    delta: the strictest thresholds keep the fewest items, so that one sequence may end before it has begun.
+    delta: the strictest thresholds keep the fewest items.
     """
     if test not in TESTS or not (0 < risk < 1 and 0 < delta < 1) or starts < 1:
         raise ValueError(
@@ -138,7 +57,7 @@ def certify(
         )
     rng, losses = np.random.default_rng(seed), losses_of(cases)
     best, dealt = np.inf, rng.permutation(cases.n_prompts)
-    one = _drawn_items(cases, rng)
+    one = drawn_items(cases, rng)
     voted = rng.random(cases.n_prompts) < losses[one]  # people disagree: one of them, drawn
     sizes = np.bincount(cases.cluster_index)
 
@@ -163,11 +82,8 @@ def certify(
 
 
 def betting_p(excess: Floats, risk: float, delta: float) -> float:
-    """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero, against one below.
-
-    Capital that bets on losses below the wanted risk is a supermartingale under the claim (Ville's inequality); bets
-    are those of Waudby-Smith and Ramdas, made before each draw.
-    """
+    """P-value of the claim that draws from [-risk, 1 - risk] have a mean above zero: capital that bets on losses below
+    the wanted risk is then a supermartingale (Ville); bets are those of Waudby-Smith and Ramdas, made beforehand."""
     n = np.arange(1, len(excess) + 1)
     mean = (excess.cumsum() - risk / 2) / (n + 1)
     spread = (0.25 + ((excess - mean) ** 2).cumsum()) / (n + 1)
@@ -176,7 +92,7 @@ def betting_p(excess: Floats, risk: float, delta: float) -> float:
     return float(np.exp(-max(0.0, np.log1p(-bet * excess).cumsum().max())))
 
 
-def _drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
+def drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
     """One item of every prompt, drawn at random: their places."""
     order = rng.permutation(len(cases.items))
     places = np.empty(cases.n_prompts, int)
@@ -185,10 +101,8 @@ def _drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
 
 
 def coverages_for(n_prompts: int, risk: float = 0.2, delta: float = 0.1) -> tuple[float, ...]:
-    """Coverages worth trying, rising to 1: from the first at which a judge of half the risk would probably keep it.
-
-    From numbers of prompts alone, so that no label chooses where to start.
-    """
+    """Coverages worth trying, rising to 1, from the first at which a judge of half the risk would probably keep it;
+    from numbers of prompts alone, so that no label chooses where to start."""
     least = next(m for m in range(1, 10**6) if bdtr(np.floor(risk / 2 * m), m, risk) <= delta)
     step = 0.05
     start = min(1.0, step * np.ceil(least / n_prompts / step))
@@ -226,8 +140,7 @@ def certified(
     """Thresholds certified on one half of the prompts and used on the other, both ways, over several random halves, and
     `kept_numbers`, means over the splits; intervals are for prompts, thresholds as they are.
 
-    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail. Thresholds to
-    be tried are set by the confidences of the half they are used on, whose labels play no part.
+    ``test``: by default the bet where prompts have two items or more on average, else the binomial tail.
     """
     test = test or ("betting" if len(cases.items) >= 2 * cases.n_prompts else "binomial")
     kept, found = np.zeros(len(cases.items)), []
@@ -239,38 +152,3 @@ def certified(
             found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))
             kept[there] += (used.confidence >= found[-1]) / splits
     return found, kept_numbers(cases, np.minimum(kept, 1))
-
-
-def sets_cutoff(cases: Cases, miss: float = 0.1, seed: int = 0) -> float:
-    """Least probability of a label that belongs into a prediction set; 0 where there are too few prompts.
-
-    Split conformal, one item per prompt; Vovk, Gammerman and Shafer (2005): the label of a new prompt's item is in its
-    set with probability at least 1 - miss, over prompts and calibration together, not for every prompt or label.
-    """
-    rng = np.random.default_rng(seed)
-    one = _drawn_items(cases, rng)
-    heights = cases.shares[one].cumsum(1)[:, :-1]
-    label = (rng.random((len(one), 1)) > heights).sum(1)
-    conformity = np.sort(cases.probabilities[one, label])
-    place = int(np.floor((len(one) + 1) * miss)) - 1  # the rank below which labels may be missed
-    return float(conformity[place]) if place >= 0 else 0.0
-
-
-def set_numbers(cases: Cases, miss: float = 0.1, seed: int = 0) -> dict[str, Number]:
-    """Prediction sets over the labels, each half with the cut-off of the other; each prompt counts once.
-
-    ``set_coverage``, share of people whose label is in it; ``set_size``; ``single_rate``, sets of one label.
-    """
-    inside = np.zeros(cases.probabilities.shape, bool)
-    parts = halves(cases, seed)
-    for here, there in (parts, parts[::-1]):
-        inside[there] = cases.probabilities[there] >= sets_cutoff(cases.at(here), miss, seed)
-    columns = {
-        "set_coverage": ((inside * cases.shares).sum(1), ".1%"),
-        "set_size": (inside.sum(1), ".2f"),
-        "single_rate": ((inside.sum(1) == 1).astype(float), ".1%"),
-    }
-    return {
-        name: number(mean_interval(values, cases.prompt_weights, cases.cluster_index), cases, spec)
-        for name, (values, spec) in columns.items()
-    }

@@ -1,0 +1,264 @@
+"""Small judges that score a pool of labelled pairs without having learnt from what they score, and its students.
+
+What is kept by which score, and what that is worth, stands in the notebook ``52_data_selection``.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgekit.data.paths import run_folder
+from judgekit.inside.probes import FAMILIES, make_probe
+from judgekit.judges.features import scores_of
+from judgekit.models.states import StateReader
+from judgekit.records import SWAPPED, PreferencePair, fingerprint_of
+from judgekit.stats import Array, Floats, outcome_probabilities
+from judgekit.studies.data_mixture import Level, material_key, run_level
+from judgekit.training.bank import share_of
+from judgekit.training.constructed import OFF_TOPIC
+from judgekit.training.encoder import RelevanceRecipe, base_encoder
+from judgekit.training.features import FeatureTable, feature_table, fit_features
+from judgekit.training.files import write_json
+from judgekit.training.mixture import Material, make_material, source_weights
+
+Split = tuple[list[PreferencePair], dict[str, list[PreferencePair]]]
+_L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
+
+
+def prompts_apart(
+    held_out: Mapping[str, Sequence[PreferencePair]],
+    corpora: Collection[str],
+    wanted: Sequence[str],
+    share: float = 0.4,
+) -> Split:
+    """Validation pairs cut by prompt: those to choose thresholds on, and by set those to compare students on.
+
+    Thresholds are chosen on pairs like those that are cut: of ``corpora``, the sets of the pool, or, where none of them
+    holds pairs out, of the sets ``wanted`` for comparing. ``share``: of their prompts.
+    """
+    named = sorted(set(corpora) & set(held_out)) or list(wanted)
+    own = [pair for name in named for pair in held_out.get(name, ())]
+    choosing = [pair for pair in own if share_of(pair.asked, "threshold") < share]
+    asked = {pair.asked for pair in choosing}
+    return choosing, {name: [pair for pair in held_out.get(name, ()) if pair.asked not in asked] for name in wanted}
+
+
+@dataclass(frozen=True)
+class Views:
+    """Pairs labelled A or B, with all that scorers and students read of them."""
+
+    pairs: list[PreferencePair]
+    features: FeatureTable
+    # Of A less of B, shape (n_pairs, 2 * width): mean states of the responses, and their products with the question's.
+    # Exchanging the responses changes the sign and nothing else.
+    states: Floats
+    relevance: Floats  # cosine of question and response, of A less of B, shape (n_pairs,)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def prefers_a(self) -> npt.NDArray[np.bool_]:
+        """Whether the label is A, shape (n_pairs,)."""
+        return np.array([pair.label == "A" for pair in self.pairs])
+
+    @property
+    def questions(self) -> list[str]:
+        """What is asked, by pair."""
+        return [pair.asked for pair in self.pairs]
+
+    @property
+    def sources(self) -> Array:
+        """The set of each pair, shape (n_pairs,)."""
+        return np.array([pair.benchmark for pair in self.pairs])
+
+    @property
+    def clusters(self) -> list[str]:
+        """The prompt of each pair."""
+        return [pair.cluster for pair in self.pairs]
+
+    def of(self, rows: Array) -> "Views":
+        """The views of some of the pairs (positions, or a mask)."""
+        rows = np.arange(len(self))[rows]
+        pairs = [self.pairs[i] for i in rows]
+        return Views(pairs, self.features.of(rows), self.states[rows], self.relevance[rows])
+
+    def exchanged(self, where: Array) -> "Views":
+        """The same pairs with the other label where a mask says so; the responses stay where they are."""
+        pairs = [_exchanged(pair) if flip else pair for pair, flip in zip(self.pairs, where, strict=True)]
+        target = self.features.target
+        target = np.where(np.asarray(where)[:, None], target[:, [1, 0, 2]], target)
+        return replace(self, pairs=pairs, features=replace(self.features, target=target))
+
+
+def _exchanged(pair: PreferencePair) -> PreferencePair:
+    soft = None if pair.soft_label is None else 1 - pair.soft_label
+    return replace(pair, label=SWAPPED[pair.label], soft_label=soft)
+
+
+def view(pairs: Sequence[PreferencePair], reader: StateReader, known: dict[str, Floats]) -> Views:
+    """Pairs as small judges see them; ValueError where there is none, or one is not labelled A or B.
+
+    ``reader``: an encoder that no label of the pool went into; ``known``: mean states of its last layer, at unit
+    length, by text, which is added to: each text is read once.
+    """
+    if not pairs:
+        raise ValueError("no pairs to look at")
+    if undecided := [pair for pair in pairs if pair.label not in ("A", "B")]:
+        raise ValueError(f"{undecided[0].where}: the label is {undecided[0].label!r}; only A or B can be selected")
+    texts = dict.fromkeys(text for pair in pairs for text in (pair.asked, *pair.responses))
+    if missing := [text for text in texts if text not in known]:
+        read = reader.read(missing, ("mean",), [reader.n_layers - 1])["mean"][:, 0]
+        known |= dict(zip(missing, read / np.linalg.norm(read, axis=1, keepdims=True), strict=True))
+    sides = zip(*((pair.asked, *pair.responses) for pair in pairs), strict=True)
+    question, a, b = (np.array([known[text] for text in side]) for side in sides)
+    gaps = np.concatenate([a - b, question * (a - b)], axis=1)
+    likeness = [(question * side).sum(1).astype(float) for side in (a, b)]
+    return Views(list(pairs), feature_table(pairs, frozenset()), gaps, likeness[0] - likeness[1])
+
+
+# ---------------------------------------------------------------- judges that learn in a second
+
+Judge = Callable[[Views], Floats]  # views to the probability of A, shape (n_pairs,)
+
+
+def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
+    """The surface-feature judge; ``weight``: of what is learnt from. The fit is convex: the seed is not used."""
+    parts = fit_features(views.features, weight=weight, l2=_L2)
+
+    def p_a(seen: Views) -> Floats:
+        score_a, score_b, _ = scores_of(parts, seen.features.a, seen.features.b, seen.features.pair)
+        return outcome_probabilities(score_a - score_b, -np.inf)[:, 0]
+
+    return p_a
+
+
+def _learn_probe(views: Views, weight: Array, seed: int = 0) -> Judge:
+    """The pairwise probe on states of the untrained encoder, with its family's usual setting; seed of the projection.
+
+    ValueError where all labels are the same.
+    """
+    if len(set(views.prefers_a.tolist())) < 2:
+        raise ValueError(f"all {len(views)} pairs have the same label: a probe needs both")
+    probe = make_probe("pair_logistic", FAMILIES["pair_logistic"].usual, seed=seed)
+    probe.fit(views.states, views.prefers_a, classify__sample_weight=weight)
+    return lambda seen: probe.predict_proba(seen.states)[:, 1]
+
+
+LEARNERS: dict[str, Callable[[Views, Array, int], Judge]] = {"features": _learn_features, "probe": _learn_probe}
+
+
+def folds_of(questions: Sequence[str], n_folds: int, seed: int = 0) -> npt.NDArray[np.int_]:
+    """The fold of each question, in [0, n_folds), by its words alone: equal questions stand in one fold everywhere."""
+    if n_folds < 2:
+        raise ValueError(f"{n_folds} folds: what scores a pair would have learnt from it")
+    return np.array([int(share_of(question, f"fold {seed}") * n_folds) for question in questions], int)
+
+
+def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: int = 5, seed: int = 0) -> Judge:
+    """A judge that has not learnt from what it judges: one per fold of questions, fitted on the other folds.
+
+    Each question, of the pool or not, is judged by the judge of its fold, so that scores of validation pairs are
+    comparable with those of the pool. ``learner``: one of `LEARNERS`; ``mixture``: share of each source of the pool in
+    what is learnt from. ValueError where a fold is empty or holds the whole pool.
+    """
+    weight, folds = source_weights(pool.pairs, mixture), folds_of(pool.questions, n_folds, seed)
+    if len(set(folds.tolist())) < n_folds:
+        raise ValueError(f"{len(set(pool.questions))} questions do not fill {n_folds} folds")
+    judges = [LEARNERS[learner](pool.of(folds != fold), weight[folds != fold], seed) for fold in range(n_folds)]
+
+    def p_a(seen: Views) -> Floats:
+        values, own = np.zeros(len(seen)), folds_of(seen.questions, n_folds, seed)
+        for fold in np.unique(own):
+            values[own == fold] = judges[fold](seen.of(own == fold))
+        return values
+
+    return p_a
+
+
+# ---------------------------------------------------------------- students of what is kept
+
+
+def material_of(
+    train: Sequence[PreferencePair],
+    mixture: dict[str, float],
+    comparing: dict[str, list[PreferencePair]],
+    steps: int,
+) -> tuple[Material, Level, list[PreferencePair]]:
+    """What the encoder judge is trained from by the short recipe, the recipe, and misleading validation pairs."""
+    recipe = RelevanceRecipe(steps=steps, eval_every=steps, max_response_tokens=128)
+    material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
+    return material, Level(recipe), material.constructed("validation", tuple(OFF_TOPIC), 2, 150)
+
+
+def base_reader(level: Level) -> StateReader:
+    """The encoder before any training, which reads as much of a response as the recipe does."""
+    return StateReader("minilm", limit=level.recipe.max_response_tokens, bf16=level.recipe.bf16)
+
+
+Student = Callable[[Views, int], dict[str, Floats]]  # what is kept and a seed, to hits (0 or 1) by set
+
+
+def small_student(learner: str, mixture: Mapping[str, float], comparing: Mapping[str, Views]) -> Student:
+    """A student that is one of `LEARNERS`, compared on the views of ``comparing``."""
+
+    def student(views: Views, seed: int) -> dict[str, Floats]:
+        judge = LEARNERS[learner](views, source_weights(views.pairs, mixture), seed)
+        return {name: ((judge(seen) > 0.5) == seen.prefers_a) * 1.0 for name, seen in comparing.items()}
+
+    return student
+
+
+def encoder_student(material: Material, level: Level, comparing: Mapping[str, Views], run: str) -> Student:
+    """The encoder judge as a student: preference part, encoder and gate learn from the pairs kept and their questions.
+
+    ``material``: of the whole pool, with the validation sets; the set ``misleading`` must be the pairs that
+    `judgekit.studies.data_mixture.run_level` constructs. ``level``: its recipe's seed is replaced. Each training has
+    a folder among the run's models; a finished one is read back, so an interrupted study goes on.
+    """
+    folder = run_folder(run, "models", "selection")
+
+    def student(views: Views, seed: int) -> dict[str, Floats]:
+        labels = [(pair.benchmark, pair.item_id, pair.label) for pair in views.pairs]
+        own, sizes = level.changed(seed=seed), {name: len(seen) for name, seen in comparing.items()}
+        kept = folder / fingerprint_of(repr(own), material_key(material), labels, sizes)[:16]
+        path = kept / "hits.json"
+        if not path.is_file():
+            kept.mkdir(parents=True, exist_ok=True)
+            write_json(path, _trained(material, own, views, kept))
+        hits = json.loads(path.read_text(encoding="utf-8"))
+        for name, size in sizes.items():
+            if len(hits.get(name, ())) != size:
+                raise ValueError(f"{name}: the judge was asked {len(hits.get(name, ()))} pairs, not {size}")
+        return {name: np.array(hits[name], float) for name in comparing}
+
+    return student
+
+
+def _trained(material: Material, level: Level, views: Views, folder: Path) -> dict[str, Any]:
+    """Hits by set of the judge that is trained on some of the material's pairs."""
+    asked = {*views.questions}
+    of_encoder = [i for i in material.parts["train"] if material.bank.questions[i] in asked]
+    parts = material.parts | {"train": np.array(of_encoder, int)}
+    return run_level(level, replace(material, train=views.pairs, parts=parts), folder, folder)["hits"]
+
+
+def train_students(
+    students: Mapping[str, Student], pool: Views, parts: Mapping[tuple[Any, ...], Sequence[Array]], seed: int
+) -> dict[tuple[Any, ...], list[dict[str, Floats]]]:
+    """Hits by set of every student of every part of a pool: (student, *part) to one entry for each of its rows.
+
+    ``parts``: such as the rows that a rule keeps, and a random draw of as many; the same rows are learnt from once.
+    """
+    known: dict[tuple[str, bytes], dict[str, Floats]] = {}
+    for name, student in students.items():
+        for rows in (rows for both in parts.values() for rows in both):
+            if (name, rows.tobytes()) not in known:
+                known[name, rows.tobytes()] = student(pool.of(rows), seed)
+    cells = [(name, part) for part in parts for name in students]
+    return {(name, *part): [known[name, rows.tobytes()] for rows in parts[part]] for name, part in cells}

@@ -1,0 +1,249 @@
+"""Models asked in several ways, stored or live: what each earned on every item, and what it cost.
+
+Of published outputs, and through the verdict store, of a model of today behind any compatible server.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pandas as pd
+
+from judgekit.data.benchmarks.outputs import PUBLISHED, published_of
+from judgekit.data.catalogue import load_set, questions_of_tests
+from judgekit.data.sources import read_rows
+from judgekit.judges import Judge, load_judge, request_key, request_of
+from judgekit.judges.generative import read_settings
+from judgekit.judges.names import slug
+from judgekit.judges.openai import OpenAIJudge, Settings
+from judgekit.prompts import draw_demonstrations
+from judgekit.records import ORDERS, PreferencePair
+from judgekit.scoring import N_BOOT, protocol_of, run_judge, score_table, waiting_requests
+from judgekit.scoring.protocols import read_verdict
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import Number
+
+LIVE = "openai/"
+SHOTS: dict[str, Any] = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
+CALLS = ["set", "model", "method", "calls", "characters"]
+Sets = Mapping[str, list[PreferencePair]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """A model asked in one way."""
+
+    model: str  # slug, e.g. ``gpt_4``
+    method: str  # slug, e.g. ``vanilla_norules``
+    judge: str  # name of the judge that has the verdicts, e.g. ``replay/gpt-4-vanilla-norules``
+
+    @property
+    def live(self) -> bool:
+        """Whether a server is asked."""
+        return self.judge.startswith(LIVE)
+
+
+def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
+    """Every method whose outputs are stored for some models, by model in the order given; KeyError if one has none.
+
+    ``models``: as in the names of replay judges, e.g. ``["gpt-4", "chatgpt", "chatgpt-0301"]``.
+    """
+    found = []
+    for model in models:
+        longer = [f"{other}-" for other in models if other.startswith(f"{model}-")]
+        names = [name for name in PUBLISHED if name.startswith(f"{model}-") and not name.startswith(tuple(longer))]
+        names = [name for name in names if "llmbar_natural" in PUBLISHED[name].sets]
+        if not names:
+            raise KeyError(f"no prompt outputs of {model!r} are stored")
+        found += [Evaluator(slug(model), slug(name.removeprefix(f"{model}-")), f"replay/{name}") for name in names]
+    return found
+
+
+def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
+    """A model (as the server calls it; empty for none) asked live in several ways; its slug begins with ``live_``.
+
+    ``methods``: method, as the tables name it, to the strategy that asks in that way. The number and order of
+    demonstrations may differ: ``{"plain": "vanilla", "two_back": "demonstrations?shots=2&shots_order=reversed"}``.
+    ValueError for a model without methods, methods without a model, or two that share a name or a strategy.
+
+    >>> live_evaluators("org/gpt-4o", {"vanilla": "rules-strict"})
+    [Evaluator(model='live_gpt_4o', method='vanilla', judge='openai/org/gpt-4o#rules-strict')]
+    """
+    if bool(model) != bool(methods):
+        raise ValueError(f"live model {model!r} with methods {methods}: a model needs methods, and methods a model")
+    # No stored model has the prefix, so that no live number can take a stored one's key.
+    found = [Evaluator(f"live_{slug(model)}", slug(way), f"{LIVE}{model}#{asked}") for way, asked in methods.items()]
+    if len({one.method for one in found}) < len(found) or len({one.judge for one in found}) < len(found):
+        raise ValueError(f"live methods {methods}: two share a name or a strategy")
+    return found
+
+
+def outcome_table(
+    evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
+) -> pd.DataFrame:
+    """What every evaluator earned on every item, both orders; judges and sets are given by name.
+
+    Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), same (both orders say
+    the same), unread (share of the orders that could not be read). RuntimeError where a live judge failed on some
+    items: a failed call is no wrong verdict. Those that succeeded are stored.
+    """
+    rows = []
+    for name, pairs in sets.items():
+        protocol = protocol_of(name)
+        for one in evaluators:
+            verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
+            if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
+                many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
+                raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
+            given = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
+            for pair in pairs:
+                both = [given[pair.item_id, order] for order in ORDERS]
+                credit = sum(read_verdict(verdict, protocol) == pair.label for verdict in both) / 2
+                same = both[0].status == both[1].status == "ok" and both[0].verdict == both[1].verdict
+                unread = sum(verdict.status != "ok" for verdict in both) / 2
+                key = (name, one.model, one.method, pair.item_id, pair.cluster)
+                rows.append((*key, credit, float(same), unread))
+    columns = ["set", "model", "method", "item_id", "cluster", "credit", "same", "unread"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# ---------------------------------------------------------------- what stored outputs cost
+
+
+def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
+    """Calls for a verdict and characters written for it, by stored evaluator; others are left out.
+
+    Columns set, model, method, calls, characters. A reference, a list of metrics or ratings serve both orders of an
+    item; a synthesis is asked for only where the orders disagree.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for one in evaluators:
+        if one.judge.startswith("replay/"):
+            files = published_of(one.judge.removeprefix("replay/")).files
+            costs = {set_of(file): [cost_of(row.get("results")) for row in read_rows(file)] for file in files}
+            union = [cost for name, items in costs.items() if name != "llmbar_natural" for cost in items]
+            for name, items in (costs | {"llmbar_adversarial": union}).items():
+                rows.append((name, one.model, one.method, *(fmean(column) / 2 for column in zip(*items, strict=True))))
+    return pd.DataFrame(rows, columns=CALLS)
+
+
+def set_of(file: str) -> str:
+    """The set an output file belongs to.
+
+    >>> set_of("llmbar/LLMBar/Adversarial/GPTOut/evaluators/GPT-4/CoT/result.json")
+    'llmbar_gptout'
+    """
+    return "llmbar_" + file.partition("/evaluators/")[0].rpartition("/")[2].lower()
+
+
+def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
+    """Calls and characters written for one item, both orders, from the steps that are stored for it.
+
+    >>> cost_of([["a reference", "stop"], {"swap = False": {"completion": ["(a)"]}, "swap = True": {"winner": "1"}}])
+    (3, 14)
+    >>> cost_of([{"score_1": ["5", "stop"], "score_2": ["9", "stop"], "swap = False": {}, "swap = True": {}}])
+    (2, 2)
+    """
+    calls = characters = 0
+    for step in steps:
+        if isinstance(step, list):
+            replies = [step]
+        elif "score_1" in step:
+            replies = [step["score_1"], step["score_2"]]
+        else:
+            replies = [step[key].get("completion") for key in ("swap = False", "swap = True")]
+        calls += len(replies)
+        characters += sum(len(reply[0]) for reply in replies if isinstance(reply, list) and reply and reply[0])
+    return calls, characters
+
+
+# ---------------------------------------------------------------- asked live
+
+
+def live_judges(evaluators: Sequence[Evaluator], settings: Mapping[str, Any] | None = None) -> dict[str, Judge]:
+    """The judges of live evaluators (others are passed over), by the evaluator's judge.
+
+    ``settings``: fields of `judgekit.judges.openai.Settings`; and for the strategy ``demonstrations`` those of `SHOTS`:
+    how many are shown, of which set, in which order. Budgets are for each judge. `judgekit.models.Unavailable`
+    where the environment names no server or no key, or a setting is wrong.
+    """
+    given = dict(settings or {})
+    shots = {name: given.pop(name, default) for name, default in SHOTS.items()}
+    judges: dict[str, Judge] = {}
+    for one in (one for one in evaluators if one.live):
+        model, _, asked = one.judge.removeprefix(LIVE).partition("#")
+        asked, _, own = asked.partition("?")
+        if asked.removesuffix("-strict") == "demonstrations":
+            judges[one.judge] = _shown_judge(model, asked, given, shots | _own_shots(own, one.method))
+        elif own:
+            raise ValueError(f"method {one.method!r}: only the strategy 'demonstrations' takes '?{own}'")
+        else:
+            judges[one.judge] = load_judge(one.judge, settings=given)
+    return judges
+
+
+def _own_shots(text: str, method: str) -> dict[str, Any]:
+    """The settings of `SHOTS` that one method states for itself, e.g. ``shots=2&shots_order=reversed``."""
+    try:
+        stated = dict(parse_qsl(text, strict_parsing=True)) if text else {}
+        if unknown := set(stated) - set(SHOTS):
+            raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(SHOTS)}")
+        return {name: type(SHOTS[name])(value) for name, value in stated.items()}
+    except ValueError as wrong:
+        raise ValueError(f"method {method!r}, '?{text}': {wrong}") from None
+
+
+def _shown_judge(model: str, asked: str, given: dict[str, Any], shots: Mapping[str, Any]) -> OpenAIJudge:
+    """A judge with demonstrations, none of which is on a question of a test set."""
+    tested = [question for _, question in questions_of_tests(shots["shots_from"].startswith("sample_"))]
+    strict, source = asked.endswith("-strict"), load_set(shots["shots_from"])
+    drawn = draw_demonstrations(source, shots["shots"], shots["shots_seed"], shots["shots_order"], not strict, tested)
+    chosen = {"strategy": "demonstrations", "policy": "strict" if strict else "permissive"}
+    return OpenAIJudge(model, read_settings(Settings, given | chosen), drawn)
+
+
+def forecast_table(judges: Mapping[str, Any], sets: Sets, store: VerdictStore) -> pd.DataFrame:
+    """What judging would take at most, before anything is sent; stored verdicts are not asked again.
+
+    Columns judge, set, verdicts, calls, tokens_in, most_tokens_out, most_cost; of judges that can foretell it.
+    """
+    rows = []
+    for judge in judges.values():
+        for name, pairs in sets.items() if hasattr(judge, "forecast") else ():
+            found = judge.forecast(waiting_requests(judge, pairs, store))
+            tokens = (found.tokens_in, found.most_tokens_out)
+            rows.append((judge.name, name, found.requests, found.most_calls, *tokens, found.most_cost))
+    columns = ["judge", "set", "verdicts", "calls", "tokens_in", "most_tokens_out", "most_cost"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def live_call_table(
+    evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
+) -> pd.DataFrame:
+    """As `call_table`, of live evaluators, from the replies that the store holds."""
+    rows = []
+    for one in (one for one in evaluators if one.live):
+        judge = judges[one.judge]
+        for name, pairs in sets.items():
+            keys = [request_key(judge, request_of(pair, order)) for pair in pairs for order in ORDERS]
+            replies = list(store.get(judge.fingerprint, judge.decoding, keys).values())
+            written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
+            rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
+    return pd.DataFrame(rows, columns=CALLS)
+
+
+def live_numbers(
+    evaluators: Sequence[Evaluator],
+    judges: Mapping[str, Judge],
+    sets: Sets,
+    store: VerdictStore,
+    n_boot: int = N_BOOT,
+    seed: int = 0,
+) -> dict[str, Number]:
+    """Scores of live judges under each set's primary protocol: ``scores.<set>.<model>_<method>.<metric>``."""
+    names = {judges[one.judge].name: f"{one.model}_{one.method}" for one in evaluators if one.live}
+    asked = {one.judge: judges[one.judge] for one in evaluators if one.live}
+    table: Any = score_table(asked, sets, store, names, n_boot=n_boot, seed=seed, progress=False)
+    return {f"scores.{row.set}.{row.judge}.{row.metric}": row.number for row in table.itertuples()}
