@@ -51,10 +51,10 @@ def verdicts_by_judge(table: "pd.DataFrame", partial: Collection[str] = ()) -> d
     """
     judged = table[(table["status"] != "error") | ~table["judge"].isin(list(partial))]
     found: dict[tuple[str, str], list[Verdict]] = {}
-    for row in judged.itertuples():
-        stated = [None if part != part else part for part in (row.p_a, row.p_b, row.p_tie)]  # NaN: none is stated
-        one = Verdict(row.item, row.judge, row.order, row.verdict, *stated, status=row.status)
-        found.setdefault((row.set, row.judge), []).append(one)
+    for row in judged.to_dict("records"):
+        p_a, p_b, p_tie = (None if row[part] != row[part] else row[part] for part in ("p_a", "p_b", "p_tie"))  # NaN
+        given = (row["item"], row["judge"], row["order"], row["verdict"], p_a, p_b, p_tie)
+        found.setdefault((row["set"], row["judge"]), []).append(Verdict(*given, status=row["status"]))
     return found
 
 
