@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.corpora import load_corpus_with_report
+from judgekit.data.catalogue import load_set_with_report
 from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
 from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import Row
@@ -98,7 +98,7 @@ def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
 
 @pytest.mark.realdata
 def test_real_pairs():
-    pairs, report = load_corpus_with_report("alpaca_cross")
+    pairs, report = load_set_with_report("alpaca_cross")
     assert len(pairs) == 473 * 25 and report["responses"] + report["skipped_test_parts"] == 64395 - 32
     assert all(0 < pair.soft_label < 1 for pair in pairs)
     assert max(Counter(pair.cluster_id for pair in pairs).values()) == 25

@@ -6,7 +6,8 @@ import tarfile
 
 import pytest
 
-from judgekit.data.corpora import ANSWERS, answer_hashes, answers, load_answers_with_report, preferred_responses
+from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report
+from judgekit.data.corpora import ANSWERS, answers, preferred_responses
 from judgekit.data.sources import DataError, Row, find_source
 from judgekit.records import PreferencePair, Turn
 
@@ -127,7 +128,7 @@ def test_the_better_response_of_a_pair_is_kept_once():
 
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="halueval"):
-        load_answers_with_report("halu")
+        load_answer_set_with_report("halu")
 
 
 # --- the real files
@@ -156,7 +157,7 @@ GOLDEN = {
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ANSWERS)
 def test_golden_counts(name):
-    responses, report = load_answers_with_report(name)
+    responses, report = load_answer_set_with_report(name)
     n, clusters = GOLDEN[name]
     assert len(responses) == report["items"] == n
     assert len({response.cluster_id for response in responses}) == clusters
@@ -166,5 +167,5 @@ def test_golden_counts(name):
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_file_of_a_test_set_is_read(name):
-    files = answer_hashes(name)
+    files = answer_set_hashes([name])
     assert files and {find_source(file).split for file in files} <= {"train", "meta"}

@@ -120,12 +120,6 @@ def test_layouts_put_the_aspect_where_they_say():
     assert plain == "[Question]\n\nWho?\n\n[Response]\n\nMe."
 
 
-def test_shared_prompts_of_all_aspects_begin_alike_and_say_different_things():
-    texts = [aspect_prompt(aspect, "Who?", "Me.", "shared") for aspect in load_aspects("reasoning").values()]
-    assert {text.partition("Me.")[0] for text in texts} == {"[Question]\n\nWho?\n\n[Response]\n\n"}
-    assert len(set(texts)) == 5
-
-
 @given(st.text(), st.text())
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_text_changes_nothing_but_its_own_place(layout, question, response):

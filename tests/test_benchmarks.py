@@ -8,13 +8,13 @@ import pytest
 
 from judgekit.data.benchmarks import (
     BENCHMARKS,
-    benchmark_hashes,
     labelled,
     load_benchmark,
     load_benchmark_with_report,
     mtbench,
     outputs,
 )
+from judgekit.data.catalogue import set_hashes
 from judgekit.data.sources import DataError, Row
 from judgekit.records import Turn
 
@@ -298,8 +298,8 @@ def test_golden_llmbar_evaluator():
 @pytest.mark.realdata
 def test_provenance_names_the_files_read():
     for name in BENCHMARKS:
-        assert all(len(digest) == 64 for digest in benchmark_hashes(name).values())
-    assert "mtbench_derived/mtbench_human_votes.jsonl" in benchmark_hashes("mtbench")
+        assert all(len(digest) == 64 for digest in set_hashes([name]).values())
+    assert "mtbench_derived/mtbench_human_votes.jsonl" in set_hashes(["mtbench"])
 
 
 def test_mtbench_is_read_from_the_hub_without_a_mirror(monkeypatch):
@@ -312,7 +312,7 @@ def test_mtbench_is_read_from_the_hub_without_a_mirror(monkeypatch):
     monkeypatch.setattr(mtbench, "read_hub_rows", lambda hub_set, split: rows_of(hub_record()))
     pairs, _ = load_benchmark_with_report("mtbench")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
-    assert list(benchmark_hashes("mtbench")) == [
+    assert list(set_hashes(["mtbench"])) == [
         *files,
         "hub:lmsys/mt_bench_human_judgments@f7d2896d2cc5d80f8b55c2bbc722613555233c25",
     ]

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.corpora import CORPORA, chatbot_arena, corpus_hashes, load_corpus, load_corpus_with_report
+from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
+from judgekit.data.corpora import CORPORA, chatbot_arena
 from judgekit.data.corpora import pairs as kinds
 from judgekit.data.corpora.alpaca import alpaca_eval
 from judgekit.data.loading import keeps_sides, place
@@ -253,7 +254,7 @@ def test_ratings_of_one_query_become_pairs():
 
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(KeyError, match="alpaca_eval"):
-        load_corpus("alpaca")
+        load_set("alpaca")
 
 
 # --- counts on the real files
@@ -282,7 +283,7 @@ GOLDEN = {
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", CORPORA)
 def test_golden_counts(name):
-    pairs, report = load_corpus_with_report(name)
+    pairs, report = load_set_with_report(name)
     n, clusters, counts = GOLDEN[name]
     assert (len(pairs), len({pair.cluster_id for pair in pairs})) == (n, clusters)
     assert report.items() >= counts.items()
@@ -291,23 +292,23 @@ def test_golden_counts(name):
     # The label does not follow from the position: four standard errors of a fair coin.
     assert abs(decided["A"] - decided["B"]) < 4 * (decided["A"] + decided["B"]) ** 0.5
     assert all(pair.label_kind and pair.source for pair in pairs)
-    assert corpus_hashes(name)
+    assert set_hashes([name])
 
 
 @pytest.mark.realdata
 def test_golden_labels():
-    alpaca = load_corpus("alpaca_eval")
+    alpaca = load_set("alpaca_eval")
     baselines = ("text_davinci_003", "gpt4_1106_preview")
     older = [pair for pair in alpaca if "/alpaca_eval_gpt4/" in pair.item_id]
     won = Counter("tie" if pair.label == "tie" else as_in_file(pair).label for pair in older)
     assert won == {"A": 8907, "B": 33482, "tie": 27 + 188}
     assert {as_in_file(pair).model_a for pair in alpaca} == set(baselines)
     assert sum(pair.soft_label is not None for pair in alpaca) == 9655
-    arena = [as_in_file(pair).label for pair in load_corpus("chatbot_arena")]
+    arena = [as_in_file(pair).label for pair in load_set("chatbot_arena")]
     assert Counter(arena) == {"A": 241, "B": 259}
-    finegrained = [as_in_file(pair).label for pair in load_corpus("finegrained_rlhf")]
+    finegrained = [as_in_file(pair).label for pair in load_set("finegrained_rlhf")]
     assert Counter(finegrained) == {"A": 1577, "B": 1039, "tie": 384}
-    reviews = [as_in_file(pair).label for pair in load_corpus("vicuna_blog")]
+    reviews = [as_in_file(pair).label for pair in load_set("vicuna_blog")]
     assert Counter(reviews) == {"A": 277, "B": 663, "tie": 100}
-    votes = [label for pair in load_corpus("summ_pairwise") for label in as_in_file(pair).votes.values()]
+    votes = [label for pair in load_set("summ_pairwise") for label in as_in_file(pair).votes.values()]
     assert Counter(votes) == {"A": 243, "B": 239, "tie": 117}

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from judgekit.data import paths
-from judgekit.data.corpora import HUB_CORPORA, corpus_hashes, load_corpus_with_report
+from judgekit.data.catalogue import load_set_with_report, set_hashes
+from judgekit.data.corpora import HUB_CORPORA
 from judgekit.data.corpora.hub import resolved_commit
 from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import DataError, Row
@@ -146,11 +147,11 @@ def own_cache(monkeypatch, tmp_path):
 def test_a_file_of_the_mirror_is_read_in_the_hubs_form(name, suffix, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "data_mirror", lambda: tmp_path)
     written(tmp_path / "raw" / name / f"{name}{suffix}", [ROWS[name]] * 2)
-    pairs, report = load_corpus_with_report(name)
+    pairs, report = load_set_with_report(name)
     assert len({pair.item_id for pair in pairs}) == report["items"] == 2
     assert pairs[1].source == f"{name}{suffix}:1"
     assert {pairs[0].response_a, pairs[0].response_b} == {"good", "bad"}
-    ((file, sha256),) = corpus_hashes(name).items()
+    ((file, sha256),) = set_hashes([name]).items()
     assert file == f"{name}/{name}{suffix}" and re.fullmatch("[0-9a-f]{64}", sha256)
 
 
@@ -160,9 +161,9 @@ def test_a_file_that_cannot_be_read_is_named_with_what_to_do(monkeypatch, tmp_pa
     (tmp_path / "raw" / "shp").mkdir(parents=True)
     (tmp_path / "raw" / "shp" / "shp.jsonl").write_text('{"a": ')
     with pytest.raises(DataError, match=r"shp: cannot be read .*raw/shp/shp\.jsonl"):
-        load_corpus_with_report("shp")
+        load_set_with_report("shp")
     with pytest.raises(DataError, match=r"pandalm_train: is not on the hub; put it into a data mirror"):
-        load_corpus_with_report("pandalm_train")
+        load_set_with_report("pandalm_train")
 
 
 def test_the_hub_is_asked_for_its_last_commit(monkeypatch, tmp_path):
@@ -179,10 +180,10 @@ def test_the_hub_is_asked_for_its_last_commit(monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repo, revision: Info)
     monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: asked.append((a, k)) or [ROWS["helpsteer3"]])
     resolved_commit.cache_clear()
-    pairs, _ = load_corpus_with_report("helpsteer3")
+    pairs, _ = load_set_with_report("helpsteer3")
     ((where, options),) = asked
     assert where == ("nvidia/HelpSteer3", "preference")
     assert (options["split"], options["revision"]) == ("train", "c0ffee")
     assert pairs[0].source == "nvidia/HelpSteer3[train]:0"
-    assert corpus_hashes("helpsteer3") == {"hub:nvidia/HelpSteer3": "c0ffee"}
+    assert set_hashes(["helpsteer3"]) == {"hub:nvidia/HelpSteer3": "c0ffee"}
     resolved_commit.cache_clear()

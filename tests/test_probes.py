@@ -20,8 +20,6 @@ from judgekit.inside.probes import (
     HEADS,
     METRICS,
     Choice,
-    Projection,
-    Search,
     Space,
     choose_probe,
     class_counts,
@@ -107,20 +105,6 @@ def test_every_family_learns_what_is_there_and_is_reproducible(family):
     assert (twice[0] == twice[1]).all() and (twice[0] == labels[150:]).mean() > 0.45  # chance is 0.2
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_setting_of_a_grid_fits(family):
-    features, labels, _ = material(n=40, classes=2)
-    X = joined_layers(features["mean"], (1, 2))
-    assert all(set(make_probe(family, each, 5).fit(X, labels).predict(X)) <= {0, 1} for each in FAMILIES[family].grid)
-
-
-def test_components_are_capped_by_rows_and_columns():
-    X = np.random.default_rng(0).normal(size=(6, 9))
-    for centred in (True, False):
-        assert Projection(50, centred).fit(X).transform(X).shape == (6, 5)
-        assert Projection(50, centred).fit(X[:, :2]).transform(X[:, :2]).shape == (6, 2)
-
-
 def test_swapping_responses_changes_the_sign_and_nothing_else():
     rng = np.random.default_rng(0)
     differences = rng.normal(0.5, 1, (60, 8))  # not centred at zero: A has been shown with larger numbers
@@ -169,15 +153,6 @@ def test_layers_are_added_only_while_they_help():
     assert len(choose_probe({"x": copies}, labels, groups, HEADS["binary"], FAST).layers) == 1
 
 
-def test_of_equal_means_the_steadier_wins_and_of_equals_the_smaller(monkeypatch):
-    known = {(0,): (0.7, 0.2), (1,): (0.7, 0.1), (2,): (0.68, 0.0), (1, 2): (0.68, 0.0)}
-    features, labels, groups = material(n_layers=3)
-    search = Search(features, labels, np.array(groups), HEADS["five"], replace(FAST, stability=0.5), 0)
-    monkeypatch.setattr(search, "score", lambda name, layers, family, setting: known[tuple(sorted(layers))])
-    assert search.ranking("mean")[1] == [2, 1, 0]  # 0.68, 0.65, 0.60 after the penalty
-    assert search.worth("mean", (2,), "logistic", {}) > search.worth("mean", (1, 2), "logistic", {})
-
-
 @pytest.mark.parametrize("head", ["five", "ordinal"])
 def test_a_signal_is_seen_out_of_fold(head):
     features, labels, groups = material(n=150)
@@ -214,11 +189,6 @@ def test_the_majority_and_pairs_go_through_the_same_door():
 def test_inputs_that_do_not_fit_are_refused(change, words):
     with pytest.raises(ValueError, match=words):
         nested_probe(*change(*material()), HEADS["five"], FAST)
-
-
-def test_a_space_of_unknown_names_is_refused():
-    with pytest.raises(ValueError, match="metric 'f1' is none of weighted_f1"):
-        Space(metric="f1")
     with pytest.raises(ValueError, match="family 'boosting' is none of majority"):
         Space(families=("logistic", "boosting"))
 

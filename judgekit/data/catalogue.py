@@ -3,22 +3,16 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, benchmark_hashes, load_benchmark_with_report
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED
 from judgekit.data.benchmarks.labelled import protected_files, protected_prompts
-from judgekit.data.corpora import (
-    CORPORA,
-    HUB_CORPORA,
-    answer_hashes,
-    corpus_hashes,
-    load_answers_with_report,
-    load_corpus_with_report,
-    preferred_responses,
-)
+from judgekit.data.corpora import ANSWERS, CORPORA, HUB_CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
+from judgekit.data.loading import Loaded, load_named
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
+SETS = BENCHMARKS | UNLABELLED | CORPORA | HUB_CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
 # Sets whose prompts were protected before they were scored; `protected_prompts` goes on reading them.
@@ -35,27 +29,21 @@ def load_set(name: str) -> list[PreferencePair]:
     return load_set_with_report(name)[0]
 
 
-def load_set_with_report(name: str) -> tuple[list[PreferencePair], dict[str, int]]:
+def load_set_with_report(name: str) -> Loaded:
     """The pairs of a set, and counts of what was repaired, skipped or is odd."""
     if name in SAMPLE_SETS:
         return with_counts(load_sample(name), {})
-    if name in BENCHMARKS or name in UNLABELLED:
-        return load_benchmark_with_report(name)
-    if name in CORPORA or name in HUB_CORPORA:
-        return load_corpus_with_report(name)
-    known = [*SAMPLE_SETS, *BENCHMARKS, *UNLABELLED, *CORPORA, *HUB_CORPORA]
-    raise KeyError(f"no set is called {name!r}; there are {', '.join(known)}")
+    if name not in SETS:
+        raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *SETS])}")
+    return load_named("set", SETS, name)
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for everything that the named sets are read from: the provenance of a result."""
-    hashes: dict[str, str] = {}
-    for name in names:
-        if name in BENCHMARKS or name in UNLABELLED:
-            hashes |= benchmark_hashes(name)
-        elif name in CORPORA or name in HUB_CORPORA:
-            hashes |= corpus_hashes(name)
-    return hashes
+    """The provenance of a result that is made from the named sets, save those of the sample.
+
+    File to SHA-256, or a set of the hub (``hub:<owner>/<name>``, ``@<revision>`` where it is pinned) to what tells it.
+    """
+    return {file: sha256 for name in names if name in SETS for file, sha256 in SETS[name].hashes().items()}
 
 
 def load_answer_set(name: str) -> list[Response]:
@@ -63,21 +51,22 @@ def load_answer_set(name: str) -> list[Response]:
     return load_answer_set_with_report(name)[0]
 
 
-def load_answer_set_with_report(name: str) -> tuple[list[Response], dict[str, int]]:
+def load_answer_set_with_report(name: str) -> Loaded:
     """Questions with single responses, and counts of what was skipped or is odd; errors as for `load_set`.
 
     ``name``: a source of `judgekit.data.corpora.ANSWERS`, or a part of the sample: then the better response of each
     pair.
     """
     if name not in SAMPLE_SETS:
-        return load_answers_with_report(name)
+        return load_named("answers", ANSWERS, name)
     responses, report = preferred_responses(load_sample(name))
     return responses, {"items": len(responses), **report}
 
 
 def answer_set_hashes(names: Iterable[str]) -> dict[str, str]:
     """File to SHA-256 for everything that the named sources of single responses are read from."""
-    return {file: sha256 for name in names if name not in SAMPLE_SETS for file, sha256 in answer_hashes(name).items()}
+    named = [ANSWERS[name] for name in names if name not in SAMPLE_SETS]
+    return {file: sha256 for source in named for file, sha256 in source.hashes().items()}
 
 
 def load_rated_set(name: str) -> dict[str, list[Response]]:

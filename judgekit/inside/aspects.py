@@ -126,7 +126,7 @@ def _aspect_of(name: Any, fields: Any, where: str) -> Aspect:
             {str(field): value for field, value in fields.items()} | {"name": name}
         )
     except ValidationError as wrong:
-        first = wrong.errors()[0]
+        first = min(wrong.errors(), key=lambda error: "missing" in error["type"])
         field = ".".join(str(part) for part in (name, *first["loc"]))
         raise AspectError(f"{where}: {field}: {first['msg']} (not {first['input']!r:.60})") from None
 

@@ -17,7 +17,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, parts, path_sums, positions
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import end_tokens, model_files
+from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import Prompt, PromptError, PromptTooLong, Strategy
 from judgekit.records import Response, fingerprint_of
@@ -262,18 +262,10 @@ class LayerReader:
     """
 
     def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:
-        from transformers import AutoConfig, AutoTokenizer
-
         if dtype not in ("float32", "bfloat16", "float16"):
             raise Unavailable(f"dtype={dtype!r} is not one of float32, bfloat16, float16")
         files = model_files(name)
-        try:
-            config = AutoConfig.from_pretrained(files.base, revision=files.revision, trust_remote_code=False)
-            tokenizer = AutoTokenizer.from_pretrained(
-                files.tokenizer, revision=files.tokenizer_revision, trust_remote_code=False
-            )
-        except (OSError, ValueError) as broken:
-            raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
+        config, tokenizer = config_and_tokenizer(files, name)
         self.name, self.batch_tokens = name, batch_tokens
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)

@@ -15,7 +15,7 @@ from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import ModelFiles, end_tokens, model_files
+from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
@@ -36,18 +36,6 @@ def device_of(name: str) -> str:
 def dtype_of(name: str, device: str) -> str:
     """A type of numbers, or what ``auto`` stands for on a device."""
     return name if name != "auto" else "float32" if torch.device(device).type == "cpu" else "bfloat16"
-
-
-def config_and_tokenizer(files: ModelFiles, name: str) -> tuple[Any, Any]:
-    """A model's configuration and tokenizer; Unavailable where they cannot be read."""
-    from transformers import AutoConfig, AutoTokenizer
-
-    tokens = files.tokenizer, files.tokenizer_revision
-    try:
-        config = AutoConfig.from_pretrained(files.base, revision=files.revision, trust_remote_code=False)
-        return config, AutoTokenizer.from_pretrained(tokens[0], revision=tokens[1], trust_remote_code=False)
-    except (OSError, ValueError) as broken:
-        raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
 
 
 def known_device(name: str) -> str:

@@ -118,6 +118,18 @@ def on_hub(name: str) -> tuple[str, str]:
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 
 
+def config_and_tokenizer(files: ModelFiles, name: str) -> tuple[Any, Any]:
+    """A model's configuration and tokenizer; Unavailable where they cannot be read."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    tokens = files.tokenizer, files.tokenizer_revision
+    try:
+        config = AutoConfig.from_pretrained(files.base, revision=files.revision, trust_remote_code=False)
+        return config, AutoTokenizer.from_pretrained(tokens[0], revision=tokens[1], trust_remote_code=False)
+    except (OSError, ValueError) as broken:
+        raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
+
+
 def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
     """Ids that end a reply: the tokenizer's, and those of the model's generation settings or else its configuration."""
     from transformers import GenerationConfig

@@ -174,7 +174,8 @@ def design_effect(credit: Array, clusters: Array) -> Number:
 
     value, left_out, k = logarithm(own.sum(0)), logarithm(own.sum(0) - own), len(own)
     error = np.sqrt((k - 1) / k * ((left_out - left_out.mean()) ** 2).sum())
-    return Number(*np.exp([value, value - 1.96 * error, value + 1.96 * error]), n=len(credit), spec=".2f")
+    width, low, high = np.exp([value, value - 1.96 * error, value + 1.96 * error]).tolist()
+    return Number(width, low, high, n=len(credit), spec=".2f")
 
 
 # ---------------------------------------------------------------- labels that can be told without reading
@@ -197,7 +198,7 @@ def cues_of(rows: Sequence[tuple[PreferencePair, str, str]]) -> dict[str, Floats
         cues["models"] = np.hstack([wrote[0] - wrote[1], wrote[0] + wrote[1]])
     for name, values in (("annotator", [row[2] for row in rows]), ("part", [pair.subset for pair, *_ in rows])):
         if 1 < len(set(values)) <= MAX_NAMES:
-            cues[name] = pd.get_dummies(values).to_numpy(float)
+            cues[name] = pd.get_dummies(np.array(values, object)).to_numpy(float)
     return cues | ({"all": np.hstack(list(cues.values()))} if len(cues) > 1 else {})
 
 

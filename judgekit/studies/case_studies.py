@@ -144,7 +144,7 @@ def attack_table(
     turned = outcomes[["lost_ab", "lost_ba", "won_ab", "won_ba"]].astype(bool).all(axis=1)
     for item, attack in outcomes.loc[turned, ["item_id", "attack"]].itertuples(index=False):
         pair, given = by_id[item], own.loc[item]
-        sure = given[f"p_{pair.label.lower()}"]
+        sure = given[f"p_{str(pair.label).lower()}"]
         who = (given["set"], item, pair.cluster, given["judge"], attack, 0.0 if np.isnan(sure) else sure)
         rows.append((*who, *edit_size(pair, suite.attacked(pair, attack))))
     names = ["set", "item_id", "cluster", "judge", "attack", "strength", "removed", "added"]

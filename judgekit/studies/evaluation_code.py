@@ -119,8 +119,8 @@ def self_in_consensus(contest: Contest, judge: str, options: dict[str, int]) -> 
     for key, votes in people.items():
         alone, joined = (majority_label(dict(enumerate(v)), d) for v, d in ((votes, None), ([*votes, own[key]], "A")))  # type: ignore[arg-type] # keys play no part
         rows.append((joined == own[key], True, alone == own[key], alone is not None))
-    columns = np.array(rows).T
-    effect = difference(*columns, list(prompts.values()), **options)
+    with_it, everybody, without, decided = np.array(rows).T
+    effect = difference(with_it, everybody, without, decided, list(prompts.values()), **options)
     turned_round = [str(key) for key, row in zip(people, rows, strict=True) if row[0] and not row[2]]
     what = "the judge votes in the consensus it is scored by"
     return "self_in_consensus", what, turned_round, len(rows), "agreement", effect

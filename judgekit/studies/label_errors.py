@@ -50,10 +50,8 @@ def _one_verdict(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], f
     if len({order for _, order in cells}) < len(ORDERS):
         by_item = {verdict.item_id: verdict.verdict for verdict in verdicts}
         return [by_item[pair.item_id] for pair in pairs]
-    both = [[cells[pair.item_id, order] for order in ORDERS] for pair in pairs]
-    return [
-        joined_verdict(*(forced_verdict(v) if forced and v.verdict else v.verdict for v in v2), "any") for v2 in both
-    ]
+    read = {key: forced_verdict(v) if forced and v.verdict else v.verdict for key, v in cells.items()}
+    return [joined_verdict(read[pair.item_id, "ab"], read[pair.item_id, "ba"], "any") for pair in pairs]
 
 
 def label_quality(votes: Votes, probabilities: ClassProbabilities) -> tuple[dict[str, Floats], dict[str, Array]]:
@@ -73,7 +71,7 @@ def label_quality(votes: Votes, probabilities: ClassProbabilities) -> tuple[dict
     stated = np.maximum(aligned(votes, probabilities), 1e-6)  # the library takes logarithms
     stated = stated / stated.sum(1, keepdims=True)
     labels = votes.codes[:, votes.annotators.index(REFERENCE)]
-    voting = votes.of([name for name, any_vote in zip(votes.annotators, votes.given.any(0), strict=True) if any_vote])
+    voting = votes.of([name for place, name in enumerate(votes.annotators) if votes.given[:, place].any()])
     crowd = get_label_quality_multiannotator(voting.wide().reset_index(drop=True), stated, verbose=False)
     quality = {
         "confidence": get_label_quality_scores(labels, stated),

@@ -47,12 +47,9 @@ def misfiled(votes: Votes, meant: Mapping[str, Mapping[str, str]]) -> dict[str, 
     return {"cast": len(cast), "lost": len(lost), "doubled": len(added), "misfiled": changed}
 
 
-def screenshot(link: str, width: int = 1000, height: int = 480, scale: int = 2) -> Figure | None:
-    """A browser's window (in pixels, each drawn as ``scale`` by ``scale``) at the width of the text; None without
-    Chromium."""
+def screenshot(link: str, inches: float, width: int = 1000, height: int = 480, scale: int = 2) -> Figure | None:
+    """A browser's window (in pixels, each drawn ``scale`` by ``scale``) so many inches wide; None without Chromium."""
     import matplotlib.pyplot as plt
-
-    from judgekit.figures.style import TEXT, use_style
 
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
@@ -65,8 +62,7 @@ def screenshot(link: str, width: int = 1000, height: int = 480, scale: int = 2) 
         flags += ["--no-sandbox"]  # Chromium refuses root otherwise; the page is our own
         subprocess.run([browser, *flags, link], capture_output=True, timeout=60, check=True)
         image = plt.imread(picture)
-    use_style()
-    figure = plt.figure(figsize=(TEXT, TEXT * image.shape[0] / image.shape[1]))
+    figure = plt.figure(figsize=(inches, inches * image.shape[0] / image.shape[1]))
     figure.set_layout_engine("none")  # the style asks for one that knows of no axes like these
     axes = figure.add_axes((0, 0, 1, 1))
     axes.imshow(image, interpolation="none")

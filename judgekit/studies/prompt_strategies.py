@@ -228,7 +228,7 @@ def live_call_table(
         judge = judges[one.judge]
         for name, pairs in sets.items():
             keys = [request_key(judge, request_of(pair, order)) for pair in pairs for order in ORDERS]
-            replies = list(store.get(judge.fingerprint, judge.decoding, keys).values())
+            replies: list[Any] = list(store.get(judge.fingerprint, judge.decoding, keys).values())
             written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
             rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
     return pd.DataFrame(rows, columns=CALLS)

@@ -7,7 +7,7 @@ from judgekit.data.benchmarks.labelled import BENCHMARKS, UNLABELLED
 from judgekit.data.loading import Loaded, load_named
 from judgekit.records import PreferencePair
 
-__all__ = ["BENCHMARKS", "UNLABELLED", "benchmark_hashes", "load_benchmark", "load_benchmark_with_report"]
+__all__ = ["BENCHMARKS", "UNLABELLED", "load_benchmark", "load_benchmark_with_report"]
 
 
 def load_benchmark(name: str) -> list[PreferencePair]:
@@ -18,11 +18,3 @@ def load_benchmark(name: str) -> list[PreferencePair]:
 def load_benchmark_with_report(name: str) -> Loaded:
     """The pairs of a test set, and counts: ``items``, ``empty_responses`` (pairs with one), what was repaired."""
     return load_named("benchmark", BENCHMARKS | UNLABELLED, name)
-
-
-def benchmark_hashes(name: str) -> dict[str, str]:
-    """The provenance of a test set, to be saved with a result: file name to SHA-256; KeyError if there is no such set.
-
-    A set read from the hub is entered as ``hub:<owner>/<name>@<revision>``.
-    """
-    return (BENCHMARKS | UNLABELLED)[name].hashes()

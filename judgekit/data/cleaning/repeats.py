@@ -89,7 +89,7 @@ def drop_near_repeats(items: Sequence[Item], min_jaccard: float = 0.9) -> Sifted
 
     def repeats(item: Item) -> Reason:
         question, *responses = map(near.number, texts_of(item))
-        earlier = first.setdefault((question, *sorted(responses)), item)
+        earlier: Item = first.setdefault((question, *sorted(responses)), item)
         return None if earlier is item else ("near repeat", f"{earlier.benchmark}/{earlier.item_id}")
 
     return sift(items, repeats)

@@ -8,20 +8,9 @@ from functools import partial
 
 from judgekit.data.corpora import alpaca, answers, chatbot_arena, hub, pairs
 from judgekit.data.corpora.answers import preferred_responses
-from judgekit.data.loading import DataSet, Loaded, each, load_named, of_files
-from judgekit.records import PreferencePair
+from judgekit.data.loading import DataSet, each, of_files
 
-__all__ = [
-    "ANSWERS",
-    "CORPORA",
-    "HUB_CORPORA",
-    "answer_hashes",
-    "corpus_hashes",
-    "load_answers_with_report",
-    "load_corpus",
-    "load_corpus_with_report",
-    "preferred_responses",
-]
+__all__ = ["ANSWERS", "CORPORA", "HUB_CORPORA", "preferred_responses"]
 _vicuna = ("vicuna_blog_eval/question.jsonl", "vicuna_blog_eval/answer/*", "vicuna_blog_eval/review/*")
 _newsroom = "judge_bench_dmg/newsroom/newsroom.json"
 
@@ -57,28 +46,3 @@ def _preferred(corpus: DataSet) -> DataSet:
 # Corpora of pairs whose better response is worth having by itself, also where the pair is not trained on.
 _worth_having = ("dpo_en", "dpo_zh", "oasst_zh", "medicalgpt", "kto_mix")
 ANSWERS = answers.ANSWERS | {name: _preferred(CORPORA[name]) for name in _worth_having}
-
-
-def load_corpus(name: str) -> list[PreferencePair]:
-    """The pairs of one of `CORPORA` or `HUB_CORPORA`; errors as of `judgekit.data.loading.load_named`."""
-    return load_corpus_with_report(name)[0]
-
-
-def load_corpus_with_report(name: str) -> Loaded:
-    """The pairs of a corpus, and counts: ``items``, ``empty_responses`` (pairs with one), what was skipped."""
-    return load_named("corpus", CORPORA | HUB_CORPORA, name)
-
-
-def corpus_hashes(name: str) -> dict[str, str]:
-    """The provenance of a corpus: file to SHA-256, or ``hub:<owner>/<name>`` to its commit; KeyError if unknown."""
-    return (CORPORA | HUB_CORPORA)[name].hashes()
-
-
-def load_answers_with_report(name: str) -> Loaded:
-    """The single responses of one of `ANSWERS`, and counts as of `load_corpus_with_report`."""
-    return load_named("answers", ANSWERS, name)
-
-
-def answer_hashes(name: str) -> dict[str, str]:
-    """File to SHA-256 of what a source of single responses is read from; KeyError if there is no such source."""
-    return ANSWERS[name].hashes()

@@ -73,7 +73,7 @@ def load_sample_ratings() -> dict[str, list[Response]]:
 
 @lru_cache(maxsize=len(SAMPLE_SETS))
 def _cached_set(name: str) -> tuple[PreferencePair, ...]:
-    fields = {"benchmark": name, "label_kind": "authored"}
+    fields: dict[str, Any] = {"benchmark": name, "label_kind": "authored"}
     rows = enumerate(_document(name))
     pairs = [PreferencePair(**row, **fields, source=f"judgekit.data.sample:{name}:{number}") for number, row in rows]
     return tuple(unique_items(pairs))

@@ -13,7 +13,6 @@ from judgekit.data.sources.registry import (
     source_hashes,
     source_names,
     sources,
-    upstream_url,
 )
 from judgekit.data.sources.rows import Row, heads, read_document, read_rows, text_key
 
@@ -37,5 +36,4 @@ __all__ = [
     "source_names",
     "sources",
     "text_key",
-    "upstream_url",
 ]

@@ -11,7 +11,7 @@ from typing import IO, Any
 from judgekit.data import paths
 from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
-from judgekit.data.sources.registry import DataError, Source, find_source, sources, upstream_url
+from judgekit.data.sources.registry import DataError, Source, find_source, sources
 
 CHUNK = 2**20  # bytes
 PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
@@ -97,7 +97,7 @@ def _locate(source: Source, progress: bool) -> Path:
                 return path
         raise DataError(f"{source.name}: not in the mirror at {plain}; {_remedy(source)}")
     path = paths.data_cache() / source.mirror_path
-    url = upstream_url(source)
+    url = source.url
     if url is not None and not (path.is_file() and _stamp(path) in verified):
         retrieve(source.name, url, source.sha256, source.bytes, path, progress)
     elif not path.is_file():
@@ -200,7 +200,7 @@ def _remedy(source: Source) -> str:
         return "delete it and fetch it again"
     if source.repo is None:
         return "copy it again from a good mirror"
-    return f"copy it again from a good mirror, or unset JUDGEKIT_DATA to download it from {upstream_url(source)}"
+    return f"copy it again from a good mirror, or unset JUDGEKIT_DATA to download it from {source.url}"
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:

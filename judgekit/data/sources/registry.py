@@ -41,38 +41,23 @@ class Source:
 
     @property
     def url(self) -> str | None:
-        """The pinned upstream address, or None when the file exists only in a mirror."""
-        return upstream_url(self)
+        """The pinned address a file is downloaded from, or None when it exists only in a mirror.
 
-
-def upstream_url(source: Source) -> str | None:
-    """The address a file is downloaded from, or None when it exists only in a mirror.
-
-    ``JUDGEKIT_UPSTREAM`` replaces the host, for a copy of the upstream repositories inside one's own network.
-    """
-    if source.repo is None or source.path_in_repo is None:
-        return None
-    base = os.environ.get("JUDGEKIT_UPSTREAM", "").strip() or UPSTREAM
-    return f"{base.rstrip('/')}/{source.repo}/{source.commit}/{quote(source.path_in_repo)}"
+        ``JUDGEKIT_UPSTREAM`` replaces the host, for a copy of the upstream repositories inside one's own network.
+        """
+        if self.repo is None or self.path_in_repo is None:
+            return None
+        base = os.environ.get("JUDGEKIT_UPSTREAM", "").strip() or UPSTREAM
+        return f"{base.rstrip('/')}/{self.repo}/{self.commit}/{quote(self.path_in_repo)}"
 
 
 def _group_sources(family: str, mirror: str, group: dict[str, Any]) -> Iterator[Source]:
+    shared = {name: group[name] for name in ("repo", "commit", "licence", "split", "description")}
     for file, (sha256, size, records) in group["files"].items():
         path = group["folder"] + file
-        yield Source(
-            name=f"{family}/{path}",
-            source=family,
-            mirror_path=mirror + path,
-            repo=group["repo"],
-            commit=group["commit"],
-            path_in_repo=None if group["repo"] is None else group["upstream_folder"] + file,
-            sha256=sha256,
-            bytes=size,
-            records=records,
-            licence=group["licence"],
-            split=group["split"],
-            description=group["description"],
-        )
+        upstream = None if group["repo"] is None else group["upstream_folder"] + file
+        pinned = {"sha256": sha256, "bytes": size, "records": records, "path_in_repo": upstream}
+        yield Source(name=f"{family}/{path}", source=family, mirror_path=mirror + path, **shared, **pinned)
 
 
 @lru_cache(maxsize=1)
