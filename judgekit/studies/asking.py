@@ -150,7 +150,7 @@ class ServerEngine:
         async def reply(item: tuple[Messages, int]) -> Reply:
             return _reply_of(await client.complete(item[0], self.max_tokens, temperature=self.settings.temperature))
 
-        return client.replies(asked, reply, lambda said: Reply(None, status="error", raw=said))
+        return client.replies(asked, reply, lambda reason: Reply(None, status="error", raw=reason))
 
 
 class LocalEngine:

@@ -45,7 +45,7 @@ class Panel:
             raise ValueError(f"{self.benchmark}: {len(pairs)} pairs and {len(self.verdicts)} members make no panel")
         if protocol.drops:
             raise ValueError(f"{self.benchmark}: '{protocol.name}' drops items, for each member others")
-        by_cell = {member: _cells_of(member, said, pairs) for member, said in self.verdicts.items()}
+        by_cell = {member: _cells_of(member, given, pairs) for member, given in self.verdicts.items()}
         orders = tuple(o for o in ORDERS if all((pairs[0].item_id, o) in cells for cells in by_cell.values()))
         verdicts = {
             member: [cells[pair.item_id, order] for pair in pairs for order in orders]
@@ -62,8 +62,8 @@ class Panel:
     @cached_property
     def orders(self) -> tuple[str, ...]:
         """The orders that every member has."""
-        said = next(iter(self.verdicts.values()))
-        return tuple(dict.fromkeys(verdict.order for verdict in said))
+        given = next(iter(self.verdicts.values()))
+        return tuple(dict.fromkeys(verdict.order for verdict in given))
 
     def seated(self, members: Sequence[str]) -> "Panel":
         """The panel of some of the members."""
@@ -81,20 +81,20 @@ class Panel:
         """The panel on some of its items (array of bool, shape (n_items,))."""
         pairs = [pair for pair, taken in zip(self.pairs, chosen, strict=True) if taken]
         kept = {pair.item_id for pair in pairs}
-        verdicts = {member: [v for v in said if v.item_id in kept] for member, said in self.verdicts.items()}
+        verdicts = {member: [v for v in given if v.item_id in kept] for member, given in self.verdicts.items()}
         return replace(self, pairs=tuple(pairs), verdicts=verdicts)
 
     @cached_property
     def votes(self) -> dict[str, Floats]:
-        """Order to votes, shape (n_items, n_members, 3): one at the label said, zeros for a reply without a verdict.
+        """Order to votes, shape (n_items, n_members, 3): one at the label given, zeros for a reply without a verdict.
 
         A reply that cannot be read is an abstention here whatever the protocol makes of it.
         """
         return {order: np.stack([self._votes(m, order) for m in self.members], 1) for order in self.orders}
 
     def _votes(self, member: str, order: str) -> Floats:
-        said = [verdict for verdict in self.verdicts[member] if verdict.order == order]
-        read = [read_verdict(v, self.protocol) if v.status == "ok" else None for v in said]
+        given = [verdict for verdict in self.verdicts[member] if verdict.order == order]
+        read = [read_verdict(v, self.protocol) if v.status == "ok" else None for v in given]
         return np.eye(NO_VERDICT + 1)[label_codes(read)][:, : len(LABELS)]
 
     @cached_property
@@ -107,14 +107,14 @@ class Panel:
         return {order: np.stack([self._beliefs(m, order) for m in self.members], 1) for order in self.orders}
 
     def _beliefs(self, member: str, order: str) -> Floats:
-        found, said = self._votes(member, order), [v for v in self.verdicts[member] if v.order == order]
-        sure = np.array([verdict.status != "ok" or verdict.p_a is None for verdict in said])
+        beliefs, given = self._votes(member, order), [v for v in self.verdicts[member] if v.order == order]
+        sure = np.array([verdict.status != "ok" or verdict.p_a is None for verdict in given])
         if not sure.all():
-            stated = np.array([[v.p_a, v.p_b, v.p_tie] for v, none in zip(said, sure, strict=True) if not none], float)
+            stated = np.array([[v.p_a, v.p_b, v.p_tie] for v, none in zip(given, sure, strict=True) if not none], float)
             if self.protocol.forced:
                 stated = np.column_stack([decided_probabilities(stated), np.zeros(len(stated))])
-            found[~sure] = stated
-        return found
+            beliefs[~sure] = stated
+        return beliefs
 
     def states_probabilities(self, member: str) -> bool:
         """Whether a member gives probabilities with every verdict."""
@@ -142,7 +142,7 @@ class Panel:
     @cached_property
     def credits(self) -> Floats:
         """What every member earns, shape (n_rows, n_members)."""
-        return np.stack([self.credits_of(said) for said in self.verdicts.values()], 1)
+        return np.stack([self.credits_of(given) for given in self.verdicts.values()], 1)
 
     @cached_property
     def clusters(self) -> list[str]:

@@ -99,10 +99,10 @@ def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[s
     """
     example, shown = aspect.example, []
     if example is not None:
-        said = {"score": example.score, "justification": example.justification}
+        rating = {"score": example.score, "justification": example.justification}
         shown = [
             {"role": "user", "content": aspect_prompt(None, example.question, example.response, "plain")},
-            {"role": "assistant", "content": json.dumps(said, ensure_ascii=False)},
+            {"role": "assistant", "content": json.dumps(rating, ensure_ascii=False)},
         ]
     asked = {"role": "user", "content": aspect_prompt(None, question, response, "plain")}
     return [{"role": "system", "content": fill(_system_template(), rubric(aspect))}, *shown, asked]
@@ -204,8 +204,8 @@ def _rating_of(reply: Reply, aspect: Aspect, version: str) -> dict[str, Any]:
     """A reply as a rating; ``version``: hash over all that a teacher is told about the aspect."""
     score, justification = read_rating(reply.raw, aspect.scores) if reply.status == "ok" else (None, None)
     status = "unparsed" if reply.status == "ok" and score is None else reply.status
-    said = {"unparsed": {"reply": reply.raw}, "ok": {}}.get(status, {"error": reply.raw})
-    return {"score": score, "justification": justification, "status": status, "prompt_version": version, **said}
+    more = {"unparsed": {"reply": reply.raw}, "ok": {}}.get(status, {"error": reply.raw})
+    return {"score": score, "justification": justification, "status": status, "prompt_version": version, **more}
 
 
 # ---------------------------------------------------------------- sets to train and test a probe on
