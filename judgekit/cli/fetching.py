@@ -1,4 +1,4 @@
-"""``judgekit fetch``: the pinned data files, and a list of them."""
+"""``judgekit fetch``: the pinned files of data and of language models, and lists of them."""
 
 from typing import Annotated
 
@@ -11,18 +11,24 @@ from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Sources such as pandalm, or files such as pandalm/testset-v1.json."),
+        typer.Argument(
+            metavar="NAME",
+            help="Sources such as pandalm, or files such as pandalm/testset-v1.json; with --models, language models.",
+        ),
     ] = None,
     listed: Annotated[
         bool, typer.Option("--list", help="List the sources (with NAME, their files) and fetch nothing.")
     ] = False,
+    models: Annotated[bool, typer.Option("--models", help="Language models in place of data.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Fetch the pinned data files, all of them by default, and check their SHA-256.
+    """Fetch the pinned data files or language models, all of them by default, and check their SHA-256.
 
-    Files are read from the mirror that the environment variable JUDGEKIT_DATA names, or else downloaded. Exit code 3:
-    some could not be had; the others are kept, and the same command tries again.
+    Files are read from the mirror that the environment variable JUDGEKIT_DATA (JUDGEKIT_MODELS) names, or else
+    downloaded. Exit code 3: some could not be had; the others are kept, and the same command tries again.
     """
+    if models:
+        return _fetch_models(names, listed, quiet)
     from judgekit.data import paths
     from judgekit.data.sources import DataError, fetch_all, find_source, sources
 
@@ -61,3 +67,35 @@ def fetch(
     if not quiet:
         tell(f"{len(fetched)} files are here and are what they should be")
     return DONE
+
+
+def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
+    """The same for language models by name."""
+    from judgekit.models import Unavailable
+    from judgekit.models.registry import fetch_model, language_models, present
+
+    known = language_models()
+    if unknown := [name for name in names or () if name not in known]:
+        raise Stop(BAD_INPUT, f"{unknown[0]}: no language model is called so; there are {', '.join(known)}")
+    if listed:
+        import pandas as pd
+
+        fields = ("model", "kind", "bits", "licence")
+        rows = [
+            {"name": name, "MB": one.bytes / 1e6, "here": "yes" if present(name) else ""} for name, one in known.items()
+        ]
+        more = [{field: getattr(one, field) for field in fields} for one in known.values()]
+        table = pd.concat([pd.DataFrame(rows), pd.DataFrame(more)], axis=1)
+        print(table.to_string(index=False, float_format="%.1f"), flush=True)
+        return DONE
+    failed = 0
+    for name in names or known:
+        try:
+            path = fetch_model(name, progress=not quiet)
+        except Unavailable as absent:
+            tell(f"error: {absent}")
+            failed += 1
+        else:
+            if not quiet:
+                tell(f"{name}: {path}")
+    return SOME_FAILED if failed else DONE

