@@ -178,7 +178,8 @@ def cluster_bootstrap(
     """
     sums = np.asarray(sums, float)
     drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
-    return _with_ends(float(statistic(sums.sum(0))), statistic(drawn), len(sums), level, method, signed)
+    value = float(statistic(sums.sum(0)))
+    return value, *interval_of(value, statistic(drawn), len(sums), level, method, signed)
 
 
 def weighted_bootstrap(
@@ -198,23 +199,30 @@ def weighted_bootstrap(
             statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
         ]
     value = float(statistic(np.ones(len(index))))
-    return _with_ends(value, np.concatenate(statistics), len(names), level, method, signed)
+    return value, *interval_of(value, np.concatenate(statistics), len(names), level, method, signed)
 
 
-def _with_ends(
-    value: float, statistics: Floats, n_clusters: int, level: float, method: str, signed: bool
-) -> tuple[float, float, float]:
-    """The one place where a value and its resamples become an interval."""
+def interval_of(
+    value: Any,
+    statistics: Array,
+    n_clusters: int,
+    level: float = LEVEL,
+    method: str = METHOD,
+    signed: bool = False,
+) -> tuple[float, float]:
+    """The one place where a value and its resamples become an interval (`interval`): low, high.
+
+    ``n_clusters``: how many prompts were resampled.
+    """
     if method == "as_before":
-        return value, *percentile_interval(statistics, level)
+        return percentile_interval(statistics, level)
     if method != "expanded":
         raise ValueError(f"method {method!r}: there are 'as_before' and 'expanded'")
     low, high = percentile_interval(statistics, expanded_level(n_clusters, level))
     if low == high == value and value in (-1, 0, 1):  # nothing varied: as much as that many prompts can rule out
-        ends = np.array(proportion_interval(abs(value), n_clusters, level))
-        low, high = np.sort(ends * (value or 1.0))
+        low, high = np.sort(np.array(proportion_interval(abs(value), n_clusters, level)) * (value or 1.0))
         low = -high if value == 0 and signed else low
-    return value, float(low), float(high)
+    return float(low), float(high)
 
 
 def expanded_level(n_clusters: int, level: float = LEVEL) -> float:

@@ -14,7 +14,7 @@ from judgekit.stats import (
     Number,
     cluster_sums,
     holm,
-    percentile_interval,
+    interval_of,
     ratio,
     resampled_sums,
     share_of,
@@ -119,15 +119,17 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     numbers = {}
     for name in names[:7]:
         if n := counts[name][1]:
-            ends = percentile_interval(share_of(drawn[name]))
-            numbers[name] = Number(float(share_of(counts[name])), *ends, n=int(n), spec=".1%")
+            rate = float(share_of(counts[name]))
+            ends = interval_of(rate, share_of(drawn[name]), len(sums), signed=name == "delta")
+            numbers[name] = Number(rate, *ends, n=int(n), spec=".1%")
     if (n := counts["total"][1]) >= FEWEST:
         value, many = (np.sqrt(np.maximum(share_of(part["total"]), 0)) for part in (counts, drawn))
-        numbers["total"] = Number(float(value), *percentile_interval(many), n=int(n), spec=".1%")
+        numbers["total"] = Number(float(value), *interval_of(value, many, len(sums)), n=int(n), spec=".1%")
     leaning = counts["opposite"] + counts["half"]  # towards the first, towards the second
     if leaning.sum() >= FEWEST and leaning.all():
         value, many = (log_odds(part["opposite"], part["half"]) for part in (counts, drawn))
-        numbers["log_odds"] = Number(float(value), *percentile_interval(many), n=int(leaning.sum()), spec=".2f")
+        ends = interval_of(value, many, len(sums))
+        numbers["log_odds"] = Number(float(value), *ends, n=int(leaning.sum()), spec=".2f")
     return numbers
 
 

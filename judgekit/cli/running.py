@@ -188,15 +188,15 @@ class Tally:
         """
         import numpy as np
 
-        from judgekit.stats import percentile_interval, share_of
+        from judgekit.stats import interval_of, share_of
 
         marked = np.sort(np.frombuffer(self.marked, np.uint64))
         starts = np.flatnonzero(np.diff(marked >> 1, prepend=marked[0] + 2))
         sums = np.column_stack([np.add.reduceat(marked & 1, starts), np.diff(starts, append=len(marked))])
         kinds, counts = np.unique(sums.astype(float), axis=0, return_counts=True)
         drawn = np.random.default_rng(0).multinomial(len(sums), counts / len(sums), size=_N_BOOT) @ kinds
-        low, high = percentile_interval(share_of(drawn))
-        return float(share_of(counts @ kinds)), low, high, len(marked), len(sums)
+        value = float(share_of(counts @ kinds))
+        return value, *interval_of(value, share_of(drawn), len(sums)), len(marked), len(sums)
 
     def accuracy_line(self, orders: tuple[str, ...]) -> str:
         """`accuracy` with its protocol, in words."""

@@ -20,8 +20,8 @@ from judgekit.stats import (
     LEVEL,
     Array,
     Floats,
+    interval_of,
     outcome_probabilities,
-    percentile_interval,
     resampled_together,
     t_quantile,
 )
@@ -330,5 +330,5 @@ def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: i
     moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
     drawn = resampled_together(moves, n_boot, seed)
     moved = [fits[k][:-1] - (drawn[str(k)] - moves[str(k)].sum(0))[:, :-1] for k in range(2)]
-    value = rank_correlation(fits[0][:-1], fits[1][:-1])
-    return float(value), *percentile_interval(rank_correlation(*moved))
+    value = float(rank_correlation(fits[0][:-1], fits[1][:-1]))
+    return value, *interval_of(value, rank_correlation(*moved), len(moves["0"]), signed=True)

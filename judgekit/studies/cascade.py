@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.scoring import N_BOOT
-from judgekit.stats import Array, Floats, Number, Statistic, percentile_interval, ratio, repeated_draws
+from judgekit.stats import Array, Floats, Number, Statistic, interval_of, ratio, repeated_draws
 from judgekit.studies.panel import Panel
 
 KINDS = ("max_probability", "margin", "consistency")
@@ -144,15 +144,16 @@ def cascade_curve(
     wanted = np.concatenate([at, [0, 0.5, 1]])
     value = _statistics(cascade, np.ones(len(cascade.items)), wanted)
     drawn = _resampled(cascade, wanted, n_boot, seed)
-    n, k = int(cascade.items[:, 2].sum()), len(at)
+    n, k, n_prompts = int(cascade.items[:, 2].sum()), len(at), len(set(cascade.panel.prompts))
     start, half, end, area, best = k, k + 1, k + 2, k + 3, -1
-    bounds = np.array([percentile_interval(drawn[:, column]) for column in range(k)])
+    bounds = np.array([interval_of(value[column], drawn[:, column], n_prompts) for column in range(k)])
     curve = pd.DataFrame({"share": at, "value": value[:k], "low": bounds[:, 0], "high": bounds[:, 1]})
     curve["random"] = value[start] + at * (value[end] - value[start])
     curve["oracle"] = value[area + 1 : area + 1 + k]
 
     def number(statistic: Statistic, spec: str = ".1%") -> Number:
-        return Number(float(statistic(value)), *percentile_interval(statistic(drawn)), n=n, spec=spec)
+        one = float(statistic(value))
+        return Number(one, *interval_of(one, statistic(drawn), n_prompts, signed=True), n=n, spec=spec)
 
     numbers = {
         "cheap": number(lambda s: s[..., start]),

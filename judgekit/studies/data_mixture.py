@@ -15,7 +15,7 @@ from judgekit.judges.encoder import OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.models.files import seal
 from judgekit.records import PreferencePair
-from judgekit.stats import Number, cluster_sums, percentile_interval, resampled_sums
+from judgekit.stats import Number, cluster_sums, interval_of, resampled_sums
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
 from judgekit.training.encoder import (
@@ -253,6 +253,7 @@ def _mean_difference(gaps: Mapping[str, np.ndarray], clusters: Mapping[str, Any]
     for name, gap in gaps.items():
         drawn = resampled_sums(cluster_sums(np.column_stack([gap, np.ones(len(gap))]), clusters[name]), n_boot, seed)
         spreads.append(drawn[:, 0] / drawn[:, 1])
-    low, high = percentile_interval(np.mean(spreads, axis=0))
     value = float(np.mean([gap.mean() for gap in gaps.values()]))
-    return Number(value, low, high, n=sum(map(len, gaps.values())), spec="+.1%")
+    n_prompts = sum(len(set(clusters[name])) for name in gaps)
+    ends = interval_of(value, np.mean(spreads, axis=0), n_prompts, signed=True)
+    return Number(value, *ends, n=sum(map(len, gaps.values())), spec="+.1%")

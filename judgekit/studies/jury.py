@@ -26,7 +26,7 @@ from judgekit.stats import (
     Number,
     cluster_bootstrap,
     cluster_sums,
-    percentile_interval,
+    interval_of,
     prompt_folds,
     ratio,
     resampled_sums,
@@ -230,7 +230,7 @@ def error_correlations(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> pd.
     sums, rows = _product_sums(panel), []
     value, drawn = _correlations(sums.sum(0)), _correlations(resampled_sums(sums, n_boot, seed))
     for a, b in combinations(range(len(panel.members)), 2):
-        ends = percentile_interval(drawn[:, a, b])
+        ends = interval_of(value[a, b], drawn[:, a, b], len(sums), signed=True)
         rows.append((panel.members[a], panel.members[b], value[a, b], *ends, len(panel.clusters)))
     return pd.DataFrame(rows, columns=["judge_a", "judge_b", "value", "low", "high", "n"])
 

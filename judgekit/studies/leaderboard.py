@@ -17,7 +17,7 @@ from judgekit.data.catalogue import load_set
 from judgekit.data.progress import progress_bar
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair
-from judgekit.stats import Array, Floats, Number, kendall, percentile_interval, spearman
+from judgekit.stats import Array, Floats, Number, interval_of, kendall, spearman
 
 
 def annotations_of(annotator: str) -> pd.DataFrame:
@@ -113,5 +113,6 @@ def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[
         )
         board[kind] = pd.Series([Number(*row, spec=".1%") for row in ends], dtype=object)
     board["doublings"] = by_model["mean"].to_numpy()
-    changes = {name: Number(x[0], *percentile_interval(x[1:]), len(models), ".2f") for name, x in found.items()}
+    bounds = {name: interval_of(x[0], x[1:], len(names)) for name, x in found.items()}
+    changes = {name: Number(x[0], *bounds[name], len(models), ".2f") for name, x in found.items()}
     return board.iloc[np.argsort(-rates["raw"][0])].reset_index(drop=True), changes

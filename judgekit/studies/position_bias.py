@@ -26,7 +26,7 @@ from judgekit.stats import (
     Number,
     cluster_sums,
     interval,
-    percentile_interval,
+    interval_of,
     ratio,
     resampled_sums,
     share_of,
@@ -206,11 +206,12 @@ def repair_numbers(credits: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     def mean(name: str, of: str = "one") -> Callable[[Floats], Floats]:
         return lambda s: ratio(s[..., place(name)], s[..., place(of)])
 
-    def number(statistic: Callable[[Floats], Floats], n: int = len(credits)) -> Number:
-        return Number(float(statistic(sums.sum(0))), *percentile_interval(statistic(drawn)), n=n, spec=".1%")
+    def number(statistic: Callable[[Floats], Floats], n: int = len(credits), signed: bool = False) -> Number:
+        value = float(statistic(sums.sum(0)))
+        return Number(value, *interval_of(value, statistic(drawn), len(sums), signed=signed), n=n, spec=".1%")
 
     def gain(score: Callable[[Floats], Floats], n: int = len(credits)) -> Number:
-        return number(lambda s: score(s) - mean("single")(s), n)
+        return number(lambda s: score(s) - mean("single")(s), n, signed=True)
 
     numbers = {name: number(mean(name)) for name in ("single", "joined", "kept")} | {"gain": gain(mean("joined"))}
     if n_kept := int(kept.sum()):

@@ -21,7 +21,7 @@ from judgekit.judges.names import unique_slugs
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair
 from judgekit.scoring import verdicts
-from judgekit.stats import Array, Floats, Number, percentile_interval, resampled_sums, two_sided_p
+from judgekit.stats import Array, Floats, Number, interval_of, resampled_sums, two_sided_p
 
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
@@ -172,7 +172,8 @@ def _resampled(rows: pd.DataFrame, statistic: Callable[[Floats, _Matchups], Any]
     meetings = _matchups(rows)
     value = float(statistic(meetings.sums.sum(0), meetings))
     drawn = statistic(resampled_sums(meetings.sums, n_boot, seed), meetings)
-    return Effect(value, *percentile_interval(drawn), two_sided_p(drawn), int((rows["side"] != 0).sum()))
+    ends = interval_of(value, drawn, len(meetings.sums), signed=True)
+    return Effect(value, *ends, two_sided_p(drawn), int((rows["side"] != 0).sum()))
 
 
 def own_lift(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Effect:
