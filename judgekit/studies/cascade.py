@@ -4,16 +4,18 @@ No threshold is chosen on the labels of a test: the curve is shown for every sha
 first, beside the line of sending items at random and the oracle that knows where the strong judge does better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from judgekit.judges.replay import replays_on
 from judgekit.scoring import N_BOOT
 from judgekit.stats import Array, Floats, Number, Statistic, interval_of, ratio, repeated_draws
 from judgekit.studies.panel import Panel
+from judgekit.studies.prompt_strategies import Evaluator, call_table
 
 KINDS = ("max_probability", "margin", "consistency")
 SHARES = tuple(np.linspace(0, 1, 41).round(3).tolist())
@@ -165,3 +167,21 @@ def cascade_curve(
     if value[best] > 0:
         numbers["area_share"] = number(lambda s: ratio(s[..., area], s[..., best]), ".2f")
     return curve, numbers
+
+
+def verdict_costs(asked: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> pd.DataFrame:
+    """Columns calls and characters written for a verdict, by set and judge (slug).
+
+    Of published judges what LLMBar's owners stored, else one call and NaN characters; a judge that runs here writes
+    nothing. ``asked``: set to judges; ``names``: judge to slug.
+    """
+    judges = dict.fromkeys(judge for chosen in asked.values() for judge in chosen)
+    stored = [Evaluator(names[judge], "", judge) for judge in judges if judge in replays_on("llmbar_natural")]
+    known = {(row["set"], row["model"]): row for row in call_table(stored).to_dict("records")}
+    rows = {
+        (name, names[judge]): {"calls": 1.0, "characters": np.nan if judge.startswith("replay/") else 0.0}
+        | {unit: known[name, names[judge]][unit] for unit in ("calls", "characters") if (name, names[judge]) in known}
+        for name, chosen in asked.items()
+        for judge in chosen
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
