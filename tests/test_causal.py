@@ -13,7 +13,7 @@ from tiny_causal import save_tiny
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
 
 from judgekit.data.paths import project_root
-from judgekit.judges import request_of
+from judgekit.judges import load_judge, request_of
 from judgekit.models.files import SEAL, check_seal
 from judgekit.prompts import load_strategy
 from judgekit.records import PreferencePair
@@ -432,6 +432,9 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, data)
     np.testing.assert_allclose(judged(tmp_path / "reward", pairs)[:, 0], p_a, atol=1e-6)
     turned = judged(tmp_path / "reward", [pair.swapped() for pair in pairs])
     np.testing.assert_allclose(turned[:, 1], p_a, atol=1e-5)  # no place is preferred
+    replies = load_judge(f"reward/{tmp_path / 'reward'}").judge([request_of(pair, "ab") for pair in pairs])
+    told = [[reply.score_first, reply.score_second] for reply in replies]
+    np.testing.assert_allclose(told, scores, atol=1e-4)  # by its name it reads as it was trained
 
 
 def test_validation_pairs_are_judged_from_the_start_on(tmp_path, base, data):

@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -75,6 +76,8 @@ def test_a_picture_is_as_wide_as_it_is_printed_and_cuts_nothing(kind, table, opt
         warnings.simplefilter("error")  # a missing glyph, a layout that does not fit
         figure.canvas.draw()
     page = figure.bbox
+    letters = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    assert min(letters) >= 7, "too small in print"
     for ax in figure.axes:
         if ax.get_visible():
             box = ax.get_tightbbox()
