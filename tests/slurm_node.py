@@ -63,13 +63,7 @@ def find(name):
 
 @contextlib.contextmanager
 def slurm_node(folder):
-    """Start the cluster; yields the environment in which Slurm's commands find it.
-
-    Parameters
-    ----------
-    folder : path
-        For its state and logs. Must be reachable by the user munge: not below a folder that only root may enter.
-    """
+    """Start the cluster, its state below a folder that the user munge may enter; yields Slurm's environment."""
     folder, host = Path(folder), socket.gethostname()
     for name in ("munge", "state", "spool"):
         (folder / name).mkdir(parents=True)

@@ -9,14 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from judgekit.data.benchmarks import load_benchmark
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring.metrics import coincidences, fleiss_kappa, krippendorff_alpha, rating_counts
-from judgekit.studies.measure_agreement import (
-    annotators_against_majority,
-    annotators_against_others,
-    annotators_with_each_other,
-    ceiling_table,
-    chance_corrected,
-    vote_agreement,
-)
+from judgekit.studies.measure_agreement import ceiling_table, vote_agreement
 
 STEADY = settings(deadline=None)
 QUICK = {"n_boot": 50}
@@ -123,38 +116,21 @@ def test_votes_on_both_orders_of_two_models_meet():
         vote_agreement(pairs, turn=2, **QUICK)
 
 
+def ceilings(pairs):
+    return ceiling_table(pairs, **QUICK).set_index(["who", "what"])["number"]
+
+
 def test_annotators_by_hand():
     said = ["AAA", "ABA", "BBA", "BBB"]
     pairs = [
         voted(str(n), dict(zip("xyz", letters, strict=True)), str(n), label=max("AB", key=letters.count))
         for n, letters in enumerate(said)
     ]
-    shares = annotators_against_majority(pairs, **QUICK)
-    assert [number.value for number in shares.values()] == [1, 0.75, 0.75]
-    both = annotators_with_each_other(pairs, **QUICK)
-    assert both["x", "y"]["agreement"].value == 0.75
+    found = ceilings(pairs)
+    assert [found[who, "majority"].value for who in "xyz"] == [1, 0.75, 0.75]
+    assert found["x_vs_y", "agreement"].value == 0.75
     columns = list(zip(*said, strict=True))
-    assert both["y", "z"]["kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
-    assert chance_corrected(pairs, **QUICK).keys() == {"alpha", "fleiss_kappa"}
-    uneven = [*pairs, voted("9", {"x": "A"})]
-    assert chance_corrected(uneven, **QUICK).keys() == {"alpha"}
-    with pytest.raises(ValueError, match="authored/9: votes of x"):
-        annotators_with_each_other(uneven, **QUICK)
-    with pytest.raises(ValueError, match="no pair has votes"):
-        chance_corrected([voted("0", {})], **QUICK)
-
-
-@pytest.mark.realdata
-def test_pandalm_annotators():
-    pairs = load_benchmark("pandalm")
-    both = annotators_with_each_other(pairs, **QUICK)
-    assert [round(one["kappa"].value, 3) for one in both.values()] == [0.852, 0.879, 0.862]
-    assert [round(one["agreement"].value, 3) for one in both.values()] == [0.913, 0.929, 0.918]
-    shares = [number.value for number in annotators_against_majority(pairs, **QUICK).values()]
-    assert (round(min(shares), 3), round(max(shares), 3)) == (0.951, 0.967)
-    corrected = chance_corrected(pairs, **QUICK)
-    assert corrected["fleiss_kappa"].value == pytest.approx(np.mean([0.852, 0.879, 0.862]), abs=0.002)
-    assert corrected["alpha"].value == pytest.approx(corrected["fleiss_kappa"].value, abs=0.001)
+    assert found["y_vs_z", "kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
 
 
 @pytest.mark.realdata
@@ -167,15 +143,13 @@ def test_mtbench_experts_at_turn_one(ties, value, n):
 def test_leaving_oneself_out_by_hand():
     said = ["AAA", "ABA", "BBA", "BBA"]
     pairs = [voted(str(n), dict(zip("xyz", letters, strict=True)), str(n)) for n, letters in enumerate(said)]
-    found = annotators_against_others(pairs, **QUICK)
+    found = ceilings(pairs)
     # x: the others agree on AAA only; y: on AAA and ABA; z: on all but ABA.
-    assert {who: (number.value, number.n) for who, number in found.items()} == {
-        "x": (1, 1),
-        "y": (0.5, 2),
-        "z": (pytest.approx(1 / 3), 3),
-    }
-    with pytest.raises(ValueError, match="beside x never have a majority"):
-        annotators_against_others([voted("0", {"x": "A", "y": "B", "z": "tie"})], **QUICK)
+    assert [(found[who, "others"].value, found[who, "others"].n) for who in "xyz"] == [
+        (1, 1),
+        (0.5, 2),
+        (pytest.approx(1 / 3), 3),
+    ]
 
 
 def test_ceilings_of_a_panel_and_of_passing_voters():
@@ -201,6 +175,13 @@ def test_golden_ceilings():
     # Own votes flatter: nobody does better against the others alone.
     assert all(panel[f"annotator{n}", "majority"].value > one.value for n, one in zip((1, 2, 3), others, strict=True))
     voters = ceiling_table(load_benchmark("mtbench"), **QUICK).set_index(["who", "what"])["number"]
+    assert [round(panel[two, "kappa"].value, 3) for two, what in panel.index if what == "kappa"] == [
+        0.852,
+        0.879,
+        0.862,
+    ]
+    assert panel["", "fleiss_kappa"].value == pytest.approx(np.mean([0.852, 0.879, 0.862]), abs=0.002)
+    assert panel["", "alpha"].value == pytest.approx(panel["", "fleiss_kappa"].value, abs=0.001)
     assert len(voters) == 8
     number = voters["everyone_all_turns", "without_ties"]
     assert (round(number.value * number.n), number.n) == (864, 1048)

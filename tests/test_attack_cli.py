@@ -47,14 +47,6 @@ def test_every_attack_the_mean_and_the_clean_accuracy_are_reported(pairs, tmp_pa
     assert not list(tmp_path.glob("*.sqlite*"))
 
 
-def test_some_attacks_and_a_judge_that_prefers_nothing(pairs, tmp_path, capsys):
-    more = ("--attack", "emoji", "--attack", "placebo", "--queries", "0", "--judge", "baseline/first")
-    code, rows = run(pairs, tmp_path, *more)
-    assert code == 0 and [row["attack"] for row in rows] == ["emoji", "placebo", "mean", None]
-    assert rows[0]["success"] is None and rows[0]["success_n"] is None and rows[0]["success_one_order"] == 0
-    assert rows[-1]["clean_accuracy"] == 0.5 and "nothing to turn" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

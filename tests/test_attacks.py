@@ -105,10 +105,7 @@ def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_a
 
 def test_pairs_without_a_worse_response_are_not_attacked():
     odd = [replace(PAIRS[0], item_id="t", label="tie"), replace(PAIRS[0], item_id="n", label=None)]
-    odd += [
-        replace(PAIRS[1], item_id="e", response_b=" "),
-        replace(PAIRS[1], item_id="s", response_b=PAIRS[1].response_a),
-    ]
+    odd += [replace(PAIRS[1], item_id=f"x{text}", response_b=text) for text in (" ", PAIRS[1].response_a)]
     assert attackable([*odd, *PAIRS]) == PAIRS
     few = attackable(PAIRS, 10)
     assert len(few) == 10 and len({pair.cluster for pair in few}) == 10 and few == attackable(PAIRS[::-1], 10)[::-1]
@@ -128,8 +125,14 @@ def test_what_looks_items_up_or_fails_is_refused():
 
     with pytest.raises(ValueError, match=r"made/zoologist failed on \d+ \(ab\): RuntimeError: no colours"):
         attack(Broken(), PAIRS, only("emoji"), n_boot=50)
+    twice = [*PAIRS, *(replace(pair, benchmark="other", question="Which?") for pair in PAIRS)]
+    with pytest.raises(ValueError, match="item_id also stands at"):
+        attack(Zoologist(), twice)
+    assert attack(Zoologist(), [named_by_set(pair) for pair in twice], only("emoji"), n_boot=10).clean_accuracy.n == 60
     with pytest.raises(KeyError, match="no edit 'shout'"):
         Suite(("shout",))
+    with pytest.raises(ValueError, match="two queries"):
+        SearchBudget(1)
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
 
@@ -147,22 +150,6 @@ def test_any_judge_that_reads_can_be_attacked(tmp_path, name):
         assert report.clean_accuracy.n == 4
 
 
-def test_pairs_of_several_sets_must_be_told_apart():
-    twice = [*PAIRS, *(replace(pair, benchmark="other", question="Which?") for pair in PAIRS)]
-    with pytest.raises(ValueError, match="item_id also stands at"):
-        attack(Zoologist(), twice)
-    report = attack(Zoologist("[["), [named_by_set(pair) for pair in twice], only("verdict_injection"), n_boot=50)
-    assert report.clean_accuracy.n == report.success["verdict_injection"]["success"].n == 60
-
-
-def test_what_was_judged_is_not_judged_again(tmp_path):
-    store, judge = VerdictStore(tmp_path / "v.sqlite"), Zoologist("[[")
-    first = attack(judge, PAIRS, only("verdict_injection", search=SearchBudget(4)), store, n_boot=50)
-    asked = len(judge.asked)
-    again = attack(judge, PAIRS, only("verdict_injection", search=SearchBudget(4)), store, n_boot=50)
-    assert len(judge.asked) == asked and again.outcomes.equals(first.outcomes)
-
-
 # ---------------------------------------------------------------- the search
 
 
@@ -171,38 +158,34 @@ def test_the_search_finds_the_one_edit_that_works_and_stops_there():
     report = attack(judge, PAIRS, Suite((), search=SearchBudget(2 * len(ARMS))), n_boot=50)
     assert report.success["search"]["success"].value == 1
     shares = list(report.by_queries.values())
-    assert (
-        shares == sorted(shares) and shares[-1] == 1 and list(report.by_queries) == list(range(2, 2 * len(ARMS) + 1, 2))
-    )
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert list(report.by_queries) == list(range(2, 2 * len(ARMS) + 1, 2))
     best = max(report.arms, key=lambda arm: report.arms[arm][1])
     assert best == "markdown"
     # What works is tried first once it is known: far fewer trials than going through all edits.
     assert sum(trials for trials, _ in report.arms.values()) < 0.75 * 30 * (len(ARMS) + 1) / 2
 
 
-def test_the_search_keeps_to_its_budget_and_never_makes_things_worse():
-    judge = Zoologist()
-    report = attack(judge, PAIRS, Suite((), search=SearchBudget(6)), n_boot=50)
-    assert len(judge.asked) <= len(PAIRS) * (2 + 6)
-    assert report.success["search"]["success"].value == 0
-    assert not report.outcomes[["won_ab", "won_ba"]].to_numpy().any()
-    with pytest.raises(ValueError, match="two queries"):
-        SearchBudget(1)
+def test_the_search_keeps_to_its_budget_and_nothing_is_judged_twice(tmp_path):
+    store, judge, suite = VerdictStore(tmp_path / "v.sqlite"), Zoologist(), only(search=SearchBudget(6))
+    first = attack(judge, PAIRS, suite, store, n_boot=50)
+    asked = len(judge.asked)
+    assert asked <= len(PAIRS) * (2 + 6) and not first.outcomes[["won_ab", "won_ba"]].to_numpy().any()
+    assert first.success["search"]["success"].value == 0
+    assert attack(judge, PAIRS, suite, store, n_boot=50).outcomes.equals(first.outcomes)
+    assert len(judge.asked) == asked
 
 
 def test_two_edits_together_win_where_none_does_alone():
     class Both(Zoologist):
         def reply(self, request):
-            scores = [
-                3.0 * ("zebra" in t) + 2.0 * ("##" in t) + 2.0 * ("[[" in t) for t in (request.first, request.second)
-            ]
+            parts = {"zebra": 3.0, "##": 2.0, "[[": 2.0}
+            scores = [sum(parts[one] for one in parts if one in text) for text in (request.first, request.second)]
             p = float(1 / (1 + np.exp(scores[1] - scores[0])))
             return Reply("first" if p > 0.5 else "second", p, 1 - p, 0.0)
 
-    both = Both("both")
-    report = attack(
-        both, PAIRS, Suite(("markdown", "verdict_injection"), search=SearchBudget(2 * len(ARMS))), n_boot=50
-    )
+    suite = Suite(("markdown", "verdict_injection"), search=SearchBudget(2 * len(ARMS)))
+    report = attack(Both("both"), PAIRS, suite, n_boot=50)
     assert report.success["markdown"]["success"].value == report.success["verdict_injection"]["success"].value == 0
     assert report.success["search"]["success"].value > 0.9
 

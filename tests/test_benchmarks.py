@@ -164,29 +164,32 @@ def test_mtbench_bad_fields_are_named(read, words):
 # --- stored verdicts
 
 
-def test_pandalm_outputs_keep_what_could_not_be_parsed(monkeypatch):
+def read(reader, *records, file="authored.json", **options):
+    return [verdict for row in rows_of(*records, file=file) for verdict in reader(row, "j", **options)]
+
+
+def test_pandalm_outputs_keep_what_could_not_be_parsed():
     records = [{"idx": n, "gpt_result": said, "gpt_reason": "r"} for n, said in enumerate(["1", "2", "Tie", "garbage"])]
-    monkeypatch.setattr(outputs, "read_rows", lambda file: rows_of(*records))
-    verdicts = list(outputs.pandalm_verdicts("replay/x", "f", "gpt"))
+    verdicts = read(outputs.pandalm_row, *records, prefix="gpt")
     assert [verdict.verdict for verdict in verdicts] == ["A", "B", "tie", None]
     assert [verdict.status for verdict in verdicts] == ["ok", "ok", "ok", "unparsed"]
     assert json.loads(verdicts[0].raw) == {"result": "1", "reason": "r", "reference": None}
 
 
-def test_exchanged_outputs_are_turned_back(monkeypatch):
-    monkeypatch.setattr(outputs, "read_rows", lambda file: rows_of({"output": "0"}, {"output": 1}, {"output": 2}))
-    verdicts = list(outputs.autoj_verdicts("j", "given", "exchanged"))
+def test_exchanged_outputs_are_turned_back():
+    records = {"output": "0"}, {"output": 1}, {"output": 2}
+    files = outputs.PUBLISHED["auto-j-13b"].files
+    verdicts = [verdict for file in files for verdict in read(outputs.autoj_row, *records, file=file)]
     assert [verdict.verdict for verdict in verdicts] == ["A", "B", "tie", "B", "A", "tie"]
     assert [verdict.order for verdict in verdicts] == ["ab"] * 3 + ["ba"] * 3
 
 
-def test_judgebench_outputs_carry_scores_in_the_items_order(monkeypatch):
+def test_judgebench_outputs_carry_scores_in_the_items_order():
     judgments = [
         {"judgment": {"scores": [3.0, 1.0]}, "decision": "A>B"},
         {"judgment": {"scores": [1.0, 3.0]}, "decision": "B>A"},
     ]
-    monkeypatch.setattr(outputs, "read_rows", lambda file: rows_of({"pair_id": "x", "judgments": judgments}))
-    verdicts = outputs.judgebench_verdicts("j", "f")
+    verdicts = read(outputs.judgebench_row, {"pair_id": "x", "judgments": judgments})
     assert [(v.order, v.verdict, v.score_a, v.score_b) for v in verdicts] == [("ab", "A", 3, 1), ("ba", "A", 3, 1)]
 
 
@@ -198,11 +201,12 @@ def test_llmbar_outputs_are_the_last_call_in_both_orders():
         "score_1": 7,
         "score_2": "?",
     }
-    first, second = outputs.llmbar_row(rows_of({"results": [early, last]})[0], "j", "manual-0")
+    file = outputs.PUBLISHED["gpt-4-vanilla"].files[0]
+    first, second = read(outputs.llmbar_row, {"results": [early, last]}, file=file)
     assert (first.order, first.verdict, first.raw, first.score_a, first.score_b) == ("ab", "A", "Output (a)", 7, None)
     assert (second.order, second.verdict, second.status) == ("ba", None, "unparsed")
     with pytest.raises(DataError, match="field 'results' is empty"):
-        list(outputs.llmbar_row(rows_of({"results": []})[0], "j", "manual-0"))
+        read(outputs.llmbar_row, {"results": []}, file=file)
 
 
 def test_unknown_names_list_the_known_ones():
@@ -259,6 +263,7 @@ def test_golden_mtbench(mirror):
     pairs, report = load_benchmark_with_report("mtbench")
     assert report["votes"] == sum(len(pair.votes) for pair in pairs) == 2619
     assert (report["missing_responses"], report["empty_turns"]) == (3, 13)
+    assert sum(len(pair.votes) for pair in pairs if pair.label_kind == "missing") == 3
     assert Counter(label for pair in pairs for label in pair.votes.values()) == {"A": 808, "B": 1195, "tie": 616}
     assert sum(len(pair.votes) for pair in pairs if not pair.turns) == 1689
     assert len({pair.cluster_id for pair in pairs}) == 80

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import CountingJudge, interrupt, read_lines, use_judge  # noqa: F401 - a fixture
+from test_cli import CountingJudge, read_lines, use_judge  # noqa: F401 - a fixture
 from test_pairfile import PAIR, pair_line, write
 
 from judgekit.cli import main
@@ -151,26 +151,6 @@ def counted_judge(asked):
     return judge
 
 
-def test_failed_rows_of_a_long_file_are_judged_again(tmp_path, long_file, capsys, use_judge, own_store):  # noqa: F811
-    out, failing = tmp_path / "o.jsonl", ("q3", f"q{ROWS + 1}", f"q{N - 1}")
-    use_judge(CountingJudge(failing=failing))
-    assert judged(long_file, out, "--quiet") == 3
-    err = capsys.readouterr().err
-    assert f"3 of {N} pairs failed" in err and str(own_store) in err
-    assert f"id {ROWS + 1} ({long_file}, line {ROWS + 2}): RuntimeError" in err
-    assert [row["id"] for row in read_lines(out) if row["status"] == "error"] == [3, ROWS + 1, N - 1]
-    second = use_judge(CountingJudge(failing=failing[:1]))
-    assert judged(long_file, out, "--quiet") == 3
-    assert {question for question, _ in second.asked} == set(failing)
-    assert f"1 of {N} pairs failed" in capsys.readouterr().err
-    third = use_judge(CountingJudge())
-    assert judged(long_file, out, "--quiet") == 0
-    assert sorted(third.asked) == [("q3", "ab"), ("q3", "ba")]
-    assert [row["id"] for row in read_lines(out)] == list(range(N))
-    assert {row["status"] for row in read_lines(out)} == {"ok"}
-    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("judgekit.cli.running.ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
@@ -213,15 +193,6 @@ def test_parquet_in_and_out(tmp_path, long_file):
     found = pq.read_table(tmp_path / "o.parquet")
     assert found.to_pylist() == read_lines(tmp_path / "o.jsonl") and found.schema.field("id").type == pa.int64()
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "o.parquet", "p.jsonl", "p.parquet", "pairs.jsonl"]
-
-
-BAD_TABLES = {
-    "number": ([PAIR, PAIR | {"id": "y", "response_a": None}], ["row 2", "'response_a'", "null"]),
-    "missing column": ([{"question": "q", "response_a": "a"}], ["row 1", "'response_b'", "missing"]),
-    "twice": ([PAIR, PAIR], ["row 2", "'id'", "also stands in row 1"]),
-    "label": ([PAIR | {"label": "left"}], ["row 1", "'label'", "'left'"]),
-    "empty": ([], ["holds no pairs"]),
-}
 
 
 @pytest.mark.parametrize("cut", [0, 10, 0.5])

@@ -5,48 +5,34 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set
 from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
 from judgekit.people.calibration.maps import (
     LINEAR,
     MAPS,
-    NOTHING,
-    confidence_slope,
     cross_fitted,
     fit_map,
     load_map,
     maps_for,
     nested,
+    restated,
     save_map,
 )
 from judgekit.people.calibration.measures import verdict_cells
-from judgekit.people.calibration.selective import (
-    certified,
-    certify,
-    coverages_for,
-    kept_numbers,
-    thresholds_at,
-)
+from judgekit.people.calibration.selective import certified, certify, coverages_for, kept_numbers, thresholds_at
+from judgekit.people.clustered import student_p
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import prompt_folds
-from judgekit.studies.calibration import (
-    areas,
-    disagreement,
-    judged,
-    risk_at,
-    risk_coverage,
-    set_numbers,
-    sets_cutoff,
-    shift_rows,
-    simulated_errors,
-    simulated_promises,
-)
+from judgekit.studies.calibration import cases_by_judge, risk_coverage, risk_coverage_gain
 
+NOTEBOOK = functions_of("61_calibration")
 SURE = planted_cases(PlantedJudge(temperature=1.8), 1)
 MANY = planted_cases(PlantedJudge(temperature=1.8, prompts=2000), 2)
 FORCED = planted_cases(PlantedJudge(temperature=1.8, log_nu=-np.inf), 1)
+ROUGH = SURE.stating(SURE.probabilities.round(1) / SURE.probabilities.round(1).sum(1, keepdims=True))  # has equals
 SWAP = [1, 0, 2]
 
 
@@ -70,10 +56,8 @@ def test_labels_meet_the_probabilities_of_their_items_whatever_their_order():
     pairs = [pair("x", "tie", cluster_id="p"), pair("y", "B", cluster_id="p"), pair("z", None)]
     found = cases_of("pandalm", pairs, [said("y", p=(0, 1, 0)), said("x"), said("z")])
     assert found.items == ("x", "y") and found.clusters == ("p", "p") and not found.symmetric
-    assert found.probabilities == pytest.approx(np.array([[0.6, 0.3, 0.1], [0, 1, 0]])) and found.hits.tolist() == [
-        0,
-        1,
-    ]
+    assert found.probabilities == pytest.approx(np.array([[0.6, 0.3, 0.1], [0, 1, 0]]))
+    assert found.hits.tolist() == [0, 1]
 
 
 def test_votes_become_shares_that_weigh_as_many():
@@ -127,12 +111,7 @@ def test_measures_of_a_judge_that_can_be_checked_by_hand():
 def test_copies_of_items_widen_nothing_but_the_number_of_rows():
     """Five copies in the same prompts are no new evidence."""
     places = np.repeat(np.arange(len(SURE.items)), 5)
-    copied = Cases(
-        tuple(map(str, range(len(places)))),
-        SURE.probabilities[places],
-        SURE.shares[places],
-        tuple(np.array(SURE.clusters)[places]),
-    )
+    copied = cases(SURE.probabilities[places], SURE.shares[places], tuple(np.array(SURE.clusters)[places]))
     for name, number in measures(SURE).items():
         again = measures(copied)[name]
         assert (again.value, again.low, again.high) == pytest.approx((number.value, number.low, number.high)), name
@@ -140,14 +119,9 @@ def test_copies_of_items_widen_nothing_but_the_number_of_rows():
 
 def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
     table = reliability_table(SURE, 10)
-    assert (
-        table["count"].sum() == len(SURE.items)
-        and ((table["low"] < table["accuracy"]) | (table["accuracy"] == 0)).all()
-    )
-    share = table["count"] / table["count"].sum()
-    assert (share * (table["accuracy"] - table["confidence"]).abs()).sum() == pytest.approx(
-        verdict_cells(SURE, 10).absolute[0]
-    )
+    assert ((table["low"] < table["accuracy"]) | (table["accuracy"] == 0)).all()
+    gaps = table["count"] / len(SURE.items) * (table["accuracy"] - table["confidence"]).abs()
+    assert gaps.sum() == pytest.approx(verdict_cells(SURE, 10).absolute[0])
     same = cases([[0.8, 0.2]] * 40, np.eye(2)[np.repeat([0, 1, 0, 0, 1, 0, 1, 0], 5)], tuple(np.repeat(range(8), 5)))
     single = replace(same, clusters=same.items)
     width = [float((t["high"] - t["low"]).iloc[0]) for t in (reliability_table(same, 1), reliability_table(single, 1))]
@@ -158,26 +132,17 @@ def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_maps_treat_the_sides_alike(name):
-    fitted = fit_map(name, SURE)
-    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(fitted(SURE.probabilities)[:, SWAP])
-    assert fitted(SURE.probabilities).sum(1) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("name", MAPS)
 def test_the_sides_of_the_data_play_no_part(name):
     """Exchanging the responses of any rows leaves the map as it is."""
     turned = np.random.default_rng(0).random(len(SURE.items)) < 0.5
-    exchanged = replace(
-        SURE,
-        **{
-            part: np.where(turned[:, None], getattr(SURE, part)[:, SWAP], getattr(SURE, part))
-            for part in ("probabilities", "shares")
-        },
+    tables = {name: getattr(SURE, name) for name in ("probabilities", "shares")}
+    tables = {name: np.where(turned[:, None], values[:, SWAP], values) for name, values in tables.items()}
+    fitted = fit_map(name, SURE)
+    assert fit_map(name, replace(SURE, **tables))(SURE.probabilities) == pytest.approx(
+        fitted(SURE.probabilities), abs=1e-6
     )
-    assert fit_map(name, exchanged)(SURE.probabilities) == pytest.approx(
-        fit_map(name, SURE)(SURE.probabilities), abs=1e-6
-    )
+    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(fitted(SURE.probabilities)[:, SWAP])
+    assert fitted(SURE.probabilities).sum(1) == pytest.approx(1)
 
 
 def test_a_judge_with_one_order_may_lean_to_a_side():
@@ -186,13 +151,8 @@ def test_a_judge_with_one_order_may_lean_to_a_side():
     leaning = replace(SURE, probabilities=leaning / leaning.sum(1, keepdims=True), symmetric=False)
     forced = fit_map("temperature", leaning)
     assert forced.parameters[-1] < -0.4 and not forced.symmetric
-    assert (
-        paired(
-            leaning.stating(fit_map("temperature", replace(leaning, symmetric=True))(leaning.probabilities)),
-            leaning.stating(forced(leaning.probabilities)),
-        ).high
-        < 0
-    )
+    blind = fit_map("temperature", replace(leaning, symmetric=True))
+    assert paired(*(leaning.stating(one(leaning.probabilities)) for one in (blind, forced))).high < 0
 
 
 def test_davidson_mends_ties_that_temperature_cannot():
@@ -200,9 +160,8 @@ def test_davidson_mends_ties_that_temperature_cannot():
     shy = MANY.stating(fewer / fewer.sum(1, keepdims=True))
     repaired = [shy.stating(fit_map(name, shy)(shy.probabilities)) for name in ("temperature", "davidson")]
     assert paired(*repaired).high < 0
-    assert fit_map("davidson", shy).parameters[1] == pytest.approx(
-        fit_map("davidson", MANY).parameters[1] + fit_map("davidson", MANY).parameters[0] * np.log(10), abs=0.05
-    )
+    slope, ties = fit_map("davidson", MANY).parameters
+    assert fit_map("davidson", shy).parameters[1] == pytest.approx(ties + slope * np.log(10), abs=0.05)
 
 
 def test_without_ties_the_linear_maps_are_one():
@@ -257,20 +216,18 @@ def test_a_fold_plays_no_part_in_its_own_map(way):
     folds = prompt_folds(SURE.clusters, 3)
     here = folds == 1
     turned = replace(SURE, shares=np.where(here[:, None], SURE.shares[:, SWAP], SURE.shares))
-    names = (NOTHING, "temperature", "isotonic")
     tables = [
-        (cross_fitted(rows, "isotonic", 3) if way == "cross-fitted" else nested(rows, 3, names=names)[0]).probabilities
+        (cross_fitted(rows, "isotonic", 3) if way == "cross-fitted" else nested(rows, 3)[0]).probabilities
         for rows in (SURE, turned)
     ]
     assert np.array_equal(tables[0][here], tables[1][here]) and not np.allclose(tables[0][~here], tables[1][~here])
 
 
-def test_shift_rows_help_where_they_were_fitted_and_harm_elsewhere():
+def test_a_map_helps_where_it_was_fitted_and_harms_elsewhere():
     true = planted_cases(PlantedJudge(prompts=2000), 7)
-    rows = {(r["source"], r["target"]): r for r in shift_rows(*[{"sure": MANY, "true": true}] * 2)}
-    assert len(rows) == 4
-    assert rows["sure", "sure"]["nll_change"].high < 0 < rows["sure", "true"]["nll_change"].low
-    assert abs(rows["sure", "sure"]["overconfidence"].value) < 0.03
+    repaired = cross_fitted(MANY, "temperature")
+    assert paired(MANY, repaired).high < 0 < paired(true, restated("temperature", MANY, true)).low
+    assert abs(measures(repaired)["overconfidence"].value) < 0.03
 
 
 # ---------------------------------------------------------------- abstaining
@@ -281,16 +238,19 @@ def test_risk_is_that_of_the_most_confident():
     curve = risk_coverage(rows, (0.25, 0.5, 0.75, 1))
     assert curve["risk"].tolist() == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
     assert curve["oracle"].tolist() == pytest.approx([0, 0, 1 / 3, 1 / 2])
-    assert [risk_at(rows, share).value for share in (0.25, 0.5, 0.75, 1)] == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
-    with pytest.raises(ValueError, match="cannot be kept"):
-        risk_at(rows, 0)
 
 
-def test_the_area_is_that_under_the_curve():
+@pytest.mark.parametrize("rows", [SURE, ROUGH], ids=["sure", "equals"])
+def test_the_gain_is_the_risk_less_the_area_under_the_curve(rows):
     shares = (np.arange(200_000) + 0.5) / 200_000
-    curve = risk_coverage(SURE, tuple(shares))
-    found = areas(SURE)
-    assert found["risk_coverage_auc"].value == pytest.approx(curve["risk"].mean(), abs=1e-4)
+    curve = risk_coverage(rows, tuple(shares))["risk"]
+    assert risk_coverage_gain(rows) == pytest.approx(curve.iloc[-1] - curve.mean(), abs=1e-4)
+    weight = np.random.default_rng(0).integers(0, 3, (4, len(rows.items))).astype(float)
+    for found, times in zip(risk_coverage_gain(rows, weight), weight.astype(int), strict=True):
+        drawn = np.repeat(np.arange(len(times)), times)  # an item that counts twice is two items
+        copied = [getattr(rows, part)[drawn] for part in ("probabilities", "shares")]
+        assert found == pytest.approx(risk_coverage_gain(cases(*copied)))
+    assert risk_coverage_gain(rows.stating(np.full((len(rows.items), 3), 1 / 3))) == pytest.approx(0)
 
 
 def test_a_threshold_is_certified_where_the_judge_is_good_and_nowhere_else():
@@ -324,40 +284,38 @@ def test_what_was_certified_on_one_half_is_used_on_the_other():
     assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
 
 
-def test_prediction_sets_of_a_judge_that_knows_nothing_hold_everything():
-    blind = SURE.stating(np.full((len(SURE.items), 3), 1 / 3))
-    found = set_numbers(blind)
-    assert found["set_size"].value == pytest.approx(3) and found["set_coverage"].value == pytest.approx(1)
-    assert sets_cutoff(SURE.at(slice(0, 20)), 0.1) == 0.0, "five prompts cannot promise nine in ten"
-    assert set_numbers(SURE)["set_size"].value < 3
-
-
 # ---------------------------------------------------------------- disagreement
 
 
 def test_agreement_counts_pairs_of_people():
     rows = cases([[0.5, 0.5, 0]] * 2 + [[1, 0, 0]], [[2 / 3, 1 / 3, 0], [1, 0, 0], [1, 0, 0]], weights=[3.0, 2.0, 1.0])
-    found = disagreement(rows)
+    found = NOTEBOOK.disagreement(rows)
     assert found["people_agreement"].value == pytest.approx((1 / 3 + 1) / 2) and found["people_agreement"].n == 2
     assert found["stated_agreement"].value == pytest.approx(0.5)
-    with pytest.raises(ValueError, match="nobody can disagree"):
-        disagreement(SURE)
 
 
-# ---------------------------------------------------------------- the study, its simulations and its pictures
+# ---------------------------------------------------------------- the study
+
+
+def test_a_p_value_is_that_of_the_interval_it_is_read_from():
+    """Nine prompts: an interval of Student's that ends at zero is a p-value of five in a hundred, not one of two."""
+    few = SURE.at(np.isin(SURE.cluster_index, range(9)))
+    change = paired(few, cross_fitted(few, "temperature", 3))
+    moved = replace(change, value=change.value - change.low, low=0.0, high=change.high - change.low)
+    assert student_p(moved, few.n_prompts) == pytest.approx(0.05)
+    assert student_p(change, few.n_prompts) == student_p(
+        replace(change, value=-change.value, low=-change.high, high=-change.low), 9
+    )
 
 
 def test_a_judge_of_the_sample_is_read_with_its_votes():
     pairs = load_set("sample_natural")[:60]
-    found = judged("sample_natural", "votes", {"features": "baseline/features"}, "sample", pairs)["features"]
+    found = cases_by_judge("sample_natural", "votes", {"features": "baseline/features"}, "sample", pairs)["features"]
     assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
 
 
-def test_simulations_show_what_they_are_for():
-    errors = simulated_errors(simulations=60)
-    assert errors["plain"].low > 0.03 and errors["debiased_square"].low <= 0 <= errors["debiased_square"].high
-    sure = PlantedJudge(temperature=1.8, misled=0.1)
-    slope = confidence_slope(planted_cases(sure, 0))
-    assert slope.low <= 1 / 1.8 <= slope.high
-    promises = simulated_promises(sure, simulations=60)
-    assert promises["certified"].value >= 0.9 > promises["naive"].value
+@pytest.mark.realdata
+def test_published_judges_are_read_on_what_all_of_them_judged():
+    judges = {name: f"replay/{name}" for name in ("grm-gemma-2b", "internlm2-7b-reward")}
+    found = cases_by_judge("judgebench", "label", judges, "sample")
+    assert list(found) == list(judges) and len({one.items for one in found.values()}) == 1

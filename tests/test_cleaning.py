@@ -14,10 +14,9 @@ from judgekit.data.cleaning.filters import (
     drop_languages,
     drop_long,
     drop_over_cap,
-    drop_questions,
     drop_short,
 )
-from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats
+from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats, n_repeats, n_shared_questions
 from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -165,11 +164,6 @@ def test_a_pair_with_one_other_response_is_no_near_repeat():
     words = " ".join(f"word{n}" for n in range(200))
     pairs = [pair("1", a=words, b="the first of two"), pair("2", a=words, b="the second of two")]
     assert ids(drop_near_repeats(pairs)[0]) == ["1", "2"]
-
-
-def test_held_out_questions_go_in_whatever_case():
-    kept, dropped = drop_questions([pair("1", question="What  is it?"), pair("2", question="Why?")], ["what is IT"])
-    assert (ids(kept), reasons(dropped)) == (["2"], {"1": "validation question"})
 
 
 def test_the_cap_is_per_prompt_and_source_and_does_not_depend_on_order():
@@ -351,3 +345,17 @@ def test_no_training_question_is_a_test_question():
     assert before & asked, "the corpus shares questions with the test sets: that is why it is cleaned"
     assert not {plain(p.question) for p in kept} & asked
     assert len(kept) + len(dropped) == len(pairs) and kept
+
+
+def test_a_repeat_is_counted_by_the_form_that_is_named():
+    pairs = [pair("1"), pair("2"), pair("3", question="q?"), pair("4", question="Q!"), pair("5", a="bad", b="good")]
+    assert [n_repeats(pairs, form) for form in ("exact", "case and spaces", "words")] == [2, 3, 4]
+    others = [pair("6", question="q ?")]
+    assert [n_shared_questions(pairs, others, form) for form in ("exact", "case and spaces", "words")] == [0, 0, 1]
+
+
+@pytest.mark.realdata
+def test_pandalm_repeats_and_shared_questions_by_form():
+    pandalm, alpaca = load_set("pandalm"), load_set("alpaca_eval")
+    assert n_shared_questions(pandalm, alpaca) == 168
+    assert [n_repeats(pandalm, form) for form in ("exact", "case and spaces", "words")] == [136, 138, 148]

@@ -69,13 +69,6 @@ def test_options_of_the_command(server, collected):
     assert {(body["messages"][0]["content"], body["temperature"]) for body in server.bodies} == {("Think.", 0.5)}
 
 
-def test_standard_output(server, collected, capsys):
-    collected.path.write_text(json.dumps(GOOD[0]))
-    assert main(["collect", str(collected.path), "--out", "-", "--model", "openai/tiny", *QUICK]) == 0
-    assert json.loads(capsys.readouterr().out)["response"] == "re: First?"
-    assert os.listdir(collected.folder) == ["questions.jsonl"]
-
-
 def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
     server.plan = lambda text, attempt: "500" if "Second" in text else None
     code, rows, said = collected()
@@ -89,14 +82,6 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
     assert [row["response"] for row in rows] == [f"re: {row['question']}" for row in rows]
     assert sum(server.asked.values()) == before + 1
     assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
-
-
-def test_skipped_questions_are_listed(server, collected):
-    code, rows, said = collected("--set", "max_characters=8", "--no-resume")
-    assert code == 3 and [row["status"] for row in rows] == [
-        "ok" if len(r["question"]) < 8 else "skipped" for r in rows
-    ]
-    assert "id 7" in said and "max_characters=8" in said and "1 of 3" in said
 
 
 def test_a_spent_budget_gives_code_3(server, collected):
@@ -150,25 +135,6 @@ def test_a_local_model(collected, tmp_path):
     code, rows, said = collected("--set", "max_new_tokens=3", model=f"hf/{folder}", quick=[])
     assert code == 0 and [row["id"] for row in rows] == ["a", 7, 3] and "parameters" in said
     assert all(row["status"] == "ok" and row["tokens_out"] <= 3 for row in rows)
-
-
-def test_a_missing_key_is_bad_usage(server, collected, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    code, rows, said = collected()
-    assert (code, rows) == (2, None) and "OPENAI_API_KEY" in said
-
-
-def test_the_questions_are_not_written_over(server, collected):
-    collected.path.write_text(json.dumps(GOOD[0]))
-    assert main(["collect", str(collected.path), "--out", str(collected.path), "--model", "openai/tiny"]) == 2
-
-
-def test_a_store_that_is_none_is_told_and_left_alone(server, collected, own_store):
-    store = own_store
-    store.write_bytes(b"no database" * 999)
-    code, rows, said = collected()
-    assert (code, rows) == (2, None) and "store of responses cannot be used" in said
-    assert store.read_bytes() == b"no database" * 999 and not server.asked
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])

@@ -11,20 +11,16 @@ from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
-from judgekit.records import PreferencePair, Verdict
-from judgekit.report import Stacked, save_table
-from judgekit.scoring import Contest, hold_contest, restricted
+from judgekit.scoring import hold_contest, restricted
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.compare_judges import (
     Tags,
     against_others,
     contest_scores,
-    every_two,
     figure_table,
     owner_table,
     published_beside,
     with_constant,
-    without_empty,
 )
 
 QUICK = {"n_boot": 100}
@@ -93,26 +89,6 @@ def test_differences_are_those_of_the_scores():
         assert row.p_holm >= row.p_value
 
 
-def test_every_two_agrees_with_one_against_the_others():
-    two = every_two(sample(), [*RULES, "nobody"], **QUICK)
-    assert list(zip(two["judge_a"], two["judge_b"], strict=True)) == [
-        ("longer", "shorter"),
-        ("longer", "random"),
-        ("shorter", "random"),
-    ]
-    single = against_others(sample(), "longer", **QUICK)
-    assert [n.value for n in two["difference"][:2]] == [n.value for n in single["difference"]]
-
-
-def test_a_judge_does_not_differ_from_itself():
-    contest = sample()
-    twin = Contest(
-        contest.name, contest.benchmark, contest.pairs, dict.fromkeys(("a", "b"), contest.verdicts["longer"])
-    )
-    (row,) = against_others(twin, "a", **QUICK).itertuples()
-    assert (row.difference.value, row.p_value) == (0.0, 1.0)
-
-
 def test_the_constant_judge_is_told_the_most_frequent_label_of_each_contest():
     contest = with_constant(sample())
     labels = [pair.label for pair in contest.pairs]
@@ -179,10 +155,6 @@ def test_a_part_serves_for_the_set_it_is_part_of():
     assert len(gaps) == 6 and gaps.max() < 1
 
 
-def test_nothing_to_recompute_is_an_empty_table():
-    assert published_beside({"sample_adversarial": sample()}, **QUICK).empty
-
-
 def test_cells_carry_the_letter_of_their_protocol():
     tags, scores = Tags(), contest_scores(sample(), **QUICK).assign(set="autoj").query("metric == 'accuracy'")
     scores = scores.assign(metric="agreement")
@@ -196,48 +168,9 @@ def test_cells_carry_the_letter_of_their_protocol():
     assert tags.table()["protocol"].tolist()[2::2] == ["right in both orders", "mean of both orders, no ties"]
 
 
-def test_a_cell_of_a_part_has_a_letter_of_its_own():
-    tags, scores = Tags(), contest_scores(sample(), **QUICK).assign(set="part", judge="gpt_4_pair")
-    rows = figure_table("figure5", scores.drop_duplicates("metric"), [], {}, tags, {"mtbench": "part"})
-    assert rows[0]["mtbench accuracy", "recomputed"].endswith("[b]")
-    assert "that gpt_4_pair judged" in tags.table()["protocol"].tolist()[1]
-
-
-def test_intervals_stand_below_where_a_table_is_wide():
-    scores = contest_scores(sample(), **QUICK).assign(set="llmbar_natural").query("metric == 'accuracy'")
-    beside, below = (
-        figure_table("figure6", scores, ["longer"], {}, Tags(), stacked=cell)[-1]["llmbar_natural", "recomputed"]
-        for cell in (None, Stacked)
-    )
-    assert f"{below.above.split()[0]} ({below.below}) {below.above.split()[1]}" == beside
-
-
-def test_rebuilt_tables_can_be_saved_without_verdicts(tmp_path, monkeypatch):
-    from judgekit.data import paths
-
-    monkeypatch.setattr(paths, "run_folder", lambda run, *parts: tmp_path)
-    scores = contest_scores(sample(), **QUICK)
-    for name in ("figure4", "figure5", "figure6"):
-        rows = figure_table(name, scores, list(RULES), {}, Tags())
-        assert len(rows) == 5 and all(column[1] != "recomputed" for column in rows[0])
-        assert save_table("sample", f"rebuilt_{name}", rows).is_file()
-
-
-def test_without_empty():
-    rows = [{"judge": "x", "a": 1, "b": None}, {"judge": "y", "a": None, "b": None}]
-    assert without_empty(rows) == [{"judge": "x", "a": 1}]
-
-
 @pytest.mark.realdata
 def test_owners_accuracy_is_right_and_kappa_is_not():
     contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
     (row,) = owner_table({"llmbar_natural": contest}, ["gpt-4-vanilla-norules"]).itertuples()
     assert row.accuracy == row.own_accuracy == 0.935
     assert (round(row.own_kappa, 3), round(row.kappa, 3)) == (0.252, 0.837)
-
-
-def test_verdicts_of_an_unlabelled_set_are_refused():
-    pair = PreferencePair("1", "authored", "Q?", "a", "b")
-    said = {"x": [Verdict("1", "x/x", "ab", "A"), Verdict("1", "x/x", "ba", "A")]}
-    with pytest.raises(ValueError, match="no item has a reference label"):
-        contest_scores(Contest("sample_natural", "sample_natural", [pair], said), **QUICK)

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
+from judgekit.data.benchmarks.outputs import arena_row
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
-from judgekit.data.corpora import CORPORA, chatbot_arena
+from judgekit.data.corpora import CORPORA
 from judgekit.data.corpora import pairs as kinds
-from judgekit.data.corpora.alpaca import alpaca_eval
 from judgekit.data.loading import keeps_sides, place
 from judgekit.data.sources import DataError, Row
 from judgekit.records import PreferencePair, Turn
@@ -47,7 +47,7 @@ def alpaca_record(**changes):
 
 def test_alpaca_eval_preferences_become_labels():
     records = [alpaca_record(preference=preference) for preference in (1, 2.0, 1.5, 0, None)]
-    pairs, report = alpaca_eval(rows_of(*records, file=ALPACA_FILE))
+    pairs, report = CORPORA["alpaca_eval"].build(rows_of(*records, file=ALPACA_FILE))
     assert [as_in_file(pair).label for pair in pairs] == ["A", "B", "tie", "tie"]
     assert all(pair.soft_label is None for pair in pairs)
     assert report == {"skipped_no_preference": 1, "annotator_not_of_folder": 0}
@@ -66,7 +66,7 @@ def test_alpaca_eval_preferences_become_labels():
 )
 def test_alpaca_eval_bad_fields_are_named(changes, words):
     with pytest.raises(DataError, match=re.escape(words)):
-        alpaca_eval(rows_of(alpaca_record(**changes), file=ALPACA_FILE))
+        CORPORA["alpaca_eval"].build(rows_of(alpaca_record(**changes), file=ALPACA_FILE))
 
 
 # --- people's votes
@@ -75,15 +75,15 @@ def test_alpaca_eval_bad_fields_are_named(changes, words):
 def test_chatbot_arena_votes_and_probabilities():
     record = {"instruction": "Hi?", "outputs": ["x", "y"], "preferences": {"human": 1}, "probs": [0.6, 0.2]}
     rows = rows_of(*[record] * 8)
-    pairs, _ = chatbot_arena.voted_pairs(rows)
+    pairs, _ = CORPORA["chatbot_arena"].build(rows)
     assert {as_in_file(pair).label for pair in pairs} == {"A"}
     assert {pair.label for pair in pairs} == {"A", "B"}
     for row, pair in zip(rows, pairs, strict=True):
-        verdict = chatbot_arena.verdict_from_row(row, "j")
+        (verdict,) = arena_row(row, "j")
         assert verdict.verdict == pair.label
         assert max(verdict.p_a, verdict.p_b) == pytest.approx(0.75) and verdict.p_a + verdict.p_b == pytest.approx(1)
     with pytest.raises(DataError, match="field 'probs'"):
-        chatbot_arena.verdict_from_row(rows_of(record | {"probs": [0, 0]})[0], "j")
+        list(arena_row(rows_of(record | {"probs": [0, 0]})[0], "j"))
 
 
 def test_finegrained_comparisons_are_in_the_files_order():
@@ -174,43 +174,6 @@ def test_gsm8k_pairs_right_with_wrong():
     assert {as_in_file(pair).label for pair in pairs} == {"A"}
 
 
-def test_vicuna_reviews_become_labels():
-    questions = rows_of(
-        {"question_id": 1, "text": "Why?", "category": "generic"}, file="vicuna_blog_eval/question.jsonl"
-    )
-    answers = [{"answer_id": name, "text": name, "model_id": f"m-{name}"} for name in "xy"]
-    answers = rows_of(*answers, file="vicuna_blog_eval/answer/answer_m.jsonl")
-    scores = [(9, 8.5), (7, 9), (8, 8), (-1, -1)]
-    reviews = [{"question_id": 1, "answer1_id": "x", "answer2_id": "y", "score": list(score)} for score in scores]
-    rows = rows_of(*reviews, file="vicuna_blog_eval/review/others/review_x_y.jsonl")
-    pairs, report = CORPORA["vicuna_blog"].build([*questions, *answers, *rows])
-    assert [as_in_file(pair).label for pair in pairs] == ["A", "B", "tie"]
-    assert pairs[0].item_id == "others/review_x_y/0" and report == {"skipped_no_score": 1}
-    with pytest.raises(DataError, match="field 'answer2_id' refers to 'y'"):
-        CORPORA["vicuna_blog"].build([*questions, answers[0], *rows])
-
-
-# --- rankings, ratings and marks that make pairs
-
-
-def test_llmzoo_ranks_become_pairs():
-    file = "llmzoo/reviews/review_en_7b/en/relevance/review.jsonl"
-    shown = {"question": "Q?", "answers": ["x", "y", "z"], "model_ids": ["m", "n", "o"]}
-    row = {"lang": "en", "metadata": shown, "order": [2, 1, 2]}
-    pairs, report = CORPORA["llmzoo"].build(rows_of(row, file=file))
-    placed = {as_in_file(pair).item_id: as_in_file(pair) for pair in pairs}
-    start = "review_en_7b/en/relevance/0:"
-    assert {key.removeprefix(start): pair.label for key, pair in placed.items()} == {
-        "0-1": "B",
-        "0-2": "tie",
-        "1-2": "A",
-    }
-    assert (placed[start + "1-2"].model_a, placed[start + "1-2"].subset) == ("n", "relevance")
-    assert report == {"reviews": 1, "skipped_identical": 0}
-    with pytest.raises(DataError, match=r"review\.jsonl:0: field 'order' holds 2 ranks, not 3"):
-        CORPORA["llmzoo"].build(rows_of(row | {"order": [1, 2]}, file=file))
-
-
 def test_marks_on_one_prompt_become_a_pair():
     marks = [("P", "x", True), ("P", "y", False), ("Q", "z", True)]
     rows = rows_of(*({"instruction": p, "output": r, "tag": tag} for p, r, tag in marks))
@@ -220,36 +183,6 @@ def test_marks_on_one_prompt_become_a_pair():
     assert report == {"responses": 3, "unpaired": 1}
     with pytest.raises(DataError, match="field 'tag' is 1, not one of"):
         CORPORA["kto_mix"].build(rows_of({"instruction": "P", "output": "x", "tag": 1}))
-
-
-def summary_record(summary, ratings, article="News."):
-    scores = {aspect: {"individual_human_scores": ratings} for aspect in kinds.ASPECTS}
-    text = f"### Generated Summary\n\n{summary}\n\n### Source Article\n\n{article}"
-    return {"instance": text, "annotations": scores}
-
-
-def test_rated_summaries_of_one_article_become_pairs():
-    records = [summary_record("x", [3, 4]), summary_record("y", [2, 4]), summary_record("z", [3, 4.1])]
-    pairs, report = CORPORA["newsroom"].build(rows_of(*records, summary_record("w", [5, 5], "Other news.")))
-    assert {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs} == {
-        "0-1": "A",
-        "0-2": "tie",  # less than one rating by one point
-        "1-2": "B",
-    }
-    assert report == {"summaries": 4, "articles": 2, "skipped_identical": 0}
-    assert as_in_file(pairs[0]).question.endswith("\n\nNews.")
-    with pytest.raises(DataError, match="field 'instance' is not a summary and an article"):
-        CORPORA["newsroom"].build(rows_of(summary_record("x", [3]) | {"instance": "x"}))
-
-
-def test_ratings_of_one_query_become_pairs():
-    prompt = "Grade.\n***\n[Query]: {}\n***\n[Response]: {}\n***\n[END DATA]\n\nRate it."
-    rated = [("Q?", "x", 3), ("Q?", "y", 5), ("Q?", "x", 2), ("Q?", "z", 3), ("P?", "x", 1)]
-    rows = rows_of(*({"usrmsg": prompt.format(query, text), "pred_score": score} for query, text, score in rated))
-    pairs, report = CORPORA["autoj_rated"].build(rows)
-    labels = {as_in_file(pair).item_id: as_in_file(pair).label for pair in pairs}
-    assert labels == {"0-1": "B", "0-3": "tie", "1-2": "A", "1-3": "A", "2-3": "B"}  # not 0-2: the same text
-    assert report == {"responses": 5, "alone": 1}
 
 
 def test_unknown_names_list_the_known_ones():
@@ -270,13 +203,9 @@ GOLDEN = {
     "dpo_zh": (300, 289, {}),
     "oasst_zh": (1803, 750, {"skipped_identical": 6}),
     "gsm8k_solutions": (2429, 731, {"problems": 1319}),
-    "vicuna_blog": (1040, 80, {"skipped_no_score": 0}),
     "alpaca_cross": (11825, 473, {"skipped_no_preference": 32}),
-    "autoj_rated": (202, 101, {"responses": 960, "alone": 723}),
-    "newsroom": (1259, 60, {"summaries": 420, "skipped_identical": 1}),
     "medicalgpt": (500, 500, {}),
     "kto_mix": (546, 546, {"responses": 1092, "unpaired": 0}),
-    "llmzoo": (6380, 140, {"reviews": 1450}),
 }
 
 
@@ -308,7 +237,5 @@ def test_golden_labels():
     assert Counter(arena) == {"A": 241, "B": 259}
     finegrained = [as_in_file(pair).label for pair in load_set("finegrained_rlhf")]
     assert Counter(finegrained) == {"A": 1577, "B": 1039, "tie": 384}
-    reviews = [as_in_file(pair).label for pair in load_set("vicuna_blog")]
-    assert Counter(reviews) == {"A": 277, "B": 663, "tie": 100}
     votes = [label for pair in load_set("summ_pairwise") for label in as_in_file(pair).votes.values()]
     assert Counter(votes) == {"A": 243, "B": 239, "tie": 117}

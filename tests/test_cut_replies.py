@@ -4,13 +4,10 @@ At the first edition a server's ``finish_reason`` and the missing end of a local
 off while it quoted ``[[B]]`` was the verdict B.
 """
 
-import json
-
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import good_reply
 from tiny_causal import save_tiny, teach
 
-from judgekit.cli import main
 from judgekit.judges import Request, load_judge
 from judgekit.judges.generative import stands_complete
 from judgekit.prompts import load_strategy
@@ -20,36 +17,32 @@ REQUEST = Request("Which?", "this is right", "this is wrong")
 
 
 def ended_by(reason, text):
-    """A server whose every reply is this text, with this ``finish_reason``."""
+    """Every reply is this text, with this ``finish_reason``."""
 
     def respond(body, _):
         reply = good_reply(body, text)
         reply["choices"][0]["finish_reason"] = reason
         return reply
 
-    return ChatServer(respond=respond)
+    return respond
 
 
 @pytest.fixture
-def judged(tmp_path, monkeypatch):
-    """Judge one pair, A before B, from the command line with a server's replies: the row, and the reply as kept."""
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
-    pairs.write_text(json.dumps({"question": "Q?", "response_a": "right", "response_b": "wrong"}) + "\n")
+def judged(serve, judge_file):
+    """Judge one pair, A before B, from the command line with a server's replies: the row, the reply, and the server."""
 
-    def run(server, judge="openai/tiny"):
-        with running(server):
-            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-            monkeypatch.setenv("OPENAI_API_KEY", KEY)
-            assert main(["judge", str(pairs), "--out", str(out), "--judge", judge, "--order", "ab"]) == 0
-            (reply,) = load_judge(judge).judge([REQUEST])
-        return json.loads(out.read_text()), reply
+    def run(respond, judge="openai/tiny"):
+        server = serve(respond=respond)
+        code, (row,), _ = judge_file(judge, "--order", "ab")
+        assert code == 0
+        return row, load_judge(judge).judge([REQUEST])[0], server
 
     return run
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_reply_cut_off_while_quoting_is_no_verdict(judged, reason):
-    row, reply = judged(ended_by(reason, QUOTING))
+    row, reply, _ = judged(ended_by(reason, QUOTING))
     assert (row["verdict"], row["status"]) == (None, "unparsed")
     assert (reply.status, reply.raw) == ("unparsed", f"{QUOTING}\n[cut off: finish_reason={reason}]")
 
@@ -61,27 +54,15 @@ def test_a_filter_that_leaves_nothing_is_no_verdict(judged, left):
         reply["choices"][0] |= {"finish_reason": "content_filter", "message": {"role": "assistant", "content": left}}
         return reply
 
-    server = ChatServer(respond=respond)
-    row, reply = judged(server)
+    row, reply, server = judged(respond)
     assert row["status"] == "unparsed" and reply.raw == "\n[cut off: finish_reason=content_filter]"
     assert reply.calls == 1 and sum(server.asked.values()) == 2, "asked, and paid, once by each of the two judges"
 
 
 def test_an_object_closed_before_the_cut_is_a_verdict(judged):
-    row, _ = judged(
-        ended_by("length", '{"marks_a": {"x": 5}, "marks_b": {"x": 1}, "verdict": "A"}'), "openai/tiny#rubric"
-    )
+    closed = '{"marks_a": {"x": 5}, "marks_b": {"x": 1}, "verdict": "A"}'
+    row, _, _ = judged(ended_by("length", closed), "openai/tiny#rubric")
     assert (row["verdict"], row["status"]) == ("A", "ok")
-
-
-def test_a_choice_that_the_server_enforces_stands_complete(judged):
-    def respond(body, _):
-        choice = body.get("structured_outputs", {}).get("choice", ["apple"])[0]
-        reply = good_reply(body, choice)
-        reply["choices"][0]["finish_reason"] = "length"
-        return reply
-
-    assert judged(ChatServer(respond=respond), "openai/tiny#vanilla")[0]["status"] == "ok"
 
 
 # ---------------------------------------------------------------- what a closed form is

@@ -11,7 +11,7 @@ import yaml
 from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.data.sample import load_sample
-from judgekit.judges import load_judge, request_of
+from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge, weights_folder
 from judgekit.judges.gate import against_tampering
 from judgekit.models.encoder import TextEncoder
@@ -19,11 +19,10 @@ from judgekit.stats import outcome_probabilities
 from judgekit.studies.defend_encoder_judge import (
     Setting,
     attacked_pairs,
-    compare_settings,
     defence_data,
     fit_setting,
     save_defended,
-    unseen_success,
+    success_of,
 )
 from judgekit.training.mixture import make_material
 
@@ -103,11 +102,11 @@ def test_the_defence_is_trained_on_what_the_judge_was():
 
 
 def test_a_defence_takes_success_away(data, fitted):
-    table, found = compare_settings([Setting("as it is"), BOTH], data)
-    assert table["mean_success"].tolist()[0] > 1.5 * table["mean_success"].tolist()[1]
-    assert table["cost"].tolist()[0] == 0 and table["error"].tolist()[0] == 0
-    assert found[0][1] is None and found[0][0] is data.quality
-    assert table.loc[1, "cost"] == pytest.approx(table.loc[0, "accuracy"] - table.loc[1, "accuracy"])
+    undefended = fit_setting(Setting("as it is"), data)
+    assert undefended[0] is data.quality and undefended[1] is None
+    (before, accuracy), (after, _) = success_of(data, *undefended), success_of(data, *fitted)
+    assert set(before.index) == set(data.assault.attacks) and before.mean() > 1.5 * after.mean()
+    assert accuracy == pytest.approx(data.validation["v"].pairs.hits(data.gates).mean())
 
 
 def test_the_judge_says_what_the_tables_said(data, fitted, beside):
@@ -120,15 +119,8 @@ def test_the_judge_says_what_the_tables_said(data, fitted, beside):
     assert told == pytest.approx(table.defended(fitted[0], data.gates, fitted[1]), abs=2e-3)
     plain = EncoderJudge(BASE, bf16=False).judge([request_of(p, "ab") for p in pairs])
     assert np.abs(told[:, 0] - [r.p_first for r in plain]).max() > 0.02
-
-
-def test_a_defended_judge_does_not_see_the_order(fitted, beside):
-    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
-    judge = load_judge("encoder/minilm_defended", beside / "minilm_defended")
-    for pair in load_sample("sample_adversarial")[:10]:
-        ab, ba = (judge.judge([request_of(pair, order)])[0] for order in ("ab", "ba"))
-        assert (ab.p_first, ab.p_tie) == pytest.approx((ba.p_second, ba.p_tie), abs=1e-12)
-        assert {"first": "second", "second": "first", "tie": "tie"}[ab.verdict] == ba.verdict
+    turned = np.array([(r.p_second, r.p_first, r.p_tie) for r in judge.judge([request_of(p, "ba") for p in pairs])])
+    assert turned == pytest.approx(told, abs=1e-12)  # it does not see the order
 
 
 def test_a_defended_judge_is_one_small_file(fitted, beside):
@@ -159,11 +151,12 @@ def test_a_gate_of_the_wrong_format_is_refused(fitted, beside):
 
 
 def test_an_attack_that_is_left_out_is_not_in_the_data(data):
-    others = np.flatnonzero([name != "markdown" for name in data.attacked.attacks])
-    left = replace(data, attacked=data.attacked.of(others))
-    assert "markdown" in data.attacked.attacks and "markdown" not in left.attacked.attacks
-    assert len(left.attacked.features.a) == len(left.attacked.attacks) == len(left.attacked.ends_a)
-    unseen = unseen_success(BOTH, data)
-    assert set(unseen) == set(data.assault.attacks) and all(0 <= value <= 1 for value in unseen.values())
-    some = data.natural.of(np.arange(5))
-    assert len(some.pairs.clusters) == len(some.features.target) == 5
+    others = np.flatnonzero(data.attacked.attacks != "markdown")
+    assert 0 < len(others) < len(data.attacked.attacks)
+    rest = data.attacked
+    left = replace(rest, features=rest.features.of(others), ends_a=rest.ends_a[others], ends_b=rest.ends_b[others])
+    left = replace(left, attacks=rest.attacks[others])
+    told, wanted = fit_setting(BOTH, data, left_out="markdown"), fit_setting(BOTH, replace(data, attacked=left))
+    np.testing.assert_allclose(told[0]["weight"], wanted[0]["weight"], atol=1e-9)
+    assert told[1]["bias"] == pytest.approx(wanted[1]["bias"], abs=1e-6)
+    assert told[1]["bias"] != pytest.approx(fit_setting(BOTH, data)[1]["bias"], abs=1e-6)

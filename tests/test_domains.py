@@ -4,15 +4,14 @@ from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import labelled, load_benchmark, load_benchmark_with_report
-from judgekit.data.sources import DataError, Row
+from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import primary_protocol, score
-from judgekit.studies.domains import GROUPINGS, by_style, counted_items, judged_items, subject
+from judgekit.studies.domains import GROUPINGS, counted_items, judged_items, subject
 
 
 def row(**values):
@@ -72,7 +71,7 @@ def test_golden_rm_bench():
     pairs, report = load_benchmark_with_report("rm_bench")
     prompts = Counter(pair.subset.partition("/")[0] for pair in pairs)
     assert prompts == {name: 9 * n for name, n in zip(labelled.RM_BENCH, (129, 228, 284, 157), strict=True)}
-    assert report == {"items": 7182, "empty_responses": 0, "prompts": 796}
+    assert report == {"items": 7182, "empty_responses": 0}
     assert 0.45 < np.mean([pair.label == "A" for pair in pairs]) < 0.55
     # The richer style is the longer one on average: that is what "easy" and "hard" are about.
     gap = {kind: [] for kind in labelled.DIFFICULTIES}
@@ -102,9 +101,9 @@ def test_the_good_response_of_evalbiasbench_stands_on_either_side():
 
 
 def test_a_file_that_is_not_grouped_is_refused(monkeypatch):
-    monkeypatch.setattr(labelled, "read_document", lambda name: '{"a": 1}')
-    with pytest.raises(DataError, match="f: expected groups of rows by bias"):
-        labelled.read_grouped("f")
+    monkeypatch.setattr(rows, "read_document", lambda source: '{"a": 1}')
+    with pytest.raises(DataError, match=r"biasbench\.json:0: the row is int"):
+        labelled.read_grouped(labelled.BIAS_BENCH)
 
 
 @pytest.mark.realdata
@@ -150,22 +149,10 @@ def test_counts_are_the_scores_own(monkeypatch):
     ]
     grouped = SimpleNamespace(sets=("judgebench",), category=lambda pair: "Some kind", crossed=False, title="")
     monkeypatch.setitem(GROUPINGS, "made", grouped)
-    items = counted_items(verdicts, pairs, "made")
-    scores = score(verdicts, pairs, "judgebench", n_boot=10)
-    for metric in ("accuracy", "agreement", "consistency", "first_rate"):
-        part = items[items["metric"] == metric]
-        assert part["hits"].sum() / part["size"].sum() == pytest.approx(scores[metric].value), metric
-    ties = items[items["metric"] == "tie_rate"]
-    assert ties["hits"].sum() == 4 and ties["size"].sum() == 24
-    assert set(items["category"]) == {"some_kind"}
-
-
-def test_a_judge_of_one_order_has_no_metric_of_both():
-    verdicts = [verdict for n in range(4) for verdict in verdicts_of(n, "A", None)]
-    assert set(counted_items(verdicts, [pair(n) for n in range(4)], "autoj_scenario")["metric"]) == {
-        "accuracy",
-        "tie_rate",
-    }
+    items = counted_items([*verdicts, *verdicts_of(99, "A", "A")], pairs, "made")  # one is on no pair of these
+    accuracy = score(verdicts, pairs, "judgebench", n_boot=10)["accuracy"]
+    assert items["hits"].sum() / items["size"].sum() == pytest.approx(accuracy.value)
+    assert len(items) == accuracy.n and set(items["category"]) == {"some_kind"}
 
 
 def test_subjects_of_judgebench_and_an_unknown_grouping():
@@ -173,20 +160,6 @@ def test_subjects_of_judgebench_and_an_unknown_grouping():
     assert [subject(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
     with pytest.raises(KeyError, match=r"no grouping 'weather'; there are mtbench"):
         judged_items(["weather"], [], {}, {}, "sample")
-
-
-def test_styles_are_averaged_over_domains_as_the_authors_do():
-    rates, rows = {"chat": 0.9, "code": 0.6, "safety_refuse": 0.2, "safety_response": 0.4}, []
-    for domain, rate in rates.items():  # 30 prompts of chat, 10 of the others
-        for n in range(30 if domain == "chat" else 10):
-            for kind in labelled.DIFFICULTIES:
-                hits = float(n % 10 < round(10 * (rate - (0.2 if kind == "hard" else 0))))
-                rows.append(("j", "accuracy", f"{domain}_{kind}", f"{domain}{n}", hits, 1.0))
-    parts = by_style(pd.DataFrame(rows, columns=["judge", "metric", "category", "prompt", "hits", "size"]))
-    assert list(parts) == ["all", *sorted(rates)]
-    found = parts["all"].groupby("category")[["hits", "size"]].sum()
-    assert found["hits"]["easy"] / found["size"]["easy"] == pytest.approx((0.9 + 0.6 + (0.2 + 0.4) / 2) / 3)
-    assert found["hits"]["hard"] / found["size"]["hard"] == pytest.approx((0.7 + 0.4 + (0.0 + 0.2) / 2) / 3)
 
 
 def test_the_new_sets_have_protocols():

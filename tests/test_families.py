@@ -6,7 +6,7 @@ from judgekit.bias.family import NO_FAMILY, family_of, family_patterns, same_fam
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.catalogue import load_answer_set, load_set
-from judgekit.data.corpora import ANSWERS, CORPORA, chatbot_arena
+from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import data_mirror
 from judgekit.data.sample import ASSISTANTS
 
@@ -60,8 +60,7 @@ def test_every_pattern_has_a_reason():
 
 
 def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_family():
-    judges = [*PUBLISHED, *chatbot_arena.JUDGES]
-    assert {family_of(name) for name in judges} <= {"openai", "llama", "gemma", "qwen", "internlm", "exaone"} | {
+    assert {family_of(name) for name in PUBLISHED} <= {"openai", "llama", "gemma", "qwen", "internlm", "exaone"} | {
         "mistral",
         "google",
         "falcon",

@@ -3,19 +3,15 @@
 import fcntl
 import json
 import os
-import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
-import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
 from tiny_causal import save_tiny
 from torture import stored
@@ -25,9 +21,9 @@ from judgekit.data import paths
 from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.judges.encoder import OTHERS, EncoderJudge
-from judgekit.judges.layers import LayeredJudge, Settings
+from judgekit.judges.layers import LayeredJudge
 from judgekit.models import Unavailable
-from judgekit.models.files import SEAL, check_seal, digests_of, seal
+from judgekit.models.files import SEAL, check_seal, seal
 from judgekit.records import PreferencePair, Reply
 from judgekit.report import load_results, save_results
 from judgekit.report.workflow import WorkflowError, run_notebook
@@ -36,7 +32,6 @@ from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
 from judgekit.training.causal import last_checkpoint
-from judgekit.training.files import write_json
 
 ROOT = paths.project_root()
 JUDGEKIT = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -46,17 +41,9 @@ ADAPTER = "adapter/adapter_model.safetensors"
 
 def pair_lines(n):
     """Pairs whose longer response is the better one."""
-    rows = [
-        {
-            "id": k,
-            "question": f"Question {k}?",
-            "response_a": "yes " * (1 + k % 7),
-            "response_b": f"no {k}",
-            "label": "A",
-        }
-        for k in range(n)
-    ]
-    return "".join(json.dumps(row) + "\n" for row in rows)
+    fields = ("id", "question", "response_a", "response_b", "label")
+    rows = [(k, f"Question {k}?", "yes " * (1 + k % 7), f"no {k}", "A") for k in range(n)]
+    return "".join(json.dumps(dict(zip(fields, row, strict=True))) + "\n" for row in rows)
 
 
 def asked(n=3):
@@ -98,11 +85,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def limited(size):
-    """What a child process does before it starts: no file of more than ``size`` bytes."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 def fill(folder):
     """Leave no room on a disk."""
     with open(folder / "ballast", "wb", buffering=0) as stream:
@@ -125,19 +107,6 @@ def test_a_full_disk_costs_no_verdict(small_disk):
     verdicts = [json.loads(line) for line in (small_disk / "out.jsonl").read_text().splitlines()]
     assert [row["id"] for row in verdicts] == list(range(400)) and {row["status"] for row in verdicts} == {"ok"}
     assert sorted(os.listdir(small_disk)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
-
-
-def test_a_limit_on_files_costs_no_verdict(tmp_path):
-    """The same where no disk can be mounted: the output is larger than a file may be."""
-    (tmp_path / "pairs.jsonl").write_text(pair_lines(400))
-    command = judge_command(tmp_path, "--judge", "baseline/longer")
-    done = run(command, preexec_fn=limited(100_000))
-    assert done.returncode == 1
-    one_sentence(done)
-    assert not (tmp_path / "out.jsonl").exists()
-    assert run(command).returncode == 0
-    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 400
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
@@ -166,36 +135,14 @@ def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, cap
 
 def test_two_processes_do_not_write_one_output(tmp_path, capsys):
     (tmp_path / "pairs.jsonl").write_text(pair_lines(2))
-    command = [
-        "judge",
-        str(tmp_path / "pairs.jsonl"),
-        "--out",
-        str(tmp_path / "out.jsonl"),
-        "--judge",
-        "baseline/longer",
-    ]
+    files = [str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "out.jsonl")]
+    command = ["judge", *files, "--judge", "baseline/longer"]
     with open(tmp_path / "out.jsonl.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert main(command) == 2
         assert "another process is writing it" in capsys.readouterr().err and not (tmp_path / "out.jsonl").exists()
     assert main(command) == 0  # a lock that a killed process left behind is none
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
-
-
-def test_of_two_judges_started_at_once_each_verdict_is_from_one(tmp_path):
-    (tmp_path / "pairs.jsonl").write_text(pair_lines(1000))
-    judges = ("baseline/longer", "baseline/shorter")
-    commands = [list(map(str, judge_command(tmp_path, "--judge", judge, "--quiet"))) for judge in judges]
-    both = [subprocess.Popen(each, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) for each in commands]
-    said = [process.communicate(timeout=600)[1] for process in both]
-    codes = [process.returncode for process in both]
-    assert sorted(codes) in ([0, 0], [0, 2]), said
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [row["id"] for row in rows] == list(range(1000)) and len({row["judge"] for row in rows}) == 1
-    if 2 in codes:
-        assert "another process is writing it" in said[codes.index(2)]
-        assert rows[0]["judge"] == judges[codes.index(0)]
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
 def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
@@ -228,26 +175,6 @@ def test_half_a_results_file_is_no_results_file(tmp_path, monkeypatch):
     assert set(load_results("sample")) == {"a.b"}
     assert not ours.exists()
     assert foreign.exists()  # its process lives: it is about to finish
-
-
-def test_a_killed_writer_leaves_the_file_before_or_the_file_after(tmp_path):
-    """SIGKILL in the midst of writing over and over."""
-    path = tmp_path / "hits.json"
-    script = (
-        "import sys, pathlib\nfrom judgekit.training.files import write_json\n"
-        "path, n = pathlib.Path(sys.argv[1]), 0\n"
-        "while True:\n    n += 1\n    write_json(path, {'n': n, 'rows': [n] * 50_000})\n    print(n, flush=True)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, env=ENVIRONMENT)
-    process.stdout.readline()
-    time.sleep(0.02)
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    found = json.loads(path.read_text())
-    assert found["n"] >= 1 and found["rows"] == [found["n"]] * 50_000
-    write_json(path, {})
-    assert os.listdir(tmp_path) == ["hits.json"]
 
 
 def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
@@ -300,17 +227,6 @@ def test_a_clock_that_jumps_changes_no_verdict(tmp_path, monkeypatch):
     assert first == again and all(verdict.seconds is None or verdict.seconds >= 0 for verdict in first)
 
 
-def test_a_store_from_before_the_first_schema_is_refused(tmp_path):
-    path = tmp_path / "verdicts.sqlite"
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("CREATE TABLE replies (judge TEXT, input TEXT, reply TEXT)")
-        raw.execute("INSERT INTO replies VALUES ('j', 'i', '{}')")
-    with pytest.raises(ValueError, match=r"a store from before schema 1 \(judge, input, reply\)"):
-        VerdictStore(path)
-    with closing(sqlite3.connect(path)) as raw:
-        assert raw.execute("SELECT count(*) FROM replies").fetchone() == (1,)
-
-
 def test_a_store_whose_making_was_cut_off_is_finished(tmp_path):
     """Killed between the table and the number of its schema."""
     path = tmp_path / "verdicts.sqlite"
@@ -341,22 +257,7 @@ CAUSAL = {
     "hf, sampled": ("hf/{}#letter", {"max_new_tokens": 8, "temperature": 1.0}),
     "hf, weighed": ("hf/{}#letter", {"mode": "one_pass"}),
     "layers, ratings": ("layers/{}", {}),
-    "layers, written": ("layers/{}#reasoning", {"max_new_tokens": 8}),
-    "layers, verdicts": ("layers/{}#verdict", {}),
 }
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")], ids=["NaN", "infinite"])
-@pytest.mark.parametrize("name", CAUSAL)
-def test_a_causal_judge_without_numbers_gives_no_verdict(model_folder, name, value):
-    label, settings = CAUSAL[name]
-    judge = load_judge(label.format(model_folder), settings=settings)
-    engine = engine_of(judge)
-    with torch.no_grad():
-        engine.model.lm_head.weight.fill_(value)
-    for verdict in verdicts_of(judge, asked()):
-        assert (verdict.status, verdict.verdict, verdict.p_a) == ("error", None, None)
-        assert "numbers" in verdict.raw or "finite" in verdict.raw
 
 
 def engine_of(judge):
@@ -433,29 +334,9 @@ def test_a_flipped_bit_is_found(minilm, name, capsys, tmp_path):
     with pytest.raises(Unavailable, match=f"{name}: not the file that sha256.json was written for"):
         EncoderJudge(minilm)
     (tmp_path / "pairs.jsonl").write_text(pair_lines(1))
-    command = [
-        "judge",
-        str(tmp_path / "pairs.jsonl"),
-        "--judge",
-        f"encoder/{minilm}",
-        "--out",
-        str(tmp_path / "o.jsonl"),
-    ]
-    assert main(command) == 2
+    files = [str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "o.jsonl")]
+    assert main(["judge", *files, "--judge", f"encoder/{minilm}"]) == 2
     assert "damaged or replaced" in capsys.readouterr().err
-
-
-def test_a_judge_that_shares_weights_checks_them_too(minilm):
-    shutil.copytree(PRETRAINED / "minilm_defended", minilm.parent / "minilm_defended")
-    EncoderJudge(minilm.parent / "minilm_defended")
-    flip(minilm / ADAPTER)
-    with pytest.raises(Unavailable, match="damaged or replaced"):
-        EncoderJudge(minilm.parent / "minilm_defended")
-
-
-def test_a_judge_from_before_the_seal_is_the_same_judge(minilm):
-    (minilm / SEAL).unlink()
-    assert EncoderJudge(minilm).fingerprint == load_judge("encoder/minilm").fingerprint
 
 
 @pytest.mark.parametrize(
@@ -474,16 +355,6 @@ def test_a_damaged_seal_is_named(tmp_path, content, words):
     (tmp_path / "folder" / SEAL).write_text(content)
     with pytest.raises(Unavailable, match=words):
         check_seal(tmp_path / "folder")
-
-
-def test_a_seal_holds_what_was_sealed(tmp_path):
-    save_file({"a": np.zeros(3)}, tmp_path / "a.safetensors")
-    seal(tmp_path, ["a.safetensors", "absent"])
-    check_seal(tmp_path)
-    assert json.loads((tmp_path / SEAL).read_text()) == digests_of(tmp_path, ["a.safetensors"])
-    save_file({"a": np.ones(3)}, tmp_path / "a.safetensors")
-    with pytest.raises(Unavailable, match=r"a\.safetensors: not the file"):
-        check_seal(tmp_path)
 
 
 def test_what_ships_is_sealed():
@@ -530,13 +401,8 @@ def short_of_memory(monkeypatch, engine, too_much):
     return seen
 
 
-LAYERED = {"ratings": {}, "written": {"mode": "reasoning", "max_new_tokens": 8}, "verdicts": {"mode": "verdict"}}
-
-
-@pytest.mark.parametrize("name", LAYERED)
-def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypatch, name):
-    plain = LayeredJudge(str(model_folder), Settings(**LAYERED[name]))
-    short = LayeredJudge(str(model_folder), Settings(**LAYERED[name]))
+def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypatch):
+    plain, short = LayeredJudge(str(model_folder)), LayeredJudge(str(model_folder))
     seen = short_of_memory(monkeypatch, short.reader.engine, lambda rows, columns: rows > 2)
     for one, other in zip(plain.judge(asked(6)), short.judge(asked(6)), strict=True):
         assert (one.verdict, one.status) == (other.verdict, other.status)
@@ -545,9 +411,9 @@ def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypa
 
 
 def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
-    judge = LayeredJudge(str(model_folder), Settings(mode="verdict"))
+    judge = LayeredJudge(str(model_folder))
     requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
-    longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2])
+    longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2]) + 50
     short_of_memory(monkeypatch, judge.reader.engine, lambda rows, columns: columns > longest)
     replies = judge.judge(requests)
     assert [reply.status for reply in replies] == ["ok", "ok", "error"]
@@ -555,7 +421,7 @@ def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
 
 
 def test_other_failures_are_not_taken_for_memory(model_folder, monkeypatch):
-    judge = LayeredJudge(str(model_folder), Settings(mode="verdict"))
+    judge = LayeredJudge(str(model_folder))
 
     def broken(**_):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")

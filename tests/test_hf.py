@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny_causal import CHATML, SPECIAL, save_tiny, teach, tiny_tokenizer
+from tiny_causal import CHATML, SPECIAL, save_tiny, tiny_tokenizer
 from transformers import AutoModelForCausalLM
 
-from judgekit.cli import main
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.models import Unavailable
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -31,15 +30,6 @@ REQUESTS = [request_of(pair, order) for pair in PAIRS for order in ("ab", "ba")]
 def folder(tmp_path_factory):
     """A random Qwen3 whose tokenizer keeps every digit by itself."""
     return save_tiny(tmp_path_factory.mktemp("hf") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory):
-    """A model that has learnt to reply ``A`` to the strategy ``letter``."""
-    folder = save_tiny(tmp_path_factory.mktemp("hf") / "taught", sharp=1.0)
-    judge = load_judge(f"hf/{folder}#letter")
-    prompt = judge.tokens.ids(judge.strategy.render("verdict", REQUESTS[0]).messages)
-    return teach(folder, [prompt], ["A"], steps=30)
 
 
 def judge_of(folder, strategy="pairwise", **settings):
@@ -158,9 +148,6 @@ def test_every_strategy_is_judged_in_one_pass(folder, strategy, policy):
     assert [reply.verdict for reply in replies] == [("first", "second", "tie")[int(row.argmax())] for row in p]
 
 
-# ---------------------------------------------------------------- plans
-
-
 # ---------------------------------------------------------------- generation
 
 
@@ -174,16 +161,6 @@ def test_generation_is_greedy_and_equals_one_prompt_at_a_time(folder):
         cut = "" if ended < len(made) else "\n[cut off: finish_reason=length]"
         assert reply.raw == tokenizer.decode(made[:ended], skip_special_tokens=True) + cut
         assert (reply.tokens_in, reply.tokens_out) == (len(prompt), ended)
-
-
-def test_a_reply_ends_at_the_end_token(taught):
-    judge = judge_of(taught, "letter", max_new_tokens=20)
-    replies = judge.judge(REQUESTS)
-    assert [(reply.raw, reply.verdict, reply.status, reply.tokens_out) for reply in replies] == [
-        ("A", "first", "ok", 1)
-    ] * len(REQUESTS)
-    weighed = judge_of(taught, "letter", mode="one_pass").judge(REQUESTS)
-    assert all(reply.verdict == "first" and reply.p_first > 0.9 for reply in weighed)
 
 
 # ---------------------------------------------------------------- memory
@@ -436,26 +413,11 @@ def test_what_is_wrong_is_told(folder, name, settings, message):
 # ---------------------------------------------------------------- the command line
 
 
-@pytest.fixture
-def judged(tmp_path, capsys):
-    """Judge the pairs with some arguments: exit code, rows or None, standard error."""
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
-    fields = ("question", "response_a", "response_b", "label")
-    pairs.write_text("".join(json.dumps({f: getattr(pair, f) for f in fields}) + "\n" for pair in PAIRS))
-
-    def run(judge, *arguments):
-        code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, *arguments])
-        return (
-            code,
-            [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None,
-            capsys.readouterr().err,
-        )
-
-    return run
+ROWS = [{f: getattr(pair, f) for f in ("question", "response_a", "response_b", "label")} for pair in PAIRS]
 
 
-def test_a_file_is_judged_and_both_orders_are_averaged(folder, judged):
-    code, rows, said = judged(f"hf/{folder}", "--set", "mode=one_pass")
+def test_a_file_is_judged_and_both_orders_are_averaged(folder, judge_file):
+    code, rows, said = judge_file(f"hf/{folder}", "--set", "mode=one_pass", rows=ROWS)
     assert code == 0 and "accuracy" in said
     memory = next(line for line in said.splitlines() if "parameters" in line)
     assert "float32" in memory and "GiB of weights" in memory and said.index(memory) < said.index("accuracy")
@@ -465,8 +427,8 @@ def test_a_file_is_judged_and_both_orders_are_averaged(folder, judged):
         assert (row["p_a"], row["p_b"], row["p_tie"]) == pytest.approx(wanted, abs=NEAR)
 
 
-def test_a_dry_run_reads_no_weights(tmp_path, judged):
+def test_a_dry_run_reads_no_weights(tmp_path, judge_file):
     save_tiny(tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
-    code, rows, said = judged(f"hf/{tmp_path / 'model'}", "--dry-run")
+    code, rows, said = judge_file(f"hf/{tmp_path / 'model'}", "--dry-run", rows=ROWS)
     assert (code, rows) == (0, None) and "parameters" in said and "8 verdicts: 8 calls" in said

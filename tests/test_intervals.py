@@ -204,15 +204,6 @@ def test_a_correlation_is_bounded_by_its_interval():
         assert 0 < low < value < high < 1
 
 
-def test_intervals_of_a_rank_correlation_cover_it():
-    rng, covered = np.random.default_rng(7), 0
-    for seed in range(150):
-        x = rng.normal(size=60)
-        _, low, high = weighted_bootstrap(partial(kendall, x, rng.normal(size=60)), range(60), 200, seed)
-        covered += low <= 0 <= high
-    assert 0.89 <= covered / 150 <= 0.99  # independent scores: the truth is 0
-
-
 def test_one_door_to_every_interval():
     _, hits = clustered_hits(np.random.default_rng(2))
     prompts = np.repeat(np.arange(PROMPTS), ITEMS)
@@ -239,29 +230,6 @@ def test_folds_keep_prompts_whole():
 
 
 # ---------------------------------------------------------------- power
-
-
-def clustered_gaps(rng, gap, n_prompts=120, n_items=4):
-    """Per-prompt sums of the differences of two judges that share difficult prompts."""
-    difficulty = rng.beta(2, 1, (n_prompts, 1)).clip(0.2, 0.8)
-    hits = [rng.random((n_prompts, n_items)) < difficulty + shift for shift in (gap / 2, -gap / 2)]
-    return np.column_stack([hits[0].sum(1) - hits[1].sum(1), np.full(n_prompts, n_items)])
-
-
-def test_the_detectable_difference_is_found_four_times_in_five():
-    rng = np.random.default_rng(9)
-    gap = np.mean([detectable_difference(clustered_gaps(rng, 0.08)) for _ in range(50)])
-    found = 0
-    for _ in range(800):
-        sums = clustered_gaps(rng, gap)
-        found += abs(share(sums.sum(0))) > 1.96 * clustered_error(sums)
-    assert found / 800 == pytest.approx(0.8, abs=0.04)
-
-
-def test_the_standard_error_is_that_of_the_bootstrap():
-    sums = clustered_gaps(np.random.default_rng(3), 0.05)
-    _, low, high = cluster_bootstrap(sums, share, 4000)
-    assert clustered_error(sums) == pytest.approx((high - low) / 3.92, rel=0.06)
 
 
 def test_power_by_hand():

@@ -16,7 +16,7 @@ import yaml
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS
 from judgekit.data.cleaning import clean
-from judgekit.data.corpora import ANSWERS, CORPORA, HUB_CORPORA
+from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import PACKAGE, project_root
 from judgekit.data.sample import SAMPLE_SETS
 from judgekit.report.workflow import read_parameters
@@ -30,7 +30,6 @@ FORBIDDEN = (
     "scoring",
     "judges.replay",
     "studies.audit_benchmarks",
-    "studies.evaluation_code",
     "studies.label_errors",
     "bias",
     "people.calibration",
@@ -40,7 +39,7 @@ CHOOSING = ("data/cleaning", "training", "inside")
 SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).rglob("*.py"))
 SIGHTLESS.append(PACKAGE / "studies" / "data_selection.py")
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
-TRAINING_STUDIES = ["train_encoder_judge", "train_causal_judge", "data_mixture", "defend_encoder_judge"]
+TRAINING_STUDIES = ["train_encoder_judge", "data_mixture", "defend_encoder_judge"]
 ALLOWED = {
     "load_answer_set",
     "load_set",
@@ -165,7 +164,7 @@ def test_a_probe_judge_is_finished_before_a_test_set_is_loaded():
 @pytest.mark.parametrize("run", ["sample", "laptop"])
 def test_a_probe_judge_is_made_of_training_corpora(run):
     given = read_parameters(run, MADE_AND_SCORED)
-    assert names_in(given.get("corpora")) <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
+    assert names_in(given.get("corpora")) <= {*CORPORA, *SAMPLE_SETS} - TEST_SETS
     assert run == "sample" or names_in(given["sets"]) & TEST_SETS
 
 
@@ -179,7 +178,7 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     for key in ("corpora", "further", "held_out", "validation_sets", "shares"):
         # Constructed pairs are made of training questions and responses: tests/test_training.py.
         constructed = set(KINDS) if key == "shares" else set()
-        assert names_in(given.get(key)) - constructed <= {*CORPORA, *HUB_CORPORA, *SAMPLE_SETS} - TEST_SETS
+        assert names_in(given.get(key)) - constructed <= {*CORPORA, *SAMPLE_SETS} - TEST_SETS
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 
@@ -211,30 +210,18 @@ class GuardedTurn:
         raise AssertionError(f"{name} of a test item's turn was read")
 
 
-def test_collecting_test_questions_reads_questions_only(monkeypatch):
+@pytest.mark.parametrize("sample", [True, pytest.param(False, marks=pytest.mark.realdata)])
+def test_collecting_test_questions_reads_questions_only(monkeypatch, sample):
     load, seen = catalogue.load_set, []
     monkeypatch.setattr(catalogue, "load_set", lambda name: [seen.append(name) or Guarded(p) for p in load(name)])
-    found = catalogue.questions_of_tests(sample=True)
-    assert set(seen) == set(catalogue.SAMPLE_TESTS)
-    assert {text for _, text in found} == {p.question for name in catalogue.SAMPLE_TESTS for p in load(name)}
-
-
-@pytest.mark.realdata
-def test_collecting_real_test_questions_reads_questions_only(monkeypatch):
-    load, seen = catalogue.load_set, []
-    monkeypatch.setattr(catalogue, "load_set", lambda name: [seen.append(name) or Guarded(p) for p in load(name)])
-    found = catalogue.questions_of_tests()
-    assert set(seen) == set(BENCHMARKS) - {*catalogue.UNIONS, *catalogue.LONG_PROTECTED}
+    found = catalogue.questions_of_tests(sample=sample)
+    read = set(BENCHMARKS) - {*catalogue.UNIONS, *catalogue.LONG_PROTECTED}
+    assert set(seen) == (set(catalogue.SAMPLE_TESTS) if sample else read)
     assert all(isinstance(where, str) and isinstance(text, str) for where, text in found)
     asked = {text for _, text in found}
-    for name in BENCHMARKS:  # the unions too: their items stand in other sets
+    for name in catalogue.SAMPLE_TESTS if sample else BENCHMARKS:  # the unions too: their items stand in other sets
         for one in load(name):
             assert {one.question, *(turn.question for turn in one.turns)} <= asked
-
-
-def test_what_is_collected_holds_no_response():
-    responses = {t for n in catalogue.SAMPLE_TESTS for p in catalogue.load_set(n) for t in (p.response_a, p.response_b)}
-    assert not {text for _, text in catalogue.questions_of_tests(sample=True)} & responses
 
 
 def test_the_sample_is_split_by_question():

@@ -3,7 +3,6 @@
 import http.server
 import json
 import os
-import re
 import shutil
 import signal
 import threading
@@ -13,7 +12,7 @@ from typing import ClassVar
 import pytest
 from labelling_setting import calm, command, hostile, write_pairs
 
-from judgekit.people.labelling import Labelling, label_all
+from judgekit.people.labelling import Labelling
 from judgekit.people.labelling.votefile import read_lines, read_votes
 from judgekit.records import PreferencePair, Turn
 
@@ -103,20 +102,6 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
     for vote in lines:
         expected = filed[f"Question {vote.item_id.removeprefix('own-')}?"]
         assert vote.label == (expected or "tie")
-
-
-def test_agreement_pace_and_help_are_shown(browser, tmp_path):
-    with Labelling(calm(40), tmp_path / "votes.jsonl", ["ann", "bob"], order="file") as page:
-        label_all(page.link("bob"), lambda pair: "tie")
-        label_all(page.link("ann"), lambda pair: "tie", at_most=19)
-        opened(browser, page.link("ann"))
-        assert shown(browser, "agreement") == "" and "s per pair" in shown(browser, "progress")
-        press(browser, "1")
-        assert re.fullmatch(r"Same as the others: 95\.0 % \([\d.-]+, 20 comparisons\)", shown(browser, "agreement"))
-        press(browser, "h", moves=False)
-        assert "take the last vote back" in shown(browser, "help")
-        press(browser, "\ue00c", moves=False)  # Esc
-        assert browser.execute_script("return document.getElementById('help').hidden")
 
 
 class Canary(http.server.BaseHTTPRequestHandler):
@@ -233,28 +218,6 @@ def test_two_annotators_in_two_tabs_of_one_browser(browser, tmp_path):
         assert "already" in shown(browser, "said")
         assert page.votes().given.sum(0).tolist() == [2, 2]
         assert [vote.annotator for vote in read_lines(tmp_path / "votes.jsonl")] == ["bob", "bob", "ann", "ann"]
-
-
-def test_a_frame_of_another_site_shows_nothing_and_a_notebook_may(browser, tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    with (
-        Labelling(calm(), tmp_path / "v1.jsonl", "ann") as shut,
-        Labelling(calm(), tmp_path / "v2.jsonl", "ann", framed=True) as open_,
-    ):
-        handler = lambda *args: http.server.SimpleHTTPRequestHandler(*args, directory=folder)  # noqa: E731
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
-            threading.Thread(target=site.serve_forever, daemon=True).start()
-            found = {}
-            for name, page in (("shut", shut), ("open", open_)):
-                (folder / "index.html").write_text(f'<iframe src="{page.link()}"></iframe>')
-                browser.get(f"http://127.0.0.1:{site.server_port}/index.html?{name}")
-                time.sleep(1.5)
-                browser.switch_to.frame(0)
-                found[name] = "labelled" in browser.execute_script("return document.body.innerText")
-                browser.switch_to.default_content()
-            site.shutdown()
-    assert found == {"shut": False, "open": True}
 
 
 LONG = "\n\n".join(f"{n}. A paragraph of a very long response, which scrolls inside its column." for n in range(80))

@@ -4,8 +4,6 @@ import math
 import os
 import signal
 import socket
-import threading
-from contextlib import suppress
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
@@ -15,7 +13,7 @@ from judgekit.cli import main
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.votes import Votes
 from judgekit.people.labelling.server import Client
-from judgekit.people.labelling.votefile import Vote, VoteFile, read_lines, read_votes
+from judgekit.people.labelling.votefile import Vote, VoteFile, read_votes
 from judgekit.records import LABELS
 
 AT = "2026-01-02T03:04:05+00:00"
@@ -86,26 +84,6 @@ def test_votes_are_there_after_an_interrupt(folder):
     assert read_votes(folder / "votes.jsonl").annotators == ("zoe", "ann", "张三")
 
 
-@posix
-def test_a_server_killed_again_and_again_keeps_what_it_confirmed(folder):
-    write_pairs(folder / "pairs.jsonl", 200)
-    confirmed = []
-    for _ in range(3):
-        with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann") as (process, links):
-            killer = threading.Timer(0.4, process.kill)
-            with Client(links["ann"]) as client, suppress(OSError):
-                killer.start()
-                while client.now["pair"] is not None:
-                    asked = client.now["pair"]["question"]["raw"]
-                    client.vote("tie")
-                    confirmed.append(asked)
-            killer.join()
-    lines = read_lines(folder / "votes.jsonl")
-    filed = [f"Question {line.item_id.removeprefix('own-')}?" for line in lines]
-    assert len(set(filed)) == len(filed) and len(set(confirmed)) == len(confirmed) > 5
-    assert set(confirmed) <= set(filed) and len(filed) <= len(confirmed) + 3  # filed, but killed before it could say so
-
-
 def asked_first(*more, count=3):
     """The questions that an annotator sees first, and the exit code."""
     with command("pairs.jsonl", "votes.jsonl", "--annotator", "ann", *more) as (process, links):
@@ -159,12 +137,3 @@ def test_pairs_that_the_judge_failed_on_come_last_with_code_3(folder, monkeypatc
         more = [word for value in quick for word in ("--set", value)]
         seen, code = asked_first("--order", "active", "--judge", "openai/tiny", *more, count=4)
     assert seen[-1] == "Question 1?" and len(set(seen)) == 4 and code == 3
-
-
-def test_a_judge_that_always_fails_is_named_with_its_reason(folder, capsys, monkeypatch):
-    with running(ChatServer(plan=lambda text, attempt: "500")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        quick = [word for value in ("backoff=0.005", "attempts=1", "timeout=5") for word in ("--set", value)]
-        said = refused(capsys, "--order", "active", "--judge", "openai/tiny", *quick)
-    assert "openai/tiny states no probabilities" in said and "500" in said

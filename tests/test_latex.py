@@ -1,6 +1,5 @@
 """judgekit.report.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
 
-import hashlib
 import re
 import shutil
 import subprocess
@@ -13,10 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgekit.data import paths
-from judgekit.data.sources import source_names
-from judgekit.report import latex, load_provenance, save_results, save_table
+from judgekit.report import latex, save_results, save_table
 from judgekit.report.escaping import escape, typeset
-from judgekit.report.generated import data_rows, document_files, find_quotes, write_generated, write_numbers
+from judgekit.report.generated import document_files, find_quotes, write_generated, write_numbers
 from judgekit.stats import Number
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -74,10 +72,6 @@ def test_typeset_is_total(text, limit):
     assert tex.replace(r"\{", "").replace(r"\}", "").count("{") == tex.replace(r"\{", "").replace(r"\}", "").count("}")
 
 
-def test_typeset_says_how_much_is_cut():
-    assert r"\cutmark{4,000}" in typeset("a" * 5000, 1000)
-
-
 def test_quotes_are_found_with_their_place(project):
     (project / "report" / "sections").mkdir()
     (project / "report" / "sections" / "one.tex").write_text("x\n\\result\n{a.b}\\resulttable{t} % \\result{not.this}")
@@ -93,19 +87,6 @@ def test_run_without_results_is_one_sentence(project, capsys):
     write_document(project, r"\result{a.b}")
     assert latex.main(["--run", "sample"]) == 2
     assert "make report RUN=sample" in capsys.readouterr().err
-
-
-def test_a_document_that_is_not_there_is_an_error(project, capsys):
-    save_results("laptop", "10_x", {"a.b": Number(0.5)})
-    assert latex.main(["--document", "slides"]) == 1
-    assert capsys.readouterr().err.startswith("report/slides.tex is not there")
-
-
-def test_two_owners_of_a_key_is_an_error(project):
-    path = save_results("laptop", "10_x", {"a.b": Number(0.5)})
-    shutil.copy(path, path.with_name("11_y.json"))
-    with pytest.raises(ValueError, match=r"a\.b is defined by 10_x\.json and 11_y\.json"):
-        write_numbers("laptop")
 
 
 def test_numbers_are_written_with_signs_and_dashes(project):
@@ -158,25 +139,6 @@ def test_a_number_leads_to_its_file_and_command(project):
     assert (
         r"\ownerlist{\texttt{bench}}{\texttt{python tests/bench/encoder\_speed.py}}" in owners and "a.c" not in owners
     )
-
-
-def test_data_are_listed_once_with_their_hashes(project):
-    many = {f"pandalm/made_{i}.json": f"{i:064x}" for i in range(9)}
-    save_results("laptop", "10_x", {"a.b": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32} | many, seconds=1234)
-    save_results("laptop", "11_y", {"a.c": Number(0.5)}, data={"autoj/x.jsonl": "ab" * 32})
-    provenance = load_provenance("laptop")
-    listing = "".join(f"{digest}  {name}\n" for name, digest in many.items())
-    digest = hashlib.sha256(listing.encode()).hexdigest()[:12]
-    assert data_rows(provenance) == [("autoj/x.jsonl", "–", "ab" * 6), ("pandalm/ (9 files)", "–", digest)]
-    real = {"z": {"data": dict.fromkeys(source_names("pandalm/*testset-v1.json")[-1:], "0" * 64)}}
-    assert data_rows(real)[0][1].endswith(" kB")
-    lines = (write_generated("laptop") / "hashes.tex").read_text()
-    assert (
-        r"\resultsfile{\texttt{10\_\wordbreak{}x}}{no repository}{1,234}{A}" in lines and r"\resultsmachine{A}" in lines
-    )
-    provenance["11_y"]["data"]["autoj/x.jsonl"] = "cd" * 32
-    with pytest.raises(ValueError, match=r"autoj/x\.jsonl: 10_x and 11_y were made from different contents"):
-        data_rows(provenance)
 
 
 def test_team_without_a_field_is_an_error(project):

@@ -2,13 +2,11 @@
 
 import json
 from dataclasses import replace
-from shutil import copytree
 
 import numpy as np
 import pytest
-from tiny_causal import save_tiny, teach
+from tiny_causal import save_tiny
 
-from judgekit.cli import main
 from judgekit.inside.layer_logits import LayerReader, conversation
 from judgekit.inside.layers import (
     SavedWeights,
@@ -199,24 +197,13 @@ def test_a_pair_is_rated_alike_in_both_orders_and_each_response_once(folder):
     assert same.verdict == "tie" and same.p_first == pytest.approx(same.p_second)
 
 
-def test_verdicts_are_read_from_the_layers_in_the_order_shown(folder):
-    judge = load_judge(f"layers/{folder}#verdict", settings={"policy": "strict", "weights": "last"})
-    turned = replace(REQUEST, first=REQUEST.second, second=REQUEST.first, order="ba")
-    replies = judge.judge([REQUEST, turned])
-    one_pass = load_judge(f"hf/{folder}#letter-strict", settings={"mode": "one_pass"}).judge([REQUEST, turned])
-    for ours, theirs in zip(replies, one_pass, strict=True):
-        assert ours.p_first == pytest.approx(theirs.p_first, abs=NEAR) and ours.verdict == theirs.verdict
-        assert ours.p_tie == 0 and ours.score_first is None
-    assert replies[0].p_first != pytest.approx(replies[1].p_second, abs=NEAR)
-
-
 def test_learned_weights_are_used_and_checked(folder, reader, fitted, tmp_path):
     prompt = score_prompt("direct")
     path = str(save_weights(tmp_path / "w.json", SavedWeights(fitted, reader.fingerprint, prompt.version)))
     judge = LayeredJudge(folder, Settings(weights=path))
     probabilities = distribution(logits_of(judge, REQUEST, "first"), fitted.values)[0]
     assert judge.judge([REQUEST])[0].score_first == pytest.approx(probabilities @ np.arange(1, 6), abs=NEAR)
-    for wrong, field in (({"normed": True}, "normed"), ({"scale": "1-4"}, "prompt"), ({"mode": "reasoning"}, "prompt")):
+    for wrong, field in (({"normed": True}, "normed"), ({"scale": "1-4"}, "prompt")):
         with pytest.raises(WeightsError, match=f"w.json: field '{field}'"):
             LayeredJudge(folder, Settings(weights=path, **wrong))
     other = replace(fitted, values=(0.5, 0.5))
@@ -228,33 +215,15 @@ def test_learned_weights_are_used_and_checked(folder, reader, fitted, tmp_path):
 def test_every_setting_that_matters_tells_judges_apart(folder, tmp_path):
     rubric = tmp_path / "rubric.yaml"
     rubric.write_text("criterion: Is it short?")
-    given = [{}, {"mode": "reasoning"}, {"mode": "verdict"}, {"weights": "last"}, {"over": "probabilities"}]
+    given = [{}, {"weights": "last"}, {"over": "probabilities"}]
     given += [{"normed": True}, {"scale": "1-10"}, {"policy": "strict"}, {"rubric": str(rubric)}]
-    given += [{"dtype": "bfloat16"}, {"mode": "reasoning", "max_new_tokens": 20}]
+    given += [{"dtype": "bfloat16"}]
     judges = [LayeredJudge(folder, Settings(**each)) for each in given]
     keys = {(judge.fingerprint, judge.decoding) for judge in judges}
     assert len(keys) == len(given)
     assert LayeredJudge(folder, Settings(batch_tokens=99)).fingerprint == judges[0].fingerprint
-    verdicts = {judge.judge([REQUEST])[0].p_first for judge in judges[4:8]}
+    verdicts = {judge.judge([REQUEST])[0].p_first for judge in judges[2:6]}
     assert len(verdicts) == 4
-
-
-def test_a_model_that_writes_no_rating_gives_no_verdict(folder):
-    (reply,) = load_judge(f"layers/{folder}#reasoning", settings={"max_new_tokens": 4}).judge([REQUEST])
-    assert (reply.status, reply.verdict, reply.p_first) == ("unparsed", None, None)
-
-
-def test_a_rating_after_an_explanation_is_read_where_it_stands(folder, tmp_path):
-    judge = load_judge(f"layers/{folder}#reasoning")
-    asked = [
-        judge.tokens.ids(list(conversation(judge.strategy, REQUEST, side=side).messages))
-        for side in ("first", "second")
-    ]
-    taught = teach(copytree(folder, tmp_path / "taught"), asked, ["It is.\nRating: [[4]]", "No.\nRating: [[2]]"], 90)
-    judge = load_judge(f"layers/{taught}#reasoning", settings={"max_new_tokens": 60, "weights": "last"})
-    (reply,) = judge.judge([REQUEST])
-    assert (reply.status, reply.verdict, reply.tokens_out) == ("ok", "first", None)
-    assert (reply.score_first, reply.score_second) == pytest.approx((4, 2), abs=0.1) and reply.p_first > 0.95
 
 
 def test_one_request_that_fails_leaves_the_others_alone(judge):
@@ -280,17 +249,12 @@ def test_a_damaged_model_gives_errors_not_verdicts(folder):
     ("name", "settings", "said"),
     [
         ("", {}, "needs a model"),
-        ("{}", {"mode": "guess"}, "mode='guess'"),
-        ("{}#verdict", {"mode": "direct"}, "the settings another"),
+        ("{}#verdict", {}, "no setting is called 'strategy'"),
         ("{}", {"scale": "5"}, "scale '5'"),
         ("{}", {"weights": "none.json"}, "none.json"),
         ("{}", {"colour": "red"}, "no setting is called 'colour'"),
         ("{}", {"batch_tokens": "0"}, "greater than 0"),
         ("{}", {"device": "abacus"}, "is no device"),
-        ("{}#verdict", {"strategy": "cot"}, "explains before it judges"),
-        ("{}#verdict", {"strategy": "single"}, "does not ask for a verdict"),
-        ("{}#verdict", {"rubric": "x"}, "is for ratings"),
-        ("{}#reasoning", {"max_new_tokens": "5000"}, "leaves no room"),
         ("/nowhere/at/all", {}, "nowhere"),
     ],
 )
@@ -299,18 +263,13 @@ def test_what_cannot_be_had_is_said(folder, name, settings, said):
         load_judge("layers/" + name.format(folder), settings=settings)
 
 
-def test_the_command_line_judges_with_layers(folder, tmp_path, capsys):
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+def test_the_command_line_judges_with_layers(folder, judge_file):
     rows = [{"question": f"Say {n}.", "response_a": f"{n}", "response_b": "No. " * n} for n in range(1, 4)]
-    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = ["judge", str(pairs), "--out", str(out), "--judge", f"layers/{folder}"]
-    assert main([*asked, "--set", "weights=last", "--set", "scale=1-10", "--quiet"]) == 0
-    written = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["status"] for row in written] == ["ok"] * 3
-    assert all(
-        row["p_a"] + row["p_b"] + row["p_tie"] == pytest.approx(1, abs=2e-6) for row in written
-    )  # six digits each
-    assert main([*asked, "--dry-run"]) == 0
-    assert "6 verdicts: 6 calls" in capsys.readouterr().err  # each response once, for both orders
-    assert main([*asked, "--set", "weights=missing.json"]) == 2
-    assert "missing.json" in capsys.readouterr().err
+    name = f"layers/{folder}"
+    code, written, _ = judge_file(name, "--set", "weights=last", "--set", "scale=1-10", "--quiet", rows=rows)
+    assert code == 0 and [row["status"] for row in written] == ["ok"] * 3
+    sums = [row["p_a"] + row["p_b"] + row["p_tie"] for row in written]
+    assert sums == pytest.approx([1] * 3, abs=2e-6)  # six digits each
+    assert "6 verdicts: 6 calls" in judge_file(name, "--dry-run", rows=rows)[2]  # each response once, for both orders
+    code, _, said = judge_file(name, "--set", "weights=missing.json", rows=rows)
+    assert code == 2 and "missing.json" in said

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from chat_server import ANSWER, KEY, ChatServer, good_reply, running
+from chat_server import ANSWER, KEY, good_reply
 
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.paths import project_root
@@ -21,7 +21,7 @@ from judgekit.studies.prompt_strategies import (
     outcome_table,
 )
 
-QUICK = {"structured": "off", "backoff": 0.005, "attempts": 2}
+QUICK = {"backoff": 0.005, "attempts": 2}
 SET = "sample_adversarial"
 
 
@@ -33,11 +33,8 @@ def by_length(body, text):
 
 
 @pytest.fixture
-def server(monkeypatch):
-    with running(ChatServer(respond=by_length)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield server
+def server(serve):
+    return serve(respond=by_length)
 
 
 def share_right(pairs):

@@ -11,14 +11,14 @@ from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from judgekit.cli import main
 from judgekit.data.paths import PRETRAINED
 from judgekit.inside.layer_logits import LayerReader
 from judgekit.judges.encoder import EncoderJudge
+from judgekit.judges.reward import RewardJudge
 from judgekit.models import Unavailable
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, model_files
-from judgekit.training.causal import adapter_config, load_base, load_trained
+from judgekit.training.causal import adapter_config, load_base
 from judgekit.training.causal_data import CausalRecipe, RecipeError
 
 QUERY = "model.layers.0.self_attn.q_proj.weight"
@@ -67,15 +67,13 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture
-def judged(tmp_path, capsys):
+def judged(judge_file):
     """Judge one pair: exit code and standard error."""
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
-    pairs.write_text(json.dumps({"question": "Which?", "response_a": "one", "response_b": "another"}) + "\n")
 
     def run(judge):
-        code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, "--quiet"])
-        assert out.exists() == (code == 0)
-        return code, capsys.readouterr().err
+        code, rows, said = judge_file(judge, "--quiet")
+        assert (rows is not None) == (code == 0)
+        return code, said
 
     return run
 
@@ -176,13 +174,14 @@ def test_training_starts_from_whole_models(models, tmp_path):
 
 
 def test_a_trained_reward_model_needs_its_head(models, tmp_path):
-    model, _ = load_trained(models["reward_adapter"])
+    judge = RewardJudge(str(models["reward_adapter"]))
+    judge.load()
     saved = load_file(models["reward_adapter"] / "adapter_model.safetensors")["base_model.model.score.weight"]
-    torch.testing.assert_close(model.base_model.model.score.modules_to_save["default"].weight.data, saved)
+    torch.testing.assert_close(judge.network.score.weight.data, saved)
     names = ["base_model.model.score.weight"]
     folder = altered(models["reward_adapter"], tmp_path / "headless", names, "adapter_model.safetensors")
     with pytest.raises(Unavailable, match=r"weights are missing: .*score\.weight"):
-        load_trained(folder)
+        RewardJudge(str(folder)).load()
 
 
 def test_an_adapter_names_the_revision_of_its_base(models, tmp_path, monkeypatch):

@@ -9,41 +9,22 @@ import time
 from collections import Counter
 
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import KEY, good_reply
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.generative import read_settings, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
-from judgekit.judges.server import Budget, BudgetSpent, RateLimit, retry_after
+from judgekit.judges.server import Budget, RateLimit, retry_after
 from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore
 
-QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3, "structured": "off"}
+QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3}
 REQUEST = Request("Which?", "this is right", "this is wrong")
 TURNED = Request("Which?", "this is wrong", "this is right")
-
-
-@pytest.fixture
-def serve(monkeypatch):
-    """Starts a server that the environment points at, for the length of a test."""
-    with pytest.MonkeyPatch.context() as patch:
-        contexts = []
-
-        def start(*args, **more):
-            context = running(ChatServer(*args, **more))
-            server = context.__enter__()
-            contexts.append(context)
-            patch.setenv("OPENAI_BASE_URL", server.url)
-            patch.setenv("OPENAI_API_KEY", KEY)
-            return server
-
-        yield start
-        for context in contexts:
-            context.__exit__(None, None, None)
 
 
 def judge_of(name="openai/tiny", **settings):
@@ -55,10 +36,6 @@ def pairs(n):
         PreferencePair(str(i), "authored", f"Question {i}?", f"right {i}", f"wrong {i}", label="A", reference="It is.")
         for i in range(n)
     ]
-
-
-def always(text, **more):
-    return lambda body, _: good_reply(body, text, **more)
 
 
 # ---------------------------------------------------------------- what it asks and reads
@@ -131,7 +108,7 @@ def test_a_cut_input_is_recorded(serve):
 def test_two_turns_and_demonstrations_are_sent(serve):
     server = serve()
     shown = draw_demonstrations(load_sample("sample_train"), 2)
-    judge = OpenAIJudge("tiny", Settings(strategy="demonstrations", structured="off"), shown)
+    judge = OpenAIJudge("tiny", Settings(strategy="demonstrations"), shown)
     pair = PreferencePair("1", "authored", "Q2?", "right", "wrong", turns=(Turn("Q1?", "a1", "b1"),))
     run_judge(judge, [pair], VerdictStore(":memory:"), orders=("ab",))
     (body,) = server.bodies
@@ -162,40 +139,16 @@ def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
 # ---------------------------------------------------------------- probabilities and choices
 
 
-def logprobs_of(*tokens):
-    """Log-probabilities as a server gives them: (token, {alternative: probability})."""
-    entries = [
-        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
-        for token, others in tokens
-    ]
-    return {"content": entries}
+EVEN, CHOSEN = {" [[B": 0.5, " [[C": 0.5}, "Output (b) is better."
 
 
 @pytest.mark.parametrize(
     ("name", "text", "tokens", "labels", "expected"),
     [
-        (
-            "brackets",
-            "Hm [[A]]",
-            [("Hm ", {}), ("[[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})],
-            "fst",
-            (0.75, 0.25, 0),
-        ),
-        (
-            "brackets",
-            "[[A]] [[B]]",
-            [("[[A]]", {"[[A]]": 1.0}), (" [[B", {" [[B": 0.5, " [[C": 0.5}), ("]]", {})],
-            "fst",
-            (0, 0.5, 0.5),
-        ),
-        (
-            "llmbar",
-            "Output (b) is better.",
-            [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})],
-            "fs",
-            (0.1, 0.9),
-        ),
-        ("llmbar", "Output (b) is better.", [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
+        ("brackets", "Hm [[A]]", [("Hm [[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})], "fst", (0.75, 0.25, 0)),
+        ("brackets", "[[A]] [[B]]", [("[[A]]", {"[[A]]": 1.0}), (" [[B", EVEN), ("]]", {})], "fst", (0, 0.5, 0.5)),
+        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})], "fs", (0.1, 0.9)),
+        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
         ("letter", "A", [("A", {"Well": 0.9})], "fst", None),
         ("letter", "A", [("B", {"A": 0.9})], "fst", None),
         ("letter", "Well", [("Well", {"A": 0.9})], "fst", None),
@@ -205,7 +158,11 @@ def logprobs_of(*tokens):
 )
 def test_token_probabilities(name, text, tokens, labels, expected):
     labels = [{"f": "first", "s": "second", "t": "tie"}[letter] for letter in labels]
-    found = token_probabilities(name, text, logprobs_of(*tokens)["content"], labels)
+    entries = [
+        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
+        for token, others in tokens
+    ]
+    found = token_probabilities(name, text, entries, labels)
     assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
 
 
@@ -222,40 +179,6 @@ def test_a_server_without_log_probabilities_is_asked_without(serve):
         replies = judge.judge([REQUEST, TURNED])
     assert [(reply.verdict, reply.p_first) for reply in replies] == [("first", None), ("second", None)]
     assert "logprobs" not in server.bodies[-1]
-
-
-def obeys(*names):
-    """A server that holds replies to a choice in some ways, and takes no notice of others."""
-
-    def respond(body, _):
-        trial = body["messages"][0]["content"].startswith("Reply with the single word")
-        choices = body.get("structured_outputs", {}).get("choice")
-        if choices and "choice" in names:
-            return good_reply(body, choices[0] if trial else None)
-        if "response_format" in body and "schema" in names:
-            schema = body["response_format"]["json_schema"]["schema"]
-            said = (
-                schema["properties"]["verdict"]["enum"][0]
-                if trial
-                else good_reply(body)["choices"][0]["message"]["content"]
-            )
-            return good_reply(body, json.dumps({"verdict": said}))
-        return good_reply(body, "apple" if trial else None)
-
-    return respond
-
-
-@pytest.mark.parametrize(
-    ("ways", "trials", "parameter"),
-    [(("choice",), 1, "structured_outputs"), (("schema",), 2, "response_format"), ((), 2, None)],
-)
-def test_choices_are_used_only_where_the_server_obeys(serve, ways, trials, parameter):
-    server = serve(respond=obeys(*ways))
-    replies = judge_of(strategy="vanilla", structured="auto").judge([REQUEST, TURNED, REQUEST])
-    assert [reply.verdict for reply in replies] == ["first", "second", "first"]
-    verdicts = [body for body in server.bodies if body["messages"][0]["role"] == "system"]
-    assert len(server.bodies) - len(verdicts) == trials, "tried once, not for every pair"
-    assert all({"structured_outputs", "response_format"} & set(body) == ({parameter} - {None}) for body in verdicts)
 
 
 # ---------------------------------------------------------------- failures
@@ -302,23 +225,22 @@ def test_where_nothing_can_succeed_the_rest_is_not_asked(serve, status, said):
     assert all(str(status) in v.raw and KEY not in v.raw for v in verdicts)
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000], ids=["list", "object", "number"])
+def test_json_bombs_are_an_error(serve, text):
+    serve(respond=lambda body, _: (200, text))
+    (reply,) = judge_of(attempts=1).judge([REQUEST])
+    assert reply.status == "error" and "the reply has another shape" in reply.raw
+
+
 def test_a_server_that_is_gone_is_given_up(serve, monkeypatch):
     server = serve()
     judge = judge_of(attempts=2, give_up_after=5)
-    monkeypatch.setattr(judge, "base_url", f"http://127.0.0.1:{closed_port()}/v1")
+    monkeypatch.setattr(judge, "base_url", "http://127.0.0.1:1/v1")
     started = time.monotonic()
     replies = judge.judge([REQUEST] * 200)
     assert {reply.status for reply in replies} == {"error"} and time.monotonic() - started < 20
     assert any("requests in a row have failed" in reply.raw for reply in replies)
     assert not server.asked
-
-
-def closed_port():
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def test_replies_are_stored_one_by_one(serve):
@@ -393,8 +315,7 @@ def test_costs_are_counted_in_the_declared_prices(serve):
     used = [good_reply(body)["usage"] for body in server.bodies]
     cost = sum(u["prompt_tokens"] * 2 + u["completion_tokens"] * 10 for u in used) / 1e6
     assert judge.budget.cost(judge.budget.tokens_in, judge.budget.tokens_out) == pytest.approx(cost)
-    with pytest.raises(BudgetSpent):
-        Budget(Settings(max_cost=0.001, price_in=2.0, price_out=10.0)).reserve(1, 100)
+    assert "budget of 0.001" in Budget(Settings(max_cost=0.001, price_in=2.0, price_out=10.0)).reserve(1, 100)
 
 
 def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
@@ -414,33 +335,20 @@ def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
 # ---------------------------------------------------------------- environment and secrets
 
 
-@pytest.mark.parametrize("missing", ["OPENAI_BASE_URL", "OPENAI_API_KEY"])
-def test_a_missing_variable_is_named(monkeypatch, missing):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv(missing, " ")
-    with pytest.raises(Unavailable, match=f"{missing} is not set"):
-        load_judge("openai/tiny")
+ADDRESSES = ["localhost:8000", "ftp://x/v1", "http://", "http://me:secret@host/v1", "http://h/v1?k=secret"]
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8000", "ftp://x/v1", "http://", "http://me:secret@host/v1", "http://h/v1?k=1"]
+    ("url", "key", "said"),
+    [(url, KEY, "OPENAI_BASE_URL must be") for url in ADDRESSES]
+    + [("http://localhost:1/v1", key, "OPENAI_API_KEY holds") for key in ("sk-a secret", "sk-secret\nb", "sk-secret…")],
 )
-def test_a_wrong_address_is_told_without_showing_it(monkeypatch, url):
+def test_a_wrong_address_or_key_is_told_without_showing_it(monkeypatch, url, key, said):
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(Unavailable, match="OPENAI_BASE_URL must be") as told:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(Unavailable, match=said) as told:
         load_judge("openai/tiny")
     assert "secret" not in str(told.value)
-
-
-@pytest.mark.parametrize("key", ["sk-a b", "sk-a\nb", "sk-…"])
-def test_a_key_that_is_none_is_not_shown(monkeypatch, key):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(Unavailable, match="OPENAI_API_KEY holds") as told:
-        load_judge("openai/tiny")
-    assert key not in str(told.value)
 
 
 def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
@@ -467,7 +375,6 @@ def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):
         ({"attempts": "0"}, "attempts='0': .*greater than 0"),
         ({"concurrency": "0"}, "concurrency='0': .*greater than 0"),
         ({"logprobs": "perhaps"}, "logprobs='perhaps': .*boolean"),
-        ({"structured": "yes"}, "structured='yes': .*'auto' or 'off'"),
     ],
 )
 def test_wrong_settings_are_told(given, message):

@@ -1,49 +1,25 @@
 """`judgekit judge --judge openai/...` against a real local server: exit codes, resuming, a dry run."""
 
-import json
 import os
 
 import pytest
-from chat_server import KEY, ChatServer, running
-
-from judgekit.cli import main
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
+ROWS = [
+    {"id": str(n), "question": f"Question {n}?", "response_a": f"right {n}", "response_b": f"wrong {n}", "label": "A"}
+    for n in range(4)
+]
 
 
 @pytest.fixture
-def server(monkeypatch):
-    with running(ChatServer()) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield server
+def server(serve):
+    return serve()
 
 
 @pytest.fixture
-def judged(tmp_path, capsys):
+def judged(judge_file):
     """Judge four pairs with some arguments: exit code, rows or None, standard error."""
-    rows = [
-        {
-            "id": str(n),
-            "question": f"Question {n}?",
-            "response_a": f"right {n}",
-            "response_b": f"wrong {n}",
-            "label": "A",
-        }
-        for n in range(4)
-    ]
-    path, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def run(*arguments, judge="openai/tiny"):
-        out.unlink(missing_ok=True)
-        code = main(["judge", str(path), "--out", str(out), "--judge", judge, *QUICK, *arguments])
-        said = capsys.readouterr().err
-        assert KEY not in said and "Traceback" not in said
-        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
-
-    run.folder = tmp_path
-    return run
+    return lambda *arguments, judge="openai/tiny": judge_file(judge, *QUICK, *arguments, rows=ROWS)
 
 
 def test_failed_items_give_code_3_and_are_tried_again(server, judged):
@@ -90,7 +66,7 @@ def test_a_refused_key_is_told_and_nothing_is_lost(server, judged, monkeypatch):
     assert "401" in said and "sk-another" not in said and sum(server.asked.values()) == 1
 
 
-def test_a_dry_run_asks_nothing_and_writes_nothing(server, judged):
+def test_a_dry_run_asks_nothing_and_writes_nothing(server, judged, tmp_path):
     code, rows, said = judged("--dry-run", "--set", "price_in=1", "--set", "price_out=2")
     assert (code, rows) == (0, None) and "8 verdicts: 8 calls" in said and "at these prices" in said
-    assert not server.asked and os.listdir(judged.folder) == ["pairs.jsonl"]
+    assert not server.asked and os.listdir(tmp_path) == ["pairs.jsonl"]

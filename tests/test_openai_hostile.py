@@ -1,6 +1,5 @@
 """openai/ judges against servers whose replies never end, burst, trickle or break off: an error row, soon and small."""
 
-import json
 import socket
 import threading
 import time
@@ -10,8 +9,6 @@ from contextlib import closing, suppress
 
 import pytest
 from chat_server import KEY
-
-from judgekit.cli import main
 
 MIB = 2**20
 MOST_SENT = 256 * MIB  # an endless reply ends here for a client that reads on and on
@@ -65,10 +62,8 @@ def silent_half_closed(peer, closing_):
 
 
 @pytest.fixture
-def judged(tmp_path, capsys, monkeypatch):
+def judged(judge_file, monkeypatch):
     """Judge one pair in one order against a server that answers so: row, standard error, seconds, peak of bytes."""
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
-    pairs.write_text(json.dumps({"question": "Q?", "response_a": "right", "response_b": "wrong"}) + "\n")
     closing_ = threading.Event()
 
     def serve(listener, answer):
@@ -95,12 +90,11 @@ def judged(tmp_path, capsys, monkeypatch):
                 settings[1] = "timeout=1"
             tracemalloc.start()
             started = time.monotonic()
-            code = main(["judge", str(pairs), "--out", str(out), "--judge", "openai/tiny", "--order", "ab", *settings])
+            code, (row,), said = judge_file("openai/tiny", "--order", "ab", *settings)
             seconds, (_, peak) = time.monotonic() - started, tracemalloc.get_traced_memory()
             tracemalloc.stop()
-            said = capsys.readouterr().err
-            assert code == 3 and "Traceback" not in said and KEY not in said
-            return json.loads(out.read_text()), said, seconds, peak
+            assert code == 3
+            return row, said, seconds, peak
 
         yield run
         closing_.set()

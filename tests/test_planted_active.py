@@ -1,6 +1,6 @@
 """Planted judges and votes: what is said of active labelling holds, and what ignores prompts or the choice does not."""
 
-from functools import cache, partial
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,14 +9,7 @@ import pytest
 from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.people.clustered import clustered_mean
 from judgekit.stats import coverage
-from judgekit.studies.replace_annotators import (
-    area_gain,
-    asking_chances,
-    estimated_accuracy,
-    gain_curves,
-    hold_out,
-    votes_saved,
-)
+from judgekit.studies.replace_annotators import gain_curves, hold_out, lead_table
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
@@ -58,8 +51,12 @@ def replayed(seed):
 def expected(kind):
     """Means over other data sets: of the lead in area, and of the accuracy at the end."""
     curves = [replayed(LARGE + seed)[kind] for seed in range(SIMULATIONS)]
-    leads = [area_gain(found, "entropy").value for found in curves]
+    leads = [lead_of(found).value for found in curves]
     return np.mean(leads), np.mean([found.right["entropy"][-1].mean() for found in curves])
+
+
+def lead_of(curves):
+    return lead_table({"set": curves})["lead"][0]
 
 
 def at_the_end(curves):
@@ -72,7 +69,7 @@ def test_leads_and_accuracies_are_held(kind):
     lead, final = expected(kind)
     table = lambda seed: replayed(seed)[kind]  # noqa: E731
     assert lead > 0.01
-    assert coverage(partial(area_gain, strategy="entropy"), lead, table, SIMULATIONS) >= ENOUGH
+    assert coverage(lead_of, lead, table, SIMULATIONS) >= ENOUGH
     assert coverage(at_the_end, final, table, SIMULATIONS) >= ENOUGH
 
 
@@ -90,68 +87,3 @@ def test_graded_by_a_vote_that_was_bought_the_consensus_looks_better_than_it_is(
         return gain_curves(votes, stated, ["entropy"], truth=graded, rounds=4, share=0.3, seeds=[seed])
 
     assert coverage(at_the_end, final, bought_too, 300) < 0.93 * 300
-
-
-def bought_mostly(seed):
-    """A set that is large enough for the rival's own gain to be known well."""
-    votes, stated, truth = voted(seed, prompts=160, per_prompt=4, people=4)
-    strategies = ("entropy", "random")
-    return gain_curves(votes, stated, strategies, truth=truth, rounds=4, share=0.6, seeds=[seed])
-
-
-def test_votes_saved_are_held():
-    leads, rises = [], []
-    for seed in range(300):
-        curves = bought_mostly(LARGE + seed)
-        ours, random = (curves.right[name].mean(1) for name in ("entropy", "random"))
-        leads.append(np.trapezoid(ours - random, curves.bought) / curves.bought[-1])
-        rises.append(random[-1] - random[0])
-    found = [votes_saved(bought_mostly(seed), "entropy") for seed in range(SIMULATIONS)]
-    truth = np.mean(leads) / np.mean(rises)
-    assert sum(number is not None and number.low <= truth <= number.high for number in found) >= ENOUGH
-
-
-# ---------------------------------------------------------------- a judge's accuracy
-
-
-def judged(seed, prompts=150, per_prompt=3):
-    """A judge that is surer than it should be: right or not, confidence, prompts, one draw per item."""
-    rng = np.random.default_rng(seed)
-    n = prompts * per_prompt
-    z = np.abs(np.repeat(rng.normal(0, 1.2, prompts), per_prompt) + rng.normal(1.2, 1, n))
-    right = rng.random(n) < 1 / (1 + np.exp(-z))
-    return right, 1 / (1 + np.exp(-1.5 * z)), np.repeat(np.arange(prompts), per_prompt), rng.random(n)
-
-
-@cache
-def true_accuracy():
-    return judged(LARGE, 300_000)[0].mean()
-
-
-def by_doubt(table, share=0.2):
-    right, confidence, prompts, chance = table
-    chances = asking_chances(confidence, share)
-    return estimated_accuracy(np.where(chance < chances, right, np.nan), chance < chances, chances, confidence, prompts)
-
-
-def at_random(table, known=False, share=0.2):
-    right, confidence, prompts, chance = table
-    even = np.full(len(right), share)
-    return estimated_accuracy(right, chance < even, even, confidence if known else None, prompts)
-
-
-def naive(table, share=0.2):
-    """The share of right verdicts among items that were asked by doubt, as it stands."""
-    right, confidence, prompts, chance = table
-    asked = chance < asking_chances(confidence, share)
-    value, low, high = clustered_mean(right[asked], prompts[asked], 0.0, 1.0)
-    return SimpleNamespace(value=value, low=low, high=high)
-
-
-@pytest.mark.parametrize("estimate", [by_doubt, at_random, partial(at_random, known=True)])
-def test_accuracies_are_held_however_items_were_chosen(estimate):
-    assert coverage(estimate, true_accuracy(), judged, SIMULATIONS) >= ENOUGH
-
-
-def test_the_share_among_chosen_items_is_not():
-    assert coverage(naive, true_accuracy(), judged, SIMULATIONS) < ENOUGH - 50

@@ -1,6 +1,6 @@
 """Intervals of the audit's estimates hold planted truths as often as they say, and wrong estimators do not."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,16 +27,6 @@ def mixed(rng, rate, spread=0.3):
     return rng.random(PROMPTS * EACH) < np.repeat(rates, EACH)
 
 
-def odd_items(number):
-    return mixed(np.random.default_rng([1, number]), 0.4)
-
-
-@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
-def test_share(clusters, holds):
-    estimate = partial(audit.share, clusters=clusters, n_boot=N_BOOT)
-    assert (coverage(estimate, 0.4, odd_items) >= HELD) is holds
-
-
 def two_groups(number):
     """Whole prompts are in the group, as contaminated ones are, and are hit more often."""
     rng = np.random.default_rng([2, number])
@@ -44,40 +34,17 @@ def two_groups(number):
     return np.where(group, mixed(rng, 0.6), mixed(rng, 0.4)), group
 
 
-@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
-def test_difference_of_shares(clusters, holds):
-    def estimate(table):
-        hits, group = table
-        return audit.difference(hits, group, hits, ~group, clusters, N_BOOT)
-
-    assert (coverage(estimate, 0.2, two_groups) >= HELD) is holds
-
-
 def planted_suspicion(number):
     """Errors come by prompt; their suspicion is higher by one, and items of a prompt are suspected together."""
     rng = np.random.default_rng([4, number])
-    planted = np.repeat(rng.random(PROMPTS) < 0.4, 2)
-    return planted + np.repeat(rng.normal(size=PROMPTS), 2) + rng.normal(size=PROMPTS * 2), planted
-
-
-@pytest.mark.parametrize(("clusters", "holds"), [(np.repeat(CLUSTERS[::EACH], 2), True), (ALONE[: 2 * PROMPTS], False)])
-def test_detection_area(clusters, holds):
-    def estimate(table):
-        return detection_area(*table, clusters, 250)
-
-    assert (coverage(estimate, ndtr(0.5), planted_suspicion) >= HELD) is holds
+    planted = np.repeat(rng.random(PROMPTS) < 0.4, EACH)
+    return planted + np.repeat(rng.normal(size=PROMPTS), EACH) + rng.normal(size=PROMPTS * EACH), planted
 
 
 def equal_within(number):
     """Credits of a prompt share a third of their variance, so that the width grows by the root of 1 + 4/3."""
     rng = np.random.default_rng([5, number])
-    return np.repeat(rng.normal(size=PROMPTS), EACH) + np.sqrt(2) * rng.normal(size=PROMPTS * EACH)
-
-
-@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
-def test_design_effect(clusters, holds):
-    estimate = partial(audit.design_effect, clusters=clusters)
-    assert (coverage(estimate, np.sqrt(1 + (EACH - 1) / 3), equal_within) >= HELD) is holds
+    return (np.repeat(rng.normal(size=PROMPTS), EACH) + np.sqrt(2) * rng.normal(size=PROMPTS * EACH),)
 
 
 @cache
@@ -90,12 +57,23 @@ def told_by_a_cue(number):
         return cross_fitted(cue, codes, CLUSTERS, 2), codes
 
 
-@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
-def test_gain_over_the_majority(clusters, holds):
-    def estimate(table):
-        return gain_over_majority(*table, clusters, N_BOOT)
+def difference(hits, group, clusters, n_boot):
+    return audit.difference(hits, group, hits, ~group, clusters, n_boot)
 
-    assert (coverage(estimate, 0.25, told_by_a_cue) >= HELD) is holds
+
+@pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
+@pytest.mark.parametrize(
+    ("estimate", "truth", "simulated"),
+    [
+        (difference, 0.2, two_groups),
+        (detection_area, ndtr(1 / 2), planted_suspicion),
+        (audit.design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
+        (gain_over_majority, 0.25, told_by_a_cue),
+    ],
+)
+def test_intervals_hold_the_truth_where_prompts_are_resampled(estimate, truth, simulated, clusters, holds):
+    covered = coverage(lambda table: estimate(*table, clusters, N_BOOT), truth, simulated)
+    assert (covered >= HELD) is holds
 
 
 def test_a_fit_that_is_tested_on_what_it_saw_finds_what_is_not_there():

@@ -5,24 +5,27 @@ Beside each stands a wrong estimator, which fails the same count.
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
-from judgekit.people.calibration.maps import confidence_slope, cross_fitted, fit_map
-from judgekit.people.calibration.measures import log_losses, measures, verdict_cells
+from judgekit.people.calibration.maps import confidence_slope
+from judgekit.people.calibration.measures import measures, verdict_cells
 from judgekit.people.calibration.selective import (
     certify,
     coverages_for,
-    halves,
     losses_of,
     thresholds_at,
 )
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
-from judgekit.studies.calibration import areas, disagreement, risk_at, set_numbers, sets_cutoff
+from judgekit.stats import interval
+from judgekit.studies.calibration import risk_coverage_gain
+
+DISAGREEMENT = functions_of("61_calibration").disagreement
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
@@ -103,70 +106,16 @@ def test_the_planted_temperature_is_recovered():
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
 
 
-@cache
-def loss_by_slope():
-    """Expected loss of every temperature, from many items."""
-    cases = large("sure", 20_000)
-    slopes = np.linspace(0.2, 1.5, 53)
-    powered = (cases.stating(power(cases.probabilities, slope)) for slope in slopes)
-    return slopes, np.array([log_losses(one).mean() for one in powered])
-
-
-def power(probabilities, slope):
-    raised = probabilities**slope
-    return raised / raised.sum(1, keepdims=True)
-
-
-def expected_loss(stated, mapped):
-    """Of the temperatures that were used, each read off an item that it moved."""
-    odds = [np.log(table.probabilities[:, 0] / table.probabilities[:, 1]) for table in (stated, mapped)]
-    return np.interp(odds[1] / odds[0], *loss_by_slope()).mean()
-
-
-def test_the_loss_of_cross_fitted_maps_is_held():
-    count = 0
-    for k in range(SIMULATIONS):
-        cases = drawn("sure", k)
-        mapped = cross_fitted(cases, "temperature", n_folds=2)
-        low, high = mean_interval(log_losses(mapped), mapped.weights, mapped.cluster_index)[1:]
-        count += low <= expected_loss(cases, mapped) <= high
-    assert count >= ENOUGH
-
-
-def test_the_loss_of_a_map_that_is_measured_where_it_was_fitted_fails():
-    """Isotonic regression bends to its own data: it claims a loss that other data do not show."""
-    others, claimed, real = large("sure", 5_000), [], []
-    for k in range(100):
-        fitted = fit_map("isotonic", drawn("sure", k))
-        here, there = (cases.stating(fitted(cases.probabilities)) for cases in (drawn("sure", k), others))
-        claimed.append(SimpleNamespace(**dict(zip(("value", "low", "high"), paired_mean(here), strict=True))))
-        real.append(log_losses(there).mean())
-    assert sum(number.low <= value <= number.high for number, value in zip(claimed, real, strict=True)) < 93
-
-
-def paired_mean(cases):
-    return mean_interval(log_losses(cases), cases.weights, cases.cluster_index)
-
-
 # ---------------------------------------------------------------- abstaining
 
 
-@cache
-def area_estimates():
-    return [areas(drawn("sure", k)) for k in range(SIMULATIONS)]
-
-
-def test_areas_hold_their_value():
-    for name, number in areas(large("sure")).items():
-        assert held([found[name] for found in area_estimates()], number.value) >= ENOUGH, name
-
-
-@pytest.mark.parametrize("share", [0.3, 0.5])
-def test_the_risk_of_a_share_holds_its_value(share):
-    assert (
-        held([risk_at(drawn("sure", k), share) for k in range(SIMULATIONS)], risk_at(large("sure"), share).value)
-        >= ENOUGH
-    )
+def test_what_confidence_is_worth_for_abstaining_is_held():
+    truth = float(risk_coverage_gain(large("sure")))
+    drawn_cases = (drawn("sure", k) for k in range(SIMULATIONS))
+    found = [
+        interval(partial(risk_coverage_gain, one), one.clusters, n_boot=400, method="expanded") for one in drawn_cases
+    ]
+    assert held(found, truth) >= ENOUGH
 
 
 @cache
@@ -209,20 +158,6 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
     assert kept < SIMULATIONS * (1 - DELTA)
 
 
-def test_prediction_sets_cover_as_promised_and_stated_mass_does_not():
-    many = large("sure", 20_000)
-    label = np.sort((many.probabilities * many.shares).sum(1))
-    cutoffs = [sets_cutoff(drawn("sure", k), 0.1, seed=k) for k in range(SIMULATIONS)]
-    covered = 1 - np.searchsorted(label, cutoffs) / len(label)
-    noise = 3 * covered.std() / np.sqrt(SIMULATIONS)
-    assert 0.9 - noise <= covered.mean() <= 0.9 + 1 / 151 + noise
-    order = np.argsort(-many.probabilities, axis=1)
-    ranked = np.take_along_axis(many.probabilities, order, 1)
-    taken = np.concatenate([np.zeros((len(ranked), 1)), ranked.cumsum(1)[:, :-1]], 1) < 0.9
-    stated = (np.take_along_axis(many.shares, order, 1) * taken).sum(1).mean()
-    assert stated < 0.88
-
-
 # ---------------------------------------------------------------- disagreement
 
 VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
@@ -230,29 +165,9 @@ VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
 
 @cache
 def disagreements():
-    return [disagreement(planted_cases(VOTED, k)) for k in range(SIMULATIONS)]
+    return [DISAGREEMENT(planted_cases(VOTED, k)) for k in range(SIMULATIONS)]
 
 
 def test_what_a_judge_knows_of_disagreement_is_held():
-    for name, number in disagreement(planted_cases(replace(VOTED, prompts=30_000), 10**6)).items():
+    for name, number in DISAGREEMENT(planted_cases(replace(VOTED, prompts=30_000), 10**6)).items():
         assert held([found[name] for found in disagreements()], number.value) >= ENOUGH, name
-
-
-# ---------------------------------------------------------------- what is shown of bins, kept verdicts and sets
-
-
-def test_numbers_of_prediction_sets_are_held():
-    many = large("sure", 20_000)
-    label = np.sort((many.probabilities * many.shares).sum(1))
-    every = np.sort(many.probabilities.ravel())
-    counts = {"set_coverage": 0, "set_size": 0}
-    for k in range(SIMULATIONS):
-        cases, found = drawn("sure", k), set_numbers(drawn("sure", k), seed=k)
-        cutoffs = [sets_cutoff(cases.at(half), seed=k) for half in halves(cases, k)]
-        real = {
-            "set_coverage": 1 - np.mean(np.searchsorted(label, cutoffs)) / len(label),
-            "set_size": (len(every) - np.mean(np.searchsorted(every, cutoffs))) / len(label),
-        }
-        for name, value in real.items():
-            counts[name] += found[name].low <= value <= found[name].high
-    assert min(counts.values()) >= ENOUGH, counts

@@ -5,27 +5,19 @@ from functools import cache
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.votes import Votes
 from judgekit.people.agreement import judge_with_people, people_with_people
-from judgekit.people.clustered import share_number
 from judgekit.people.consensus import Consensus, class_shares, majority
 from judgekit.people.planted import Panel, planted_votes
 from judgekit.people.quality import annotator_quality, credits_of
-from judgekit.studies.human_consensus import (
-    group_quality,
-    held_out_losses,
-    held_out_table,
-    judged_against,
-    own_vote_table,
-    with_voter,
-)
 
+STUDY = functions_of("60_human_consensus")
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
 RATES = tuple(np.random.default_rng(7).beta(8, 3, size=20).round(3))
 PANEL = Panel(RATES, prompts=120, per_prompt=4, votes=(1, 4), prompt_spread=1.2, judge=0.6)
-FIRST = {"first": [f"annotator-{j}" for j in range(10)], "others": [f"annotator-{j}" for j in range(10, 20)]}
 
 
 @cache
@@ -63,21 +55,17 @@ def most_frequent(votes):
 METHODS = {"majority": majority, "most_frequent": most_frequent}
 
 
-def scores_on_hidden(planted, votes=None, leak=False, n_boot=N_BOOT):
-    losses, clusters = held_out_losses(votes or planted.votes, METHODS, draws=1, seed=0, leak=leak)
-    return held_out_table(losses, clusters, METHODS, n_boot=n_boot)
-
-
 @cache
 def hidden_scores():
-    return [scores_on_hidden(drawn(number)) for number in range(SIMULATIONS)]
+    losses = (STUDY.held_out_losses(drawn(number).votes, METHODS, draws=1) for number in range(SIMULATIONS))
+    return [STUDY.on_hidden(*one, METHODS, n_boot=N_BOOT) for one in losses]
 
 
 @cache
 def expected_on_hidden():
     """What a set of this size should find, from others: a tie rule that reads the whole set depends on its size."""
     sizes = range(SIMULATIONS, 2 * SIMULATIONS)
-    losses = [held_out_losses(planted_votes(PANEL, k).votes, METHODS, draws=1)[0] for k in sizes]
+    losses = [STUDY.held_out_losses(planted_votes(PANEL, k).votes, METHODS, draws=1)[0] for k in sizes]
     mean = sum(part.sum(0) for part in losses) / sum(map(len, losses))
     gain = (mean[1] - mean[0]) * [1, -1, -1]
     return dict(zip(("accuracy", "nll", "brier"), mean[0], strict=True)) | {
@@ -105,31 +93,16 @@ def test_scores_on_hidden_votes_are_held(column, row):
     assert sum(bool(number.low <= expected_on_hidden()[column] <= number.high) for number in found) >= ENOUGH
 
 
-def test_scores_on_votes_that_were_not_hidden_are_not_held():
-    truth = expected_on_hidden()["accuracy"]
-    assert held(lambda p: scores_on_hidden(p, leak=True).iloc[0]["accuracy"], truth, 200) < 50
-    assert held(lambda p: scores_on_hidden(p, alone(p.votes)).iloc[0]["accuracy"], truth, 400) < 0.93 * 400
+def own_vote(planted, n_boot=N_BOOT):
+    return STUDY.own_vote(planted.votes, said(planted), majority, majority(planted.votes), n_boot)
 
 
-def test_a_judges_score_is_held_with_the_judge_left_out_only():
-    truth = judged_against(majority(large().votes), said(large()), large().votes.clusters, n_boot=2).value
-    left_out, own = (
-        lambda p: judged_against(majority(p.votes), said(p), p.votes.clusters, n_boot=N_BOOT),
-        lambda p: judged_against(
-            majority(with_voter(p.votes, "the judge", said(p))), said(p), p.votes.clusters, n_boot=N_BOOT
-        ),
-    )
-    assert held(left_out, truth) >= ENOUGH
-    assert held(own, truth, 200) < 100
-
-
-def rise(planted, n_boot=N_BOOT):
-    table = own_vote_table(planted.votes, said(planted), {"majority": majority}, n_boot=n_boot)
-    return table["inflation"][0]
-
-
-def test_what_a_judges_own_vote_adds_is_held():
-    assert held(rise, rise(large(), 2).value) >= ENOUGH
+def test_a_judges_score_is_held_with_the_judge_left_out_only_and_so_is_what_its_vote_adds():
+    truth, found = own_vote(large(), 2), [own_vote(drawn(number)) for number in range(SIMULATIONS)]
+    for name in ("left_out", "inflation"):
+        assert sum(bool(f[name].low <= truth[name].value <= f[name].high) for f in found) >= ENOUGH
+    left_out = truth["left_out"].value
+    assert sum(bool(f["own_vote"].low <= left_out <= f["own_vote"].high) for f in found[:200]) < 100
 
 
 @cache
@@ -164,22 +137,3 @@ def test_annotators_rates_with_prompts_ignored_or_the_own_vote_in_are_not_held()
     own = [majority(drawn(k).votes).skill[f"annotator-{j}"] for k, (j, _, _) in enumerate(cells[:200])]
     inside = [low <= rate <= high for rate, (_, low, high) in zip(own, cells[:200], strict=True)]
     assert sum(inside) < 100
-
-
-def test_groups_and_their_difference_are_held():
-    credits, size = credits_of(large().votes), len(RATES) // 2
-    truths = [np.nansum(part) / (~np.isnan(part)).sum() for part in (credits[:, :size], credits[:, size:])]
-    found = [group_quality(drawn(k).votes, FIRST, N_BOOT) for k in range(SIMULATIONS)]
-    for name, truth in {"first": truths[0], "difference": truths[0] - truths[1]}.items():
-        assert sum(bool(f[name].low <= truth <= f[name].high) for f in found) >= ENOUGH
-
-
-def accuracy_number(planted, clusters=None):
-    right = majority(planted.votes).labels == planted.truth
-    return share_number(right, np.ones(len(right)), clusters or planted.votes.clusters, N_BOOT)
-
-
-def test_accuracy_of_a_consensus_is_held():
-    truth = (majority(large().votes).labels == large().truth).mean()
-    assert held(accuracy_number, truth) >= ENOUGH
-    assert held(lambda p: accuracy_number(p, p.votes.items), truth, 400) < 0.93 * 400

@@ -91,22 +91,3 @@ def test_the_fewest_prompts_that_are_taken_are_enough():
     assert coverage(advantage_of, truth, found.__getitem__, SIMULATIONS) >= ENOUGH
     single = [(alt_test(duels, 0.0).annotators["p_value"] <= 0.05).mean() for duels in found]
     assert np.mean(single) <= 0.05 + ERROR
-
-
-def judge_among_the_others(table):
-    """The judge's label counted as a vote of the others that it is held against."""
-    votes, said = table
-    own = [[CLASSES.index(said[item])] for item in votes.items]
-    codes = np.hstack([votes.codes, own])
-    joined = Votes(votes.items, (*votes.annotators, "judge"), codes, votes.classes, votes.clusters)
-    return advantage_of(hold_duels(joined, said))
-
-
-def prompts_ignored(table):
-    return advantage_of(as_if_independent(hold_duels(*table)))
-
-
-@pytest.mark.parametrize("wrong", [judge_among_the_others, prompts_ignored])
-def test_wrong_intervals_fail_the_count(wrong):
-    truth = advantage_of(many(SKILL)).value
-    assert coverage(wrong, truth, lambda seed: drawn(seed, people=3), 300) < 0.93 * 300

@@ -1,4 +1,6 @@
-"""Position bias by hand: every measure on a few pairs, margins, repair, and where verdicts come from."""
+"""Position bias by hand: every measure on a few pairs, repair, and where verdicts come from."""
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ from judgekit.bias.judged import judged_table, verdict_frame
 from judgekit.bias.planted import PlantedBias, PlantedJudge
 from judgekit.bias.position import directions, log_odds, position_numbers
 from judgekit.data.benchmarks import outputs
+from judgekit.data.paths import project_root
 from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Verdict
@@ -36,36 +39,25 @@ def values(numbers):
 def test_measures_by_hand():
     found = position_numbers(table_of((1, 1), (0, 0), (1, 0), (1, 0.5), (0, 1), (0.5, 0.5), (1, nan)), 50)
     assert values(found) == {
-        "coverage": round(13 / 14, 4),
-        "consistency": 0.5,
-        "consistency_decided": 0.5,
-        "first_rate": 0.6,  # first: 1+1, of ab; ba=0 of two
+        "consistency": round(3 / 6, 4),  # a reply that cannot be read contradicts nothing
         "toward_first": round(2 / 6, 4),
         "toward_second": round(1 / 6, 4),
+        "first_rate": 0.6,  # first: 1+1, of ab; ba=0 of two
         "delta": round(0.5 / 6, 4),
     }
-    assert found["consistency"].n == 6 and found["first_rate"].n == 10 and found["coverage"].n == 14
+    assert found["consistency"].n == 6 and found["first_rate"].n == 10 and found["delta"].n == 6
     with pytest.raises(ValueError, match="no pair has a verdict in both orders"):
         position_numbers(table_of((1, nan)), 50)
 
 
-def test_log_odds_are_half_the_log_of_the_ratio_without_ties():
-    assert log_odds([30, 10], [0, 0]) == pytest.approx(np.log(30.5 / 10.5) / 2)
-    assert log_odds([0, 0], [300, 100]) == pytest.approx(np.log(3), rel=0.02)  # the half pairs weigh in a little
-    assert log_odds([0, 0], [0, 0]) == pytest.approx(0, abs=1e-9)
+def test_log_odds_are_the_printed_formula_whatever_ties_there_are():
+    assert log_odds([30, 10]) == pytest.approx(np.log(30.5 / 10.5) / 2) and log_odds([0, 0]) == 0
     assert "log_odds" not in position_numbers(table_of(*[(1, 0)] * 12), 50)  # not finite
-    assert "log_odds" not in position_numbers(table_of(*[(1, 0)] * 8, (0, 1)), 50)  # too few
-    found = position_numbers(table_of(*[(1, 0)] * 11, (0, 1), (1, 1)), 50)["log_odds"]
+    assert "log_odds" not in position_numbers(table_of(*[(1, 0)] * 8, (0, 1), *[(1, 0.5)] * 9), 50)  # too few
+    found = position_numbers(table_of(*[(1, 0)] * 11, (0, 1), (1, 1), *[(0.5, 0)] * 20), 50)["log_odds"]
     assert found.n == 12 and found.value == pytest.approx(np.log(11.5 / 1.5) / 2)
-
-
-def test_total_bias_sees_leanings_that_cancel():
-    prompts = [str(k // 4) for k in range(80)]
-    found = position_numbers(table_of(*[(1, 0)] * 40, *[(0, 1)] * 40, prompts=prompts), 50)
-    assert found["delta"].value == 0 and found["total"].value == 1
-    mixed = table_of(*[(1, 0), (0, 1)] * 40, prompts=prompts)  # within prompts there is nothing but noise
-    assert position_numbers(mixed, 50)["total"].value == 0
-    assert "total" not in position_numbers(table_of((1, 0), (1, 1)), 50)
+    section = (project_root() / "report" / "sections" / "position.tex").read_text(encoding="utf-8")
+    assert r"\hat\beta = \tfrac12 \log\frac{n_1 + \frac12}{n_2 + \frac12}" in section
 
 
 def test_measures_of_rules_are_known_and_agree_with_the_scores():
@@ -74,9 +66,12 @@ def test_measures_of_rules_are_known_and_agree_with_the_scores():
         found = position_numbers(judged_table(pairs, run_judge(load_judge(f"baseline/{rule}"), pairs, store)), 50)
         assert (found["delta"].value, found["consistency"].value) == (delta, consistency)
     verdicts = run_judge(PlantedJudge(pairs, PlantedBias(position=0.8, log_nu=-1.0)), pairs, store)
+    unread = {"verdict": None, "status": "unparsed", "p_a": None, "p_b": None, "p_tie": None}
+    verdicts = [replace(one, **unread) if int(one.item_id) % 9 == 0 else one for one in verdicts]
     ours, theirs = position_numbers(judged_table(pairs, verdicts), 50), score(verdicts, pairs, "autoj", n_boot=50)
     for name in ("consistency", "first_rate"):
         assert ours[name].value == pytest.approx(theirs[name].value)
+    assert ours["consistency"].n == theirs["consistency"].n < 300
 
 
 def test_directions_are_corrected_together():
@@ -87,64 +82,28 @@ def test_directions_are_corrected_together():
     assert (found["p_holm"] >= found["p_value"]).all() and found.loc["never", "p_value"] == 1
 
 
-def test_differences_are_paired():
-    one, other = table_of((1, 1), (1, 0), (1, 1)), table_of((1, 1), (1, 0), (1, 0))
-    found = study.consistency_gain(one, other, 400)
-    assert found.value == pytest.approx(1 / 3) and found.low == 0 and found.high == 1 and found.n == 3
-    with pytest.raises(ValueError, match="not shown the same pairs"):
-        study.consistency_gain(one, other[:2])
-
-
-# ---------------------------------------------------------------- margins
-
-
-def test_bins_hold_their_lower_edge_and_leave_out_what_is_unknown():
-    binned = study.margin_table([0, 1, 1, nan], [1, 0, 0.5, nan], list("pqrs"), [0, 0.5, 1], 50)
-    assert [(row.margin, row.rate.value, row.rate.n) for row in binned.itertuples()] == [(0, 1, 1), (0.75, 0.5, 2)]
-
-
-def test_a_slope_needs_both_outcomes():
-    margin, prompts = np.linspace(0, 1, 40), list(range(40))
-    assert study.margin_slope(np.zeros(40), margin, prompts) is None
-    assert study.margin_slope((margin < 0.5).astype(float), margin, prompts) is None  # a threshold: no finite slope
-    falling = (np.random.default_rng(0).random(40) > margin).astype(float)
-    assert study.margin_slope(falling, np.full(40, 0.5), prompts) is None
-    assert study.margin_slope(falling, margin, [0] * 40) is None
-    assert study.margin_slope(falling, margin, prompts).high < 0
-
-
 # ---------------------------------------------------------------- repair
 
 
-def repaired(monkeypatch, benchmark, labels, *verdicts, p=None):
-    """What joining orders does, of verdicts (ab, ba) on pairs of these labels."""
+def repaired(monkeypatch, benchmark, labels, *verdicts):
+    """Credits of verdicts (ab, ba) on pairs of these labels, asked once and joined."""
     pairs = [pair(k, label, benchmark) for k, label in enumerate(labels)]
     monkeypatch.setattr(study, "load_set", lambda name: pairs)
-    stated = p or [([None] * 3,) * 2] * len(pairs)
     given = [
-        Verdict(str(k), "j", order, label, *probabilities)
-        for k, (both, of_both) in enumerate(zip(verdicts, stated, strict=True))
-        for order, label, probabilities in zip(("ab", "ba"), both, of_both, strict=True)
+        Verdict(str(k), "j", order, label)
+        for k, both in enumerate(verdicts)
+        for order, label in zip(("ab", "ba"), both, strict=True)
     ]
-    return study.repair_numbers(study.repair_table(verdict_frame(pairs, given), benchmark), 50)
+    return study.repair_credits(verdict_frame(pairs, given), benchmark).drop(columns="prompt").T.values.tolist()
 
 
-def test_where_ties_are_labels_joining_can_gain_and_lose(monkeypatch):
+def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not(monkeypatch):
     found = repaired(monkeypatch, "autoj", ["tie", "A", "A", "B"], "AB", "AA", "AB", "AA")
-    expected = {"single": 0.375, "joined": 0.5, "gain": 0.125, "kept": 0.5, "accuracy_kept": 0.5, "gain_kept": 0.125}
-    assert values(found) == expected | {"order_sd": 0.125}
-
-
-def test_where_no_tie_is_allowed_joining_gains_nothing(monkeypatch):
+    assert found == [[0, 1, 0.5, 0], [1, 1, 0, 0], [0, 1, 0, 1]]
     found = repaired(monkeypatch, "llmbar_natural", "AAAA", "AB", "AA", "BA", "BB")
-    assert found["gain"].value == 0 and found["gain"].low == 0 == found["gain"].high
-    assert found["kept"].value == 0.5 and found["accuracy_kept"].value == 0.5
-
-
-def test_probabilities_are_averaged_before_the_verdict(monkeypatch):
-    p = [([0.9, 0.1, 0.0], [0.4, 0.6, 0.0]), ([0.6, 0.4, 0.0], [0.1, 0.9, 0.0])]
-    found = repaired(monkeypatch, "autoj", "AB", "AB", "AB", p=p)
-    assert found["averaged"].value == 1 and found["joined"].value == 0 and found["gain_averaged"].value == 0.5
+    assert found == [[0.5, 1, 0.5, 0], [0.5, 1, 0.5, 0], [0, 1, 0, 1]]
+    with pytest.raises(ValueError, match="no item has a reference label"):
+        repaired(monkeypatch, "autoj", [None], "AB")
 
 
 # ---------------------------------------------------------------- where verdicts come from

@@ -1,16 +1,13 @@
 """Judges of pairs on hidden states: orders, ties, files, and the tie model."""
 
-import json
-
 import numpy as np
 import pytest
 from tiny_encoder import save_tiny_encoder
 
-from judgekit.cli import main
 from judgekit.data.sample import load_sample
 from judgekit.inside.representations import inputs_of
 from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel
-from judgekit.judges import UnknownJudge, load_judge, request_of
+from judgekit.judges import Request, UnknownJudge, load_judge, request_of
 from judgekit.judges.probe import ProbeJudge, save_probe_judge
 from judgekit.models.states import StateReader
 
@@ -40,10 +37,7 @@ def test_exchanging_the_responses_exchanges_the_probabilities(folder):
 
 def test_equal_responses_tie(folder):
     pair = load_sample("sample_natural")[0]
-    same = type(pair)(
-        **{"item_id": "x", "benchmark": "b", "question": pair.question, "response_a": "R", "response_b": "R"}
-    )
-    (reply,) = load_judge(f"probe/{folder}").judge([request_of(same, "ab")])
+    (reply,) = load_judge(f"probe/{folder}").judge([Request(pair.question, "R", "R")])
     assert reply.verdict == "tie" and reply.p_first == pytest.approx(reply.p_second)
 
 
@@ -56,12 +50,9 @@ def test_its_fingerprint_is_its_content(folder, tmp_path):
     assert ProbeJudge(tmp_path / "other").fingerprint != judge.fingerprint
 
 
-def test_the_command_judges_with_it(folder, tmp_path):
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
-    row = {"question": "Q?", "response_a": "one", "response_b": "two"}
-    pairs.write_text(json.dumps(row) + "\n")
-    assert main(["judge", str(pairs), "--judge", f"probe/{folder}", "--out", str(out), "--quiet"]) == 0
-    assert json.loads(out.read_text())["status"] == "ok"
+def test_the_command_judges_with_it(folder, judge_file):
+    code, (row,), _ = judge_file(f"probe/{folder}", "--quiet")
+    assert (code, row["status"]) == (0, "ok")
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.data.sample import load_sample_ratings
-from judgekit.inside.aspects import Aspect, load_aspects
 from judgekit.inside.probes import HEADS, NestedResult, Space, nested_probe
 from judgekit.inside.representations import rated_text
 from judgekit.models.states import StateReader
 from judgekit.studies import representation_probes as study
 from judgekit.studies.fitted_raters import Cell, cells_of, fit_rater, metric_table, read_states
-from judgekit.studies.representation_probes import Method, level_shares, mean_difference, run_study
+from judgekit.studies.representation_probes import Method, asked_results, run_study
 
 METHODS = {
     "linear": Method(("mean",), {"binary": ("logistic",)}),
@@ -138,23 +138,20 @@ def test_differences_are_those_of_the_tables(material):
     table = metric_table(part, results, n_boot=50)
     f1 = table[table["metric"] == "weighted_f1"]
     means = f1.groupby("method")["number"].agg(lambda rows: np.mean([number.value for number in rows]))
-    gap = mean_difference(part, results, "good", "bad", n_boot=200)
+    mean_difference = functions_of("50_representation_probes", results=results, n_boot=200).mean_difference
+    gap = mean_difference(part, "good", "bad")
     assert gap.value == pytest.approx(means["good"] - means["bad"]) and 0 < gap.low < gap.value < gap.high
-    assert mean_difference(part, results, "good", "good", n_boot=50).value == 0
+    assert mean_difference(part, "good", "good").value == 0
 
 
-def test_an_encoder_takes_the_closest_level(material, reader):
-    """Levels that repeat some responses word for word: each of these responses gets its level."""
-    items = material[0]["sample"]["factuality"]
-    levels = {score: rated_text(items[score].question, items[score].response) for score in (1, 2, 3, 4, 5)}
-    shares, ranked = level_shares(reader, items, Aspect("factuality", "Factuality", "What is stated.", levels))
-    assert shares[1:6].argmax(1).tolist() == [0, 1, 2, 3, 4]
-    assert ranked == pytest.approx(shares[:, -1] - shares[:, 0])
-
-
-def test_a_causal_model_is_asked_for_the_score(material, tmp_path):
+def test_a_causal_model_is_asked_for_the_score_and_an_encoder_is_not(material, reader, tmp_path):
+    ratings, cells, _ = material
+    few = {"sample": {"factuality": ratings["sample"]["factuality"][:6]}}
+    assert asked_results(reader, few, cells) == {}
     model = StateReader(str(save_tiny(tmp_path / "llama")), limit=96)
-    items = material[0]["sample"]["factuality"][:6]
-    shares, ranked = level_shares(model, items, load_aspects("reasoning")["factuality"])
-    assert shares.shape == (6, 5) and np.allclose(shares.sum(1), 1)
-    assert ranked == pytest.approx(shares @ np.arange(1, 6))
+    part = [cell for cell in cells if cell.aspect == "factuality"]
+    results = asked_results(model, few, part)
+    assert set(results) == {(*cell.name, "asked") for cell in part}
+    five, binary = (results["sample", "factuality", head, "asked"] for head in ("five", "binary"))
+    assert set(five.predicted) <= {1, 2, 3, 4, 5} and ((five.predicted >= 4) == binary.predicted).all()
+    assert ((five.scores > 1) & (five.scores < 5)).all()

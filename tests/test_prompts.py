@@ -1,7 +1,6 @@
 """judgekit.prompts: the assignment's words, and texts that cannot pass for a part of the prompt."""
 
 import hashlib
-import random
 from dataclasses import replace
 
 import pytest
@@ -177,18 +176,6 @@ def test_a_faulty_file_is_named_with_what_is_wrong(tmp_path, old, new, message):
         load_strategy(str(tmp_path / "mine.txt"))
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "mine.txt").write_bytes(b"kind: pair\xff")
-    (tmp_path / "folder.txt").mkdir()
-    for name, message in (
-        ("mine.txt", "mine.txt is not UTF-8 text"),
-        ("absent.txt", "absent"),
-        ("folder.txt", "folder"),
-    ):
-        with pytest.raises(PromptError, match=message):
-            load_strategy(str(tmp_path / name))
-
-
 # ---------------------------------------------------------------- hostile responses
 
 
@@ -217,16 +204,6 @@ def count_marks(strategy, text):
     return len(strategy.marks.findall(text))
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_neutralised_text_reads_as_before(kind):
-    """One character stays one character, and only brackets change."""
-    text = strategy_of("pairwise").render("verdict", replace(REQUEST, first=HOSTILE[kind])).messages[-1]["content"]
-    start = text.index("[The Start of Assistant A's Answer]\n\n") + len("[The Start of Assistant A's Answer]\n\n")
-    shown = text[start : start + len(HOSTILE[kind])]
-    narrowed = shown.translate(str.maketrans("［］＜＞\ufffd", "[]<>\ud800"))
-    assert narrowed == HOSTILE[kind]
-
-
 @pytest.mark.parametrize("text", ["a[0][1] < b && c > d", "[[1, 2], [3]]", "<b>bold</b>", "see [1]", "x{y}z", "[A]"])
 def test_what_is_no_mark_stays_as_it_is(text):
     shown = strategy_of("pairwise").render("verdict", replace(REQUEST, first=text))
@@ -240,15 +217,6 @@ def test_what_a_model_wrote_earlier_is_no_more_trusted_than_a_response():
     )
     text = shown.messages[-1]["content"]
     assert text.count("[End of Questions to Decide By]") == 1 and "］ {question}" in text
-
-
-def test_random_texts_never_add_a_mark():
-    chance, strategy = random.Random(3), strategy_of("pairwise")
-    pieces = [*"[ ] [[ ]] A <| |> im_end < > s /".split(), "The End of Assistant A's Answer", " "]
-    for _ in range(2000):
-        text = "".join(chance.choices(pieces, k=12))
-        shown = strategy.render("verdict", replace(REQUEST, first=text, second=text))
-        assert count_marks(strategy, shown.messages[-1]["content"]) == 5, text
 
 
 # ---------------------------------------------------------------- length
@@ -278,14 +246,6 @@ def test_earlier_turns_are_cut_too_and_questions_never():
     assert "q" * 1500 in text and "p" * 1500 in text and "characters left out" in text
     with pytest.raises(PromptTooLong, match="are allowed"):
         strategy_of("pairwise").render("verdict", request, limit=4000)
-
-
-def test_a_limit_may_be_in_tokens():
-    def words(messages):
-        return sum(len(message["content"].split()) for message in messages)
-
-    prompt = strategy_of("cot").render("verdict", replace(REQUEST, first="word " * 3000), limit=600, measure=words)
-    assert 560 < words(prompt.messages) <= 600 and prompt.truncated > 0
 
 
 # ---------------------------------------------------------------- demonstrations

@@ -58,14 +58,6 @@ def test_verdicts_without_probabilities_count_for_what_they_say():
         judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
 
 
-def test_errors_count_each_item_for_both_models():
-    people = ClassProbabilities(("1", "2", "3"), np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]]))
-    judge = ClassProbabilities(("1", "2", "3"), np.array([[0.9, 0.1, 0], [0.9, 0.1, 0], [1, 0, 0]]))
-    table = study.errors_of(comparisons_of(PAIRS, people.items), people, judge)
-    assert table[0].tolist() == [[1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 0]]  # ann won both, the judge gives bob one
-    assert table[1].tolist() == [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]]
-
-
 # ---------------------------------------------------------------- win rates
 
 
@@ -76,15 +68,13 @@ def scores(seed=0, n=30, others=60):
     return people[:n], judge[:n], judge[n:]
 
 
-def test_estimate_is_that_of_ppi_py_where_its_power_is_free_and_one_stratum_changes_nothing():
+def test_estimate_is_that_of_ppi_py_where_its_power_is_free():
     from ppi_py import ppi_mean_pointestimate
 
     found = ppi.prediction_powered(*scores())
     theirs = ppi_mean_pointestimate(*scores(), lam_optim_mode="element")
     assert (found.power < 1).all()
     assert found.value == pytest.approx(theirs, abs=2e-3)  # their covariance divides by n, and centres on the estimate
-    one = ppi.stratified([(*scores(), 1.0)])
-    assert np.allclose(found.low, one.low) and np.allclose(found.power, one.power)
 
 
 def test_a_hedging_judge_is_amplified_an_ignorant_one_ignored_and_bias_cancels():
@@ -104,24 +94,18 @@ def test_too_few_questions_and_missing_scores_are_refused():
         ppi.prediction_powered(people[:9], judge[:9], elsewhere)
     with pytest.raises(ValueError, match="without a score"):
         ppi.mean_of(np.where(np.arange(30)[:, None] == 3, np.nan, people))
-    with pytest.raises(ValueError, match="sum to 2"):
-        ppi.stratified([(people, judge, elsewhere, 1.0)] * 2)
 
 
-def test_rogan_gladen_and_savings_by_hand():
-    errors = np.tile([8.0, 10, 2, 10], (20, 1))  # finds 80 of 100 wins, and calls 20 of 100 others one
-    found = study.rogan_gladen(errors, np.tile([5.0, 10], (20, 1)))
-    assert (found.value, found.power) == pytest.approx((0.5, 0.6))
-    people, judge, _ = scores()
-    r = study.correlation(people, judge).value
-    assert r == pytest.approx([np.corrcoef(people[:, k], judge[:, k])[0, 1] for k in range(3)])
-    alone = study.labels_saved(r, 10, 30)
-    assert study.mean_saved(people, judge, 10).value == pytest.approx(alone.mean())
-    gone = np.where(np.arange(30)[:, None] < [[0, 0, 5]], np.nan, people)
-    kept = study.labels_saved(study.correlation(people[5:, 2], judge[5:, 2]).value, 10, 25)
-    both = study.mean_saved(gone, np.where(np.isnan(gone), np.nan, judge), 10).value
-    shares = np.array([20 / 30, 20 / 30, 15 / 25])
-    assert both == pytest.approx(np.mean([*alone[:2] / shares[:2], kept / shares[2]]) * shares.mean())
+def test_a_judge_saves_labels_as_far_as_it_knows_what_people_say():
+    people, judge, _ = scores(n=90, others=0)
+    blind = np.random.default_rng(1).uniform(0, 1, people.shape)
+    table = study.rates_from_few(people, {"good": judge, "blind": blind}, "abc", [15, 500], draws=300)
+    assert table["n"].max() == 90 and (table["coverage"] > 0.9).all(), "a size above the set's is all of it"
+    few = table[table["n"] == 15].groupby("judge")["saved"]
+    assert few.min()["good"] > 0.2 and few.max()["blind"] < 0.1 and (few.max()["people"] == 0)
+    exact = few.get_group("good").iloc[0], table[(table["judge"] == "good") & (table["n"] == 15)].iloc[0]
+    alone = table[(table["judge"] == "people") & (table["n"] == 15)].iloc[0]
+    assert exact[0] == pytest.approx(1 - (exact[1]["half_width"] / alone["half_width"]) ** 2)
 
 
 # ---------------------------------------------------------------- strengths
@@ -151,29 +135,6 @@ def test_davidson_is_the_log_linear_model_of_statsmodels():
     assert ours[:4] - ours[0] == pytest.approx([0, *theirs[:3]], abs=1e-5)
     assert ours[4] == pytest.approx(theirs[3], abs=1e-5)
     assert ranking.fit(np.stack([table, totals(3)]))[1] == pytest.approx(ranking.fit(totals(3)))
-
-
-def test_rao_kupper_maximises_its_likelihood():
-    from scipy.optimize import minimize
-
-    table = totals(1)
-    first, second = model_pairs(6)
-
-    def loss(x):
-        s = np.array([*x[:3], -x[:3].sum()])
-        return -(table * np.log(ranking.rao_kupper(s[first] - s[second], x[3])[0])).sum()
-
-    best = minimize(loss, np.zeros(4), tol=1e-10).x
-    assert ranking.fit(table, ranking.rao_kupper)[[0, 1, 2, 4]] == pytest.approx(best, abs=1e-4)
-
-
-@pytest.mark.parametrize("model", [ranking.davidson, ranking.rao_kupper])
-def test_derivatives_are_those_of_the_probabilities(model):
-    d, tie, step = np.array([-1.5, 0.3]), np.array([-0.4, -0.4]), 1e-6
-    p, slopes = model(d, tie)
-    assert p.sum(-1) == pytest.approx(1)
-    for k, (a, b) in enumerate([((d + step, tie), (d - step, tie)), ((d, tie + step), (d, tie - step))]):
-        assert slopes[..., k] == pytest.approx((np.log(model(*a)[0]) - np.log(model(*b)[0])) / (2 * step), abs=1e-5)
 
 
 def test_a_model_that_never_lost_is_refused_by_name():

@@ -11,8 +11,8 @@ import pytest
 from judgekit import report as results
 from judgekit.data import paths
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.report import Stacked, load_data, save_data, save_figure, save_frame, save_results, save_table
-from judgekit.report.results import check_judges
+from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table
+from judgekit.report.results import MOST_KEYS, ResultsError, check_inputs, count_keys
 from judgekit.stats import Number
 
 
@@ -170,36 +170,6 @@ def test_bad_tables_are_refused(rows, options, words):
         save_table("sample", "t", rows, **options)
 
 
-def test_the_table_of_comparisons():
-    frame = pd.DataFrame(
-        {
-            ("", "set"): ["PandaLM", "PandaLM", "Auto-J"],
-            ("", "judge"): ["a_1", "b_2", "a_1"],
-            ("minus longer", "gain"): [
-                Number(0.02, -0.01, 0.05, 9, "+.1%"),
-                None,
-                Number(-0.1, -0.2, -0.05, 9, "+.1%"),
-            ],
-            ("minus longer", "p"): [0.04, 1.0, 0.5],
-            ("", "n"): [999, 999, 1392],
-        }
-    )
-    path = save_table("sample", "compare_ours", frame, sections=("", "set"), stacked=True, spec=".2g")
-    assert path.with_suffix(".md").read_text() == (
-        "| judge | minus longer gain | minus longer p | n |\n|---|---:|---:|---:|\n"
-        "| *PandaLM* |  |  |  |\n"
-        r"| a\_1 | +2.0 (−1.0 to +5.0) | 0.04 | 999 |" + "\n"
-        r"| b\_2 | – | 1 | 999 |" + "\n"
-        "| *Auto-J* |  |  |  |\n"
-        r"| a\_1 | −10.0 (−20.0 to −5.0) | 0.5 | 1,392 |" + "\n"
-    )
-    tex = path.read_text()
-    heads = tex.index(r"\multicolumn{2}{c}{minus longer}"), tex.index(r"\cmidrule(lr){2-3}"), tex.index(r"\midrule")
-    assert sorted(heads) == list(heads)
-    assert r"\addlinespace" + "\n" + r"\multicolumn{4}{@{}l}{\textit{Auto-J}} \\" + "\n" in tex
-    assert r"+2.0\\[-1pt]{\scriptsize \ensuremath{-}1.0 to +5.0}\end{tabular} & 0.04 & 999 \\" in tex
-
-
 # ---------------------------------------------------------------- frames
 
 
@@ -246,21 +216,25 @@ def test_a_judge_is_one_model_in_a_run():
     path = save_results("sample", "30_x", {"a.b": Number(0.5)}, judges={"encoder/minilm": "aa11"})
     assert json.loads(path.read_text())["provenance"]["judges"] == {"encoder/minilm": "aa11"}
     save_results("sample", "31_y", {"a.c": Number(0.5)}, judges={"encoder/minilm": "aa11", "baseline/longer": "00"})
-    check_judges("sample")
+    check_inputs("sample")
     with pytest.warns(UserWarning, match=r"'encoder/minilm' has fingerprint bb22 in 11_z and aa11 in 30_x"):
         save_results("sample", "11_z", {"a.d": Number(0.5)}, judges={"encoder/minilm": "bb22"})
-    with pytest.raises(ValueError, match="one judge of run sample is two models"):
-        check_judges("sample")
+    with pytest.raises(ValueError, match="one name of run sample is two models"):
+        check_inputs("sample")
     save_results("laptop", "11_z", {"a.d": Number(0.5)}, judges={"encoder/minilm": "bb22"})  # another run
-    check_judges("laptop")
+    check_inputs("laptop")
+    save_results("laptop", "12_w", {"a.e": Number(0.5)}, data={"autoj/x.jsonl": "ab"})
+    with pytest.warns(UserWarning, match=r"'autoj/x.jsonl' has fingerprint ab in 12_w and cd in 13_v: .* two contents"):
+        save_results("laptop", "13_v", {"a.f": Number(0.5)}, data={"autoj/x.jsonl": "cd"})
 
 
-def test_results_name_the_judges_that_were_loaded_for_the_run(project):
-    from judgekit.judges import load_judge
-
-    longer = load_judge("baseline/longer", run="sample")
-    path = save_results("sample", "30_x", {"a.b": Number(0.5)})
-    assert json.loads(path.read_text())["provenance"]["judges"]["baseline/longer"] == longer.fingerprint
+def test_keys_are_counted_and_few():
+    save_results("sample", "30_x", {f"a.b{n}": Number(n) for n in range(MOST_KEYS - 1)})
+    save_results("sample", "31_y", {"a.c": Number(1)})
+    assert count_keys("sample") == {"30_x": MOST_KEYS - 1, "31_y": 1} and not count_keys("laptop")
+    save_results("sample", "32_z", {"a.d": Number(1)})
+    with pytest.raises(ResultsError, match=r"run sample has 4,001 keys, 4,000 at most: keep frames \(30_x 3,999, "):
+        count_keys("sample")
 
 
 def test_a_run_judges_with_its_own_model(project):
@@ -277,22 +251,6 @@ def test_a_run_judges_with_its_own_model(project):
     (own / "features.json").write_text(json.dumps(parts))
     assert load_judge("baseline/features", run="sample").fingerprint != shipped.fingerprint
     assert load_judge("baseline/features").fingerprint == shipped.fingerprint
-
-
-def test_unchanged_figure_is_an_unchanged_file():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    def draw():
-        figure, ax = plt.subplots()
-        ax.plot([0, 1], [1, 0], marker="o")
-        path = save_figure(ax, "sample", "f")
-        plt.close(figure)
-        return path.read_bytes(), path.with_suffix(".png").read_bytes()
-
-    assert draw() == draw()
 
 
 def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):

@@ -1,16 +1,14 @@
 """judgekit.scoring.verdicts: the one table of verdicts holds what judging the sets directly gives."""
 
 import json
-import shutil
 
 import pandas as pd
 import pytest
 
 from judgekit.data import paths
 from judgekit.data.catalogue import load_set
-from judgekit.data.paths import PRETRAINED
 from judgekit.judges import load_judge
-from judgekit.scoring import majority_class, pivot_orders, protocol_of, run_judge, verdicts
+from judgekit.scoring import pivot_orders, run_judge, verdicts
 from judgekit.scoring.store import VerdictStore
 
 SETS = ["sample_natural", "sample_adversarial"]
@@ -57,20 +55,6 @@ def test_the_table_holds_what_judges_say_of_sets(project, store):
     assert table.loc[table["judge"] == "longer", "p_a"].isna().all()
 
 
-def test_a_run_is_judged_by_its_own_models_and_shares_one_store(project):
-    own = project / "outputs" / "sample" / "models" / "features"
-    shutil.copytree(PRETRAINED / "features", own)
-    elsewhere = project / "declared"
-    shutil.copytree(PRETRAINED / "features", elsewhere)
-    shipped = verdicts(["baseline/features"], SETS[:1], "other", progress=False)
-    trained = verdicts(["baseline/features"], SETS[:1], "sample", progress=False)
-    declared = {"name": "baseline/features", "slug": "declared", "folder": str(elsewhere)}
-    table = verdicts(["baseline/features", declared], SETS[:1], "sample", progress=False)
-    assert (project / "outputs" / "verdicts.sqlite").is_file()
-    assert set(table["judge"]) == {"features", "declared"}
-    assert shipped["verdict"].tolist() == trained["verdict"].tolist()
-
-
 def test_a_model_that_is_missing_from_the_declared_folder_never_judges(project, store):
     with pytest.raises(ValueError, match=r"no judge\.json"):
         verdicts([{"name": "encoder/minilm", "folder": str(project / "absent")}], SETS, "sample", store)
@@ -78,14 +62,6 @@ def test_a_model_that_is_missing_from_the_declared_folder_never_judges(project, 
     broken.mkdir(parents=True)
     with pytest.raises(ValueError, match=r"no judge\.json"):
         verdicts(["encoder/minilm"], SETS, "sample", store)
-
-
-def test_the_constant_judge_is_told_the_majority_of_each_set(project, store):
-    table = verdicts(["baseline/majority_class"], SETS, "sample", store, progress=False)
-    for name in SETS:
-        labels = set(table.loc[table["set"] == name, "verdict"])
-        assert labels == {majority_class(load_set(name), protocol_of(name))}
-    assert set(table.attrs["fingerprints"]) == {"majority_class"}
 
 
 @pytest.mark.parametrize(

@@ -10,26 +10,19 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from judgekit.data.sample import load_sample
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
-from judgekit.models.encoder import TextEncoder
 from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair
-from judgekit.studies import data_selection
-from judgekit.studies.data_mixture import Level
 from judgekit.studies.data_selection import (
     LEARNERS,
     Views,
     cross_fit,
-    encoder_student,
     folds_of,
     prompts_apart,
     small_student,
     train_students,
     view,
 )
-from judgekit.training.constructed import OFF_TOPIC
-from judgekit.training.encoder import RelevanceRecipe
 from judgekit.training.features import FeatureTable
-from judgekit.training.mixture import make_material
 
 POOL = {"pool": 1.0}
 
@@ -235,37 +228,3 @@ def test_the_same_rows_are_learnt_from_once():
     rows = np.arange(20)
     hits = train_students({"s": student}, pool, {("all",): (rows, rows), ("top",): (rows[:5], rows)}, 0)
     assert learnt == [20, 5] and [side["v"][0] for side in hits["s", "top"]] == [5, 20]
-
-
-def test_the_encoder_judge_is_trained_on_what_is_kept_and_read_back(tmp_path, monkeypatch, seen):
-    monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
-    train = [p for p in load_sample("sample_train") if p.label != "tie"][:60]
-    held_out = [p for p in load_sample("sample_validation") if p.label != "tie"][:30]
-    mixture, options = {"sample_train": 1.0}, {"bf16": False, "max_question_tokens": 32, "max_response_tokens": 32}
-    recipe = RelevanceRecipe(
-        r=4, layers=1, steps=2, questions_per_step=6, eval_every=2, train_response_tokens=32, **options
-    )
-    material = make_material(train, mixture, {"v": held_out}, TextEncoder())
-    comparing = {"v": held_out, "misleading": material.constructed("validation", tuple(OFF_TOPIC), 2, 150)}
-    views, pool = {name: seen(part) for name, part in comparing.items()}, seen(train)
-    student, learnt_from, run_level = (
-        encoder_student(material, Level(recipe), views, "a_run"),
-        [],
-        data_selection.run_level,
-    )
-
-    def noted(level, own, *rest):
-        learnt_from.append(own)
-        return run_level(level, own, *rest)
-
-    monkeypatch.setattr(data_selection, "run_level", noted)
-    hits = student(pool.of(np.arange(40)), 0)
-    assert {name: len(values) for name, values in hits.items()} == {name: len(part) for name, part in views.items()}
-    assert all(set(np.unique(values)) <= {0.0, 1.0} for values in hits.values())
-    (own,) = learnt_from
-    asked_of = {own.bank.questions[i] for i in own.parts["train"]}
-    assert own.train == train[:40] and asked_of <= {p.asked for p in train[:40]} and asked_of
-    again = student(pool.of(np.arange(40)), 0)
-    assert len(learnt_from) == 1 and all((again[name] == hits[name]).all() for name in hits)
-    student(pool.exchanged(np.arange(60) == 0).of(np.arange(40)), 0)
-    assert len(learnt_from) == 2  # other labels, another judge

@@ -4,19 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgekit.bias.planted import PlantedBias, Population, planted_table
-from judgekit.records import PreferencePair
-from judgekit.studies.self_preference import (
-    annotated_table,
-    calibrated_lift,
-    compared,
-    credit_of,
-    others_opinion,
-    own_contrast,
-    own_lift,
-    regressed_lift,
-    with_target,
-)
+from judgekit.bias.lifts import lifts
+from judgekit.studies.self_preference import compared, others_opinion, with_target
 
 AUTHORS = ["gpt-4", "vicuna-13b", "claude-v1", "phi-2"]
 
@@ -25,7 +14,7 @@ def table_of(*rows):
     """A judged table of (authors, people, ab, ba), one prompt each."""
     table = pd.DataFrame(rows, columns=["model_a", "model_b", "people", "ab", "ba"])
     names = table.index.astype(str)
-    return table.assign(item=names, prompt=names, words_a=7, words_b=3)
+    return table.assign(item=names, prompt=names)
 
 
 def test_both_orders_count_or_none_and_authors_must_differ():
@@ -37,7 +26,7 @@ def test_both_orders_count_or_none_and_authors_must_differ():
         ("m", "n", np.nan, 1.0, 1.0),
     )
     rows = compared(table)
-    assert rows[["item", "judged", "reference", "doublings"]].to_numpy().tolist() == [["0", 0.5, 1.0, 1.0]]
+    assert rows[["item", "judged", "reference"]].to_numpy().tolist() == [["0", 0.5, 1.0]]
     one_order = compared(table.assign(ba=np.nan))
     assert one_order["item"].tolist() == ["0", "1"] and one_order["judged"].tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="no item has two known authors"):
@@ -52,13 +41,12 @@ def test_a_lift_worked_by_hand_whatever_the_sides():
         ("own", "y", 0.0, 1.0, np.nan),
         ("x", "y", 0.2, 0.2, np.nan),
     )
-    found = own_lift(with_target(compared(table), ["own"], ["x", "y"]), 50)
-    assert (found.value, found.n) == (0.5, 3)
+    found = lifts(with_target(compared(table), ["own"], ["x", "y"]), 50)["value"]
+    assert (found["lift"].value, found["lift"].n, found["sharpness"].n) == (0.5, 3, 4)
     turned = table.assign(model_a=table["model_b"], model_b=table["model_a"], people=1 - table["people"])
-    turned["ab"] = 1 - table["ab"]
-    for estimate in (own_lift, own_contrast, calibrated_lift):
-        values = [estimate(with_target(compared(t), ["own"], ["x", "y"]), 2).value for t in (table, turned)]
-        assert values[0] == pytest.approx(values[1], abs=1e-6)
+    turned = lifts(with_target(compared(turned.assign(ab=1 - table["ab"])), ["own"], ["x", "y"]), 2)["value"]
+    for way in ("lift", "calibrated", "sharpness"):
+        assert found[way].value == pytest.approx(turned[way].value, abs=1e-6)
 
 
 def test_items_among_the_others_count_and_the_family_is_left_out():
@@ -70,8 +58,8 @@ def test_items_among_the_others_count_and_the_family_is_left_out():
         with_target(compared(table), ["phi-2"], ["phi-2", "gpt-4"])
     with pytest.raises(ValueError, match="stranger never meets phi-2"):
         with_target(compared(table), ["stranger"], ["phi-2"])
-    with pytest.raises(ValueError, match="two other authors"):
-        calibrated_lift(with_target(compared(table), ["gpt-4"], ["phi-2"]), 2)
+    # who is as sharp as people is learnt where two others meet
+    assert lifts(with_target(compared(table), ["gpt-4"], ["phi-2"]), 2).index.tolist() == ["lift"]
 
 
 def test_every_other_family_has_one_voice():
@@ -82,29 +70,3 @@ def test_every_other_family_has_one_voice():
     assert others_opinion(tables, dict.fromkeys(tables, "none"), "one").tolist() == [0.25]
     with pytest.raises(ValueError, match="no judge of another family than one's"):
         others_opinion({"one": tables["one"], "kin": tables["kin"]}, families, "one")
-
-
-def test_a_judge_that_follows_length_without_exception_has_no_regression():
-    models = {"amber-1": 0.5, "birch-1": 0.4, "cedar-1": 0.0, "cedar-2": -1}
-    table = planted_table(PlantedBias(), Population(prompts=80, per_prompt=6, models=models), 1)
-    table = table.assign(ab=(table["words_a"] > table["words_b"]) * 1.0, ba=np.nan)
-    rows = compared(table[table["words_a"] != table["words_b"]])
-    rows = with_target(rows, ["amber-1"], ["birch-1", "cedar-1", "cedar-2"])
-    assert regressed_lift(rows) is None and regressed_lift(rows, ()) is not None
-
-
-def annotated(number, annotator, model_a, model_b, label, soft=None):
-    names = {"subset": annotator, "model_a": model_a, "model_b": model_b, "label": label, "soft_label": soft}
-    return PreferencePair(str(number), "made", "Why?", "one", "one two", cluster_id="p", **names)
-
-
-def test_annotators_meet_on_the_same_prompt_and_authors():
-    pairs = [annotated(0, "hard", "n", "m", "A"), annotated(1, "soft", "m", "n", "A", 0.7)]
-    hard, soft = (annotated_table(pairs, name) for name in ("hard", "soft"))
-    assert hard["item"].tolist() == soft["item"].tolist() == ["p:m:n"]
-    assert (credit_of(hard)["p:m:n"], credit_of(soft)["p:m:n"]) == (0.0, 0.7)
-    assert hard["words_a"].tolist() == [2]
-    with pytest.raises(ValueError, match="'third' annotated none"):
-        annotated_table(pairs, "third")
-    with pytest.raises(ValueError, match="p:m:n twice"):
-        annotated_table([pairs[0], annotated(2, "hard", "m", "n", "B")], "hard")

@@ -2,16 +2,18 @@
 
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from notebook_functions import functions_of
 
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.benchmarks.sizes import size_of, sizes
-from judgekit.data.corpora import chatbot_arena
 from judgekit.data.paths import project_root
 from judgekit.judges.names import slug
 
@@ -20,15 +22,10 @@ DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]
 RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
 
 
-@pytest.mark.parametrize("judge", [*PUBLISHED, *(name.split("/")[1] for name in chatbot_arena.JUDGES)])
-def test_every_published_judge_has_a_size_or_is_said_to_have_none(judge):
-    size = size_of(RENAMED.get(judge, slug(judge)))
-    assert size.parameters is None or 1e6 < size.parameters < 1e13
-
-
-@pytest.mark.parametrize("judge", DRAWN)
-def test_every_judge_drawn_has_a_size_or_is_said_to_have_none(judge):
-    assert size_of(judge).title
+def test_every_published_or_drawn_judge_has_a_size_or_is_said_to_have_none():
+    for judge in [*DRAWN, *(RENAMED.get(name, slug(name)) for name in PUBLISHED)]:
+        size = size_of(judge)
+        assert size.title and (size.parameters is None or 1e6 < size.parameters < 1e13), judge
 
 
 @pytest.mark.parametrize(("name", "size"), sizes().items(), ids=list(sizes()))
@@ -50,3 +47,11 @@ def test_the_size_of_ours_is_what_its_weights_hold():
 def test_a_judge_without_a_stated_size_is_named():
     with pytest.raises(KeyError, match="nobody_7b"):
         size_of("nobody_7b")
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_a_p_value_of_drawn_orders_is_never_zero_and_of_all_orders_exact(n):
+    part = pd.DataFrame({"parameters": 10.0 ** np.arange(6, 6 + n), "value": np.linspace(0.4, 0.6, n)})
+    found = {quantity: value for quantity, value, *_ in functions_of("71_accuracy_by_size", n_draws=99).trend(part)}
+    assert found["spearman"] == pytest.approx(1) and found["per_tenfold"] == pytest.approx(0.2 / (n - 1))
+    assert found["p_value"] == pytest.approx(2 / math.factorial(n) if n <= 7 else 1 / 100)

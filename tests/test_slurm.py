@@ -104,20 +104,3 @@ def test_a_cluster_makes_the_same_results_and_gives_gpus_to_those_who_ask(folder
     }
     assert len({text.split()[3] for text in printed.values()} - {"none"}) == 3, "each notebook is a job of its own"
     assert left == ""
-
-
-def test_a_job_that_fails_on_the_cluster_fails_the_run_and_keeps_the_rest(folder):
-    project = make_project(folder / "failing")
-    write_notebook(project / "notebooks", "20_on_gpu", 'run = "sample"', "1 / 0")
-    with slurm_node(folder / "cluster") as environment:
-        done = subprocess.run(
-            [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", "--profile", "slurm"],
-            cwd=project,
-            env=environment | {"PYTHONPATH": str(project)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-    assert done.returncode != 0
-    executed = project / "outputs" / "sample" / "executed"
-    assert sorted(path.name for path in executed.glob("[!.]*")) == ["10_first.ipynb", "20_on_gpu.failed.ipynb"]

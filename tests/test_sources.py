@@ -355,21 +355,6 @@ def test_hub_rows_are_downloaded_verified_and_kept(hub, cache, capfd):
     assert len(hub.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("file", "complaint"),
-    [
-        ("data/absent.parquet", "could not be downloaded"),
-        ("data/wrong.parquet", "is not the pinned content"),
-        ("data/cut.parquet", "could not be downloaded"),
-        ("data/unsized.parquet", "is not the pinned content"),
-    ],
-)
-def test_a_bad_hub_download_is_one_clear_error_and_leaves_nothing(hub, cache, file, complaint):
-    with pytest.raises(DataError, match=rf"owner/set\[human\]: .*{complaint}"):
-        read_hub_rows(hub_set(hub.content, file=file), "human", progress=False)
-    assert cached_files(cache) == []
-
-
 def test_hub_rows_are_counted(hub):
     with pytest.raises(DataError, match="has 2 rows, not 3"):
         read_hub_rows(hub_set(hub.content, rows=3), "human", progress=False)

@@ -80,27 +80,6 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path):
             assert get(store, keys).keys() == set(keys)
 
 
-def open_and_put(path, name, start):
-    start.wait()
-    with VerdictStore(path) as store:
-        put(store, {name: Reply("first")})
-
-
-def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path):
-    context = multiprocessing.get_context("fork")
-    for attempt in range(5):
-        path, start = tmp_path / f"{attempt}.sqlite", context.Event()
-        workers = [context.Process(target=open_and_put, args=(path, str(n), start)) for n in range(6)]
-        for worker in workers:
-            worker.start()
-        start.set()
-        for worker in workers:
-            worker.join()
-        assert [worker.exitcode for worker in workers] == [0] * 6
-        with VerdictStore(path) as store:
-            assert store.count() == 6
-
-
 def test_a_reply_comes_back_as_it_was(store):
     reply = Reply("tie", 0.25, 0.25, 0.5, -1.5, 2.0, "ok", "Tie.\n≤ “x” \U0001f600", "v1", 10, 0, 0.125)
     put(store, {"k": reply})
@@ -311,21 +290,6 @@ def test_a_migration_that_is_killed_leaves_the_old_store(version_1):
     raw.close()
     with VerdictStore(path) as store:
         assert get(store, replies, failed=True) == replies
-
-
-# ---------------------------------------------------------------- fresh
-
-
-def test_a_fresh_store_asks_again_and_replaces_when_the_new_reply_is_there(tmp_path):
-    path = tmp_path / "s.sqlite"
-    with VerdictStore(path) as store:
-        put(store, {"a": Reply("first"), "b": Reply("first")})
-    with VerdictStore(path, fresh=True) as store:
-        assert get(store, ["a", "b"]) == {}
-        put(store, {"a": Reply("second"), "b": FAILED})
-        assert get(store, ["a", "b"]) == {"a": Reply("second")}
-    with VerdictStore(path) as store:
-        assert get(store, ["a", "b"]) == {"a": Reply("second"), "b": Reply("first")}
 
 
 # ---------------------------------------------------------------- Parquet

@@ -128,13 +128,8 @@ def test_forbidden_ties_leave_bradley_and_terry():
 
 def test_features_are_what_stored_verdicts_were_made_from():
     """Changed on purpose? Raise the number in the fingerprints of the judges that use them, then the hash here."""
-    texts = [
-        "",
-        "Paris.",
-        "1. One\n2. Two\n\n**Bold** (see https://x.org)!",
-        "I'm sorry, as an AI I can't.",
-        "光合作用。" * 9,
-    ]
+    texts = ["", "Paris.", "1. One\n2. Two\n\n**Bold** (see https://x.org)!", "I'm sorry, as an AI I can't."]
+    texts.append("光合作用。" * 9)
     rows = [surface_features("Name 2 capitals of Europe?", text) for text in texts]
     pairs = [
         pair_features(a, b, x, y) for a, x in zip(texts, rows, strict=True) for b, y in zip(texts, rows, strict=True)

@@ -13,7 +13,6 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.features import FeaturesJudge
-from judgekit.judges.gate import PARAPHRASE
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, check_seal
@@ -30,7 +29,6 @@ from judgekit.training.encoder import (
     RelevanceTrainer,
     contrastive_loss,
     fit_gates,
-    identity_of,
     load_encoder,
     reader_of,
     save_encoder,
@@ -39,7 +37,6 @@ from judgekit.training.encoder import (
 )
 from judgekit.training.features import (
     FeatureTable,
-    davidson_loss,
     feature_table,
     fit_features,
     save_features,
@@ -118,21 +115,14 @@ def finished(tmp_path_factory, made):
 # ---------------------------------------------------------------- relevance
 
 
-def test_two_runs_give_the_same_weights(finished, made, tmp_path):
-    folder, report = finished
-    again = train(tmp_path / "again", made)
-    assert weights(tmp_path / "again") == weights(folder)
-    losses = {row["step"]: row["validation"] for row in report["history"]}
-    assert report["best_step"] == min(losses, key=losses.get) > 0
-    for row, other in zip(report["history"], again["history"], strict=True):
-        assert {**row, "seconds": 0} == {**other, "seconds": 0}
-
-
 def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path):
     interrupt(tmp_path, made, at_step=3)  # one step beyond the checkpoint of step 2
     assert (tmp_path / CHECKPOINT).is_file() and not (tmp_path / "training.json").exists()
     report = train(tmp_path, made)
     assert weights(tmp_path) == weights(finished[0])
+    losses = {row["step"]: row["validation"] for row in report["history"]}
+    assert report["best_step"] == min(losses, key=losses.get) > 0
+    assert [row["validation"] for row in report["history"]] == [row["validation"] for row in finished[1]["history"]]
     assert [row["step"] for row in report["history"]] == [row["step"] for row in finished[1]["history"]] == [0, 2, 4, 5]
     assert not (tmp_path / CHECKPOINT).exists()
 
@@ -192,16 +182,6 @@ def test_training_and_validation_share_no_question(made, tmp_path):
         train(tmp_path, made, validation=parts["validation"][:1])
 
 
-def test_every_text_is_part_of_the_identity(made):
-    bank, parts = made.bank, made.parts
-    base = identity_of(TINY, bank, parts["train"], parts["validation"])
-    changed = replace(bank, responses=[["other"], *bank.responses[1:]])
-    everything = np.arange(len(bank.questions))
-    assert identity_of(TINY, bank, everything, []) != identity_of(TINY, changed, everything, [])
-    assert base == identity_of(TINY, bank, parts["train"], parts["validation"])
-    assert base != identity_of(TINY, bank, parts["train"][1:], parts["validation"])
-
-
 # ---------------------------------------------------------------- the bank
 
 
@@ -223,15 +203,6 @@ def test_all_responses_are_meant_for_their_question():
     many = [pair(n, response_a=f"a{n}", response_b=f"b{n}") for n in range(20)]
     assert len(meant_for(many, limit=7)["Q?"][1]) == 7
     assert meant_for(many, limit=7) == meant_for(many[::-1], limit=7)
-
-
-def test_neighbours_are_close_but_no_paraphrases(made):
-    bank = made.bank
-    cosines = bank.vectors @ bank.vectors.T
-    assert sum(map(len, bank.near)) > 0
-    for i, near in enumerate(bank.near):
-        assert i not in near and all(0.25 <= cosines[i, j] <= PARAPHRASE for j in near)
-        assert (np.diff(cosines[i, near]) <= 1e-6).all()
 
 
 def test_parts_are_cut_by_the_question_alone(made):
@@ -504,14 +475,6 @@ def test_the_split_is_read_back():
 # ---------------------------------------------------------------- losses
 
 
-def test_the_loss_is_the_likelihood_of_the_model():
-    difference, log_nu = torch.tensor([0.7, -1.2, 0.3]), torch.tensor([-0.5, 0.4, 0.0])
-    target = torch.eye(3)
-    loss = davidson_loss(difference, log_nu, target, torch.tensor([True] * 3))
-    p = outcome_probabilities(difference.numpy(), log_nu.numpy())
-    assert loss.numpy() == pytest.approx(-np.log(np.diag(p)), abs=1e-6)
-
-
 def test_paraphrases_are_neither_right_nor_wrong():
     questions = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
     log_scale = torch.tensor(3.0, requires_grad=True)
@@ -590,8 +553,6 @@ def test_every_level_changes_something():
     levels = levels_of(base, FACTORS)
     assert len(levels) == 1 + sum(map(len, FACTORS.values())) and levels[BASE, BASE] == base
     assert all(level != base for key, level in levels.items() if key != (BASE, BASE))
-    with pytest.raises(KeyError, match="no factor 'colour'"):
-        levels_of(base, ["colour"])
 
 
 def test_levels_choose_their_data(made):
@@ -614,35 +575,29 @@ def test_levels_choose_their_data(made):
     assert set(base.changed(questions_share=0.5).questions_of(material).tolist()) < everything
 
 
-def test_settings_of_one_encoder_share_its_training(study):
-    _, _, folder, found = study
+def test_settings_of_one_encoder_share_its_training_and_keep_their_judges(study):
+    levels, _, folder, hits = study
     trained = sorted(path.parent.name for path in folder.glob("*/training.json"))
     assert trained == ["base-0", "negatives-groups_of_8-0", "negatives-random-0"]
-    assert len(found) == 1 + 3 + 2
-    assert (
-        found["gate_strength", "open", 0]["hits"]["misleading"]
-        != found["gate_strength", "0_25", 0]["hits"]["misleading"]
-    )
-
-
-def test_every_setting_keeps_its_judge(study):
-    levels, _, folder, found = study
+    assert len(levels) == len(hits[["factor", "level", "seed"]].drop_duplicates()) == 1 + 3 + 2
+    told = hits[hits["set"] == "misleading"].groupby("level")["hit"].apply(tuple)
+    assert told["open"] != told["0_25"]
     for factor, level in levels:
         judge = EncoderJudge(folder / f"{factor}-{level}-0", bf16=TINY.bf16)
         assert (judge.config["gate"] is None) == (level == "open")
         if level != "random":  # 16-bit embeddings of other questions are one more rounding than the table's
-            hits = found[factor, level, 0]["hits"]["v"]
+            own = hits[(hits["factor"] == factor) & (hits["level"] == level) & (hits["set"] == "v")]
             replies = judge.judge([request_of(pair, "ab") for pair in VALIDATION["v"]])
             verdicts = [{"first": "A", "second": "B", "tie": "tie"}[reply.verdict] for reply in replies]
             right = [verdict == pair.label for verdict, pair in zip(verdicts, VALIDATION["v"], strict=True)]
-            assert np.mean(np.array(right) == np.array(hits)) >= 0.95
+            assert np.mean(np.array(right) == own["hit"].to_numpy()) >= 0.95
+            assert own["prompt"].tolist() == [pair.cluster for pair in VALIDATION["v"]]
 
 
 def test_a_finished_study_is_read_back(study, monkeypatch):
-    levels, material, folder, found = study
+    levels, material, folder, hits = study
     monkeypatch.setattr("judgekit.studies.data_mixture.run_level", None)
-    again = run_study(levels, material, [0], folder)
-    assert {key: row["hits"] for key, row in again.items()} == {key: row["hits"] for key, row in found.items()}
+    assert run_study(levels, material, [0], folder).equals(hits)
     with pytest.raises(TypeError):  # another seed is another run
         run_study(levels, material, [1], folder)
 

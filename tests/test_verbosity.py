@@ -1,7 +1,6 @@
 """Edits of form, twins, and what is counted of them; win rates against a baseline."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from judgekit.bias.judged import judged_table
@@ -34,16 +33,10 @@ def judged_by(pairs, judge):
         ("padded", PROSE, PROSE),
         ("padded", "- one\n- two", "- one\n- two"),
         ("unmarked", "# Head\n* a **b** `c`\n```py\nx = 1\n```", "Head\na b c\nx = 1\n"),
-        ("bulleted", PROSE, "- It is so.\n- And more is to come.\n- See 3.5 there."),
-        ("bulleted", LIST, LIST),
         ("bold", PROSE, "**It** is so. **And** more is to come. **See** 3.5 there."),
         ("bold", "a **b** c", "a **b** c"),
         ("heading", PROSE, f"## Answer\n\n{PROSE}"),
         ("heading", "", ""),
-        ("emoji", "One.\n\nTwo.", "One. 😊\n\nTwo. 😊"),
-        ("emoji", "Fine 👍.", "Fine 👍."),
-        ("exclamations", PROSE, "It is so! And more is to come! See 3.5 there!"),
-        ("exclamations", "`a.b.` and c.", "`a.b.` and c."),
     ],
 )
 def test_edits(edit, text, expected):
@@ -56,36 +49,14 @@ def test_padding_repeats_every_item_and_adds_no_word_of_content():
     assert study.padded(LIST).count("ed\n") == 2 and study.padded(LIST).endswith(LIST.partition("\n")[2])
 
 
-def test_forms_are_counted():
-    text = "# Head\n- **a** `b`!\n2. c 😊"
-    assert {name: count(text) for name, count in study.FORMS.items()} == {
-        "lists": 2, "headings": 1, "bold": 1, "code": 1, "emoji": 1, "exclamations": 1,
-    }  # fmt: skip
-    differences = study.form_differences([pair(0, text, PROSE), pair(1, PROSE, LIST)])
-    assert differences.loc["0", "headings"] == 1 and differences.loc["1", "lists"] == -2
-
-
 def test_twins_are_a_response_against_itself_and_stand_once():
     made = study.twins([pair(n) for n in range(40)] + [pair(0)], "heading")
     assert len(made) == 80 and {twin.label for twin in made} == {None}
     assert 0.2 < np.mean([twin.model_a == "edited" for twin in made]) < 0.8
     assert study.twins([pair(n) for n in range(40)], "heading", 5) == made[:5]
-    for rule, share, both in (("longer", 1, 1), ("shorter", 0, 0), ("first", 0.5, 0)):
-        found = study.edited_preferred(made, judged_by(made, load_judge(f"baseline/{rule}")), 50)
-        assert (found["share"].value, found["both_orders"].value) == (share, both)
-
-
-def test_padding_overturns_a_judge_of_length_and_nobody_else():
-    better = " ".join(["word"] * 14)
-    pairs = [pair(n, better, LIST) for n in range(20)] + [pair(n, LIST, better, "B") for n in range(20, 30)]
-    pairs += [pair(31, LIST, PROSE, "A"), pair(32, LIST, PROSE, "tie")]
-    clean, attacked = study.padded_losers(pairs)
-    assert [one.item_id for one in clean] == [one.item_id for one in attacked] and len(clean) == 30
-    assert study.padded_losers(pairs, 7)[0] == clean[:7]
-    for rule, failure, n in (("longer", 1, 30), ("shorter", 0, 0), ("first", 0, 0)):  # the last two are never right
-        judge = load_judge(f"baseline/{rule}")
-        found = study.overturned(clean, judged_by(clean, judge), judged_by(attacked, judge), 50)
-        assert (found["failure"].value, found["failure"].n) == (failure, n)
+    for twin in made:
+        edited, original = twin.responses if twin.model_a == "edited" else twin.responses[::-1]
+        assert edited == study.EDITS["heading"](original) != original
 
 
 def sample_table(judge_of):
@@ -102,23 +73,11 @@ def test_effects_on_real_texts_tell_what_was_planted():
     (plain, _), (found, p_value) = length_effects(none), length_effects(taste)
     assert found["excess"].low > 0 and p_value < 0.01 and found["given_people"].low > 0.3
     assert abs(plain["given_people"].value) < 0.3 < found["given_people"].value
-    pairs, longer = sample_table(lambda pairs: load_judge("baseline/longer"))
-    with pytest.raises(Separated):  # form, which goes with length, decides every verdict
-        study.form_effects(longer, study.form_differences(pairs))
-
-
-def test_the_form_that_a_judge_likes_is_found():
-    rng = np.random.default_rng(0)
-    texts = ["One thing is here. " * int(n) for n in rng.integers(3, 30, 400)]
-    pairs = [pair(n, texts[n] + "!" * int(rng.integers(6)), texts[-n - 1] + "!" * int(rng.integers(6)),
-                  "AB"[int(rng.integers(2))]) for n in range(400)]  # fmt: skip
-    differences = study.form_differences(pairs)
-    table = judged_table(pairs, judged_by(pairs, PlantedJudge(pairs, PlantedBias(skill=0.5, opinion=0.0))))
-    liked = 1 / (1 + np.exp(-0.8 * differences["exclamations"].to_numpy()))
-    table["ab"] = table["ba"] = (rng.random(400) < liked).astype(float)
-    (found,) = study.form_effects(table, differences).itertuples()
-    assert found.form == "exclamations" and found.judge.low <= 0.8 <= found.judge.high
-    assert found.people.low <= 0 <= found.people.high and found.difference.low > 0
+    _, rule = sample_table(lambda pairs: load_judge("baseline/longer"))
+    decided = rule[(rule["words_a"] - rule["words_b"]).abs() > 5]
+    decided = decided.assign(ab=(decided["words_a"] > decided["words_b"]) * 1.0, ba=np.nan)
+    with pytest.raises(Separated):  # length decides every verdict
+        length_effects(decided)
 
 
 def annotated(number, label="A", model_a="m", model_b="base", **fields):
@@ -139,11 +98,9 @@ def test_annotations_are_of_the_model_whatever_its_side():
         leaderboard.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
 
 
-def test_a_rule_learnt_on_other_prompts_gains_nothing_where_length_says_nothing():
-    rng = np.random.default_rng(0)
-    words = rng.integers(10, 100, (2, 600))
-    table = pd.DataFrame(
-        {"words_a": words[0], "words_b": words[1], "people": words[0] > words[1], "prompt": range(600)}
-    )
-    found = study.length_baselines(table.astype({"people": float}), n_boot=50)
-    assert found["longer"].value > 0.98 and abs(found["gain"].value) < 0.02
+def test_length_is_counted_in_words_and_in_characters():
+    pairs = [pair(0, "wonderful incomprehensibility", "it is so it is")]
+    rule = load_judge("baseline/longer")
+    (row,) = judged_table(pairs, judged_by(pairs, rule)).itertuples()
+    assert (row.words_a, row.words_b, row.characters_a, row.characters_b) == (2, 5, 29, 14)
+    assert row.ab == 1, "the rule counts characters, as the tables that name it say"

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 import pytest
 from tiny_causal import save_tiny
 
-from judgekit.cli import main
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.vllm import lora_rank
 from judgekit.models import Unavailable
@@ -81,11 +80,8 @@ def test_an_adapter_is_used(folder, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is here: its absence cannot be tested")
-def test_without_vllm_the_command_line_says_what_is_missing(folder, tmp_path, capsys):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text(json.dumps({"question": "Q?", "response_a": "a", "response_b": "b"}) + "\n")
-    code = main(["judge", str(pairs), "--out", str(tmp_path / "out.jsonl"), "--judge", f"vllm/{folder}"])
-    said = capsys.readouterr().err
+def test_without_vllm_the_command_line_says_what_is_missing(folder, judge_file):
+    code, _, said = judge_file(f"vllm/{folder}")
     assert code == 2 and "needs the package vllm, which is not installed" in said and "GiB of weights" in said
 
 
@@ -104,7 +100,6 @@ def test_both_engines_put_the_same_tokens(folder):
         ({"tensor_parallel_size": "0"}, "tensor_parallel_size='0'"),
         ({"max_model_len": "100"}, "leaves no room"),
         ({"batch_tokens": "9"}, "no setting is called 'batch_tokens'"),
-        ({"mode": "x"}, "mode='x'"),
     ],
 )
 def test_wrong_settings_are_told(folder, settings, message):

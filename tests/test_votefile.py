@@ -192,25 +192,3 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed_and_frees_the_file(tmp_
     with VoteFile(path) as file:
         items = [one.item_id for one in file.lines]
     assert items == [f"i{n}" for n in range(len(items))] and len(items) >= len(confirmed) >= 50
-
-
-LIMITED = """
-import resource, sys
-from judgekit.people.labelling.votefile import Vote, VoteFile
-file = VoteFile(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
-for n in range(5):
-    try:
-        file.append(Vote(f"i{n}", "ann", "A", "ab", 1.0, "2026-01-02T03:04:05+00:00"))
-    except OSError:
-        print(n)
-        break
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="limits as POSIX does")
-def test_a_full_disk_leaves_whole_lines_only(tmp_path, recwarn):
-    path = tmp_path / "v.jsonl"
-    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
-    assert len(read_lines(path)) == int(done.stdout) > 0 and path.read_bytes().endswith(b"\n")
-    assert not recwarn.list

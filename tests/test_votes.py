@@ -66,15 +66,6 @@ def test_votes_that_do_not_fit_their_names_are_refused(change, message):
         Votes(**(fine | change))
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [([("i", "ann", "C", "p")], "voted 'C'"), ([*ROWS, ("i", "dan", "A", "q")], "belongs to 'p' and to 'q'")],
-)
-def test_votes_that_cannot_be_read_are_refused(rows, message):
-    with pytest.raises(ValueError, match=message):
-        votes_from_long(rows)
-
-
 def pair(item_id, first, second, votes, cluster="81"):
     return PreferencePair(
         item_id, "mtbench", "Why?", "a", "b", cluster_id=cluster, model_a=first, model_b=second, votes=votes
@@ -118,12 +109,6 @@ def test_probabilities_of_other_rows_are_refused():
         aligned(votes, stated.values)
 
 
-@pytest.mark.parametrize("values", [[[0.5, 0.2, 0.2]], [[1.5, -0.5, 0]], [[np.nan, 0.5, 0.5]], [[1, 0]]])
-def test_what_is_no_distribution_is_refused(values):
-    with pytest.raises(ValueError, match="probabilities"):
-        ClassProbabilities(("i",), values)
-
-
 def test_stated_probabilities_are_the_mean_of_both_orders_under_the_items_own_key(tmp_path):
     pairs = load_set("sample_natural")[:20]
     verdicts = run_judge(load_judge("baseline/features"), pairs, VerdictStore(tmp_path / "v.sqlite"), progress=False)
@@ -134,16 +119,6 @@ def test_stated_probabilities_are_the_mean_of_both_orders_under_the_items_own_ke
     assert stated.values[3] == pytest.approx([np.mean([getattr(v, n) for v in both]) for n in ("p_a", "p_b", "p_tie")])
     with pytest.raises(ValueError, match="no probabilities"):
         stated_probabilities(verdicts, load_set("sample_natural")[:21])
-
-
-def test_stated_probabilities_of_a_match_turn_with_its_models(tmp_path):
-    pairs = [pair("x", "gpt-4", "alpaca", {"ann": "A"}), pair("y", "alpaca", "gpt-4", {"ann": "B"})]
-    store = VerdictStore(tmp_path / "v.sqlite")
-    verdicts = run_judge(load_judge("baseline/features"), pairs[:1], store, progress=False)
-    straight = stated_probabilities(verdicts, [pairs[0]]).values[0]
-    turned = stated_probabilities(verdicts, [pairs[0]], matchups=True)
-    assert turned.items == ("81:alpaca:gpt-4:1",)
-    assert turned.values[0].tolist() == straight[[1, 0, 2]].tolist()
 
 
 @pytest.mark.realdata

@@ -22,11 +22,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -78,33 +76,15 @@ class Broken(AssertionError):
 
 @dataclass(frozen=True)
 class Case:
-    """Something that is killed.
-
-    Attributes
-    ----------
-    kind : str
-        Part of the result's key.
-    tries : int
-        Kills in the long form.
-    command : list of str
-        ``{}`` stands for the folder it works in.
-    prepare : callable
-        Fills the folder.
-    outcome : callable
-        What came of it, as a dictionary from a key to a list of values (several where something is doubled).
-    in_a_row : bool
-        Whether one and the same run is killed so often, each time after it went on; else each kill has its own.
-    kept : callable
-        How many finished pieces a killed run has stored; what the next run says it goes on from must not be less.
-    """
+    """Something that is killed; ``{}`` in ``command`` stands for the folder it works in."""
 
     kind: str
-    tries: int
+    tries: int  # kills in the long form
     command: list
-    prepare: Callable
-    outcome: Callable
-    kept: Callable = nothing
-    in_a_row: bool = False
+    prepare: Callable  # fills the folder
+    outcome: Callable  # of the folder: a dictionary from a key to values, several where something is doubled
+    kept: Callable = nothing  # how many finished pieces a killed run has stored; what the next one goes on from
+    in_a_row: bool = False  # one run is killed so often, each time after it went on; else each kill has its own
 
 
 # ---------------------------------------------------------------- what goes in and comes out
@@ -224,23 +204,13 @@ def chain(tries=2):
     return Case("chain", tries, command, copy_of_checkout, numbers_of, in_a_row=True)
 
 
-def copy_of_checkout(folder, notebooks=None):
-    """Copy the tracked files; with ``notebooks``, a chain of those alone."""
+def copy_of_checkout(folder):
+    """Copy the tracked files."""
     done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True)
     for name in filter(None, done.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
-    if notebooks:
-        path = folder / "notebooks" / "notebooks.yaml"
-        listed = yaml.safe_load(path.read_text(encoding="utf-8"))
-        chosen = {name: dict(entry or {}) for name, entry in listed.items() if name in notebooks}
-        for entry in chosen.values():
-            entry["after"] = [name for name in entry.get("after", []) if name in chosen]
-        path.write_text(yaml.safe_dump(chosen), encoding="utf-8")
-        for path in (folder / "params" / "sample").glob("*.yaml"):
-            if path.stem not in notebooks:
-                path.unlink()
 
 
 # ---------------------------------------------------------------- killing
@@ -263,13 +233,7 @@ def start(case, folder):
 
 
 def finished(case, folder):
-    """Run a case to its end; what it said.
-
-    Raises
-    ------
-    Broken
-        If it fails, or needs more than a wait for what an earlier, killed process left running.
-    """
+    """Run a case to its end, after what an earlier, killed process left running; what it said. Broken if it fails."""
     log, deadline = folder.with_suffix(".log"), time.monotonic() + ORPHANS
     while True:
         place = log.stat().st_size if log.exists() else 0
@@ -305,13 +269,7 @@ def killed(case, folder, moment, whole_group, at_work):
 
 
 def lost_and_doubled(expected, found):
-    """What of an undisturbed outcome is missing (or another), and what is there more often than it was.
-
-    Examples
-    --------
-    >>> lost_and_doubled({"a": [1], "b": [2]}, {"a": [1, 1], "b": [3]})
-    (['b'], ['a'])
-    """
+    """What of an undisturbed outcome is missing (or another), and what is there more often than it was."""
     lost = [key for key, values in expected.items() if not alike(values[:1], found.get(key, [])[:1])]
     doubled = [key for key, values in found.items() if len(values) > len(expected.get(key, []))]
     return lost, doubled
@@ -328,32 +286,18 @@ def alike(one, other):
     return one == other
 
 
-def tortured(case, folder, rng, tries, undisturbed=None):
-    """Kill a case so often, and compare what came of each with an undisturbed run.
+def tortured(case, folder, rng, tries):
+    """Kill a case so often, and compare with an undisturbed run: counts of ``tries``, ``lost``, ``doubled``.
 
-    ``undisturbed`` is the folder of such a run, if there is one already.
-
-    Returns
-    -------
-    dict
-        ``tries``, ``lost``, ``doubled``: counts; ``seconds`` of the undisturbed run.
-
-    Raises
-    ------
-    Broken
-        If a restart does not end well by itself.
+    Broken if a restart does not end well by itself.
     """
-    if undisturbed:
-        times = [path.stat().st_mtime for path in (undisturbed / "outputs" / "sample" / "executed").glob("*.ipynb")]
-        seconds = max(times) - min(times)
-    else:
-        undisturbed = made(folder / "undisturbed")
-        case.prepare(undisturbed)
-        started = time.monotonic()
-        finished(case, undisturbed)
-        seconds = time.monotonic() - started
+    undisturbed = made(folder / "undisturbed")
+    case.prepare(undisturbed)
+    started = time.monotonic()
+    finished(case, undisturbed)
+    seconds = time.monotonic() - started
     expected = case.outcome(undisturbed)
-    report = {"tries": 0, "lost": 0, "doubled": 0, "seconds": seconds}
+    report = {"tries": 0, "lost": 0, "doubled": 0}
     latest = seconds
     while report["tries"] < tries:
         place = made(folder / f"try{report['tries']}")
@@ -402,9 +346,6 @@ def main():
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
     arguments.add_argument("--tries", type=int, help="kills of each kind; three, and two of the chain, by default")
-    arguments.add_argument("--folder", help="work here, and leave what was made; a temporary folder by default")
-    arguments.add_argument("--undisturbed", type=Path, help="a checkout of this commit after one make report")
-    arguments.add_argument("--chain", nargs="+", help="notebooks of the chain that is killed; all by default")
     chosen = arguments.parse_args()
     from judgekit.report import load_results, save_results
     from judgekit.report.workflow import jobs_of
@@ -417,23 +358,18 @@ def main():
         if row["notebook"] == RESULTS
     }
     failed = False
-    with nullcontext(chosen.folder) if chosen.folder else tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        whole = chain()
-        if chosen.chain:
-            whole = Case(**vars(whole) | {"prepare": lambda place: copy_of_checkout(place, chosen.chain)})
-        for case in [*cases(), whole]:
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+        for case in [*cases(), chain()]:
             if chosen.only and case.kind not in chosen.only:
                 continue
             rng, tries = random.Random(f"{chosen.seed} {case.kind}"), chosen.tries or case.tries
             print(f"{case.kind}: {tries} kills", flush=True)
-            there = chosen.undisturbed if case.kind == "chain" else None
-            report = tortured(case, Path(folder) / case.kind, rng, tries, there)
+            report = tortured(case, Path(folder) / case.kind, rng, tries)
             failed |= bool(report["lost"] or report["doubled"])
             for name in ("tries", "lost", "doubled"):
                 numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["tries"], spec="d")
             if case.kind == "chain":
-                n = len(chosen.chain) if chosen.chain else len(jobs_of("sample"))
-                numbers["fault.chain.notebooks"] = Number(n, spec="d")
+                numbers["fault.chain.notebooks"] = Number(len(jobs_of("sample")), spec="d")
             save_results(chosen.run, "scale", numbers, variant="faults")
     return int(failed)
 

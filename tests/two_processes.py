@@ -6,18 +6,20 @@ import subprocess
 import sys
 
 import yaml
+from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
-from judgekit.training.causal_tasks import tiny_tasks
+from judgekit.data.sample import load_sample
 
 BATCH, STEPS = 16, 8
 
 
 def write_data(folder):
     """Training and validation pairs as files of a user."""
-    train = [pair for pair in tiny_tasks(200) if pair.subset != "kind"]
-    asked = {pair.asked for pair in train}
-    held_out = [pair for pair in tiny_tasks(40, "validation") if pair.asked not in asked]
+    save_tiny(folder / "base")
+    short = [p for p in load_sample("sample_train") if p.label != "tie" and sum(map(len, p.responses)) < 150]
+    train, asked = short[:160], {pair.asked for pair in short[:160]}
+    held_out = [pair for pair in short[160:] if pair.asked not in asked][:20]
     for name, pairs in (("train", train), ("held_out", held_out)):
         names = ("question", "response_a", "response_b", "label")
         lines = [json.dumps({field: getattr(pair, field) for field in names}) + "\n" for pair in pairs]
@@ -25,19 +27,9 @@ def write_data(folder):
 
 
 def trained(folder, processes):
-    """The losses of a training, step by step, whatever the number of processes: each takes its share of the batch.
-
-    Returns
-    -------
-    list of float
-    """
-    recipe = {
-        "base": "tiny",
-        "steps": STEPS,
-        "eval_every": STEPS // 2,
-        "max_length": 96,
-        "batch_size": BATCH // processes,
-    }
+    """The losses of a training, step by step, whatever the number of processes: each takes its share of the batch."""
+    recipe = {"base": str(folder / "base"), "steps": STEPS, "eval_every": STEPS // 2, "max_length": 600, "lr": 5e-3}
+    recipe["batch_size"] = BATCH // processes
     recipe |= {"train": {str(folder / "train.jsonl"): 1.0}}
     recipe["validation"] = [str(folder / "held_out.jsonl")]
     target = folder / f"by_{processes}"

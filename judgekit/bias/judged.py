@@ -7,10 +7,14 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import verdict_store_path
+from judgekit.judges import Judge, load_judge
+from judgekit.judges.names import unique_slugs
 from judgekit.judges.replay import replay_hashes
 from judgekit.judges.surface import words_of
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import pivot_orders
+from judgekit.scoring.store import VerdictStore
 
 CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 KEYS = ["set", "judge", "item"]
@@ -22,7 +26,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0.5 for a tie, 0; NaN where
     there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
     of the votes, or else the label, in [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a,
-    words_b, model_a and model_b.
+    words_b, characters_a, characters_b, model_a and model_b.
     """
     rows = pivot_orders(table)
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
@@ -38,13 +42,17 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     rows = rows.drop(columns=["label", "votes"])
     if pairs is None:
         return rows
-    written = [
-        (name, one.item_id, len(words_of(one.response_a)), len(words_of(one.response_b)), one.model_a, one.model_b)
-        for name, items in pairs.items()
-        for one in items
-    ]
-    columns = ["set", "item", "words_a", "words_b", "model_a", "model_b"]
+    written = []
+    for name, items in pairs.items():
+        for one in items:
+            words, characters = ([count(text) for text in one.responses] for count in (_n_words, len))
+            written.append((name, one.item_id, *words, *characters, one.model_a, one.model_b))
+    columns = ["set", "item", "words_a", "words_b", "characters_a", "characters_b", "model_a", "model_b"]
     return rows.merge(pd.DataFrame(written, columns=columns), on=["set", "item"], how="left")
+
+
+def _n_words(text: str) -> int:
+    return len(words_of(text))
 
 
 def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
@@ -70,6 +78,22 @@ def verdict_frame(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], 
 def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:
     """Judges as `judgekit.scoring.verdicts` takes them, with the slugs that are declared for some."""
     return [{"name": name, **({"slug": slugs[name]} if name in slugs else {})} for name in judges]
+
+
+def load_judges(names: Sequence[str], slugs: Mapping[str, str], run: str) -> dict[str, Judge]:
+    """Judges of a run by slug; those with one encoder encode a text once."""
+    by_name = unique_slugs(names, {name: slug for name, slug in slugs.items() if name in names})
+    loaded: dict[str, Any] = {slug: load_judge(name, run=run) for name, slug in by_name.items()}
+    first: dict[str, Any] = {}
+    for judge in loaded.values():
+        if hasattr(judge, "share_embeddings"):
+            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
+    return loaded
+
+
+def shared_store() -> VerdictStore:
+    """The store that all runs share: what was judged before is not judged again."""
+    return VerdictStore(verdict_store_path())
 
 
 def data_read(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:

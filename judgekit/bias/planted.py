@@ -108,38 +108,6 @@ def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.G
     return table.assign(**columns)
 
 
-def planted_kinds(
-    seed: int,
-    categories: int = 12,
-    cells: tuple[int, int] = (5, 24),
-    per_prompt: int = 3,
-    mean: float = 0.65,
-    spread: float = 0.1,
-    together: float = 0.4,
-    outlier: float | None = None,
-) -> tuple[pd.DataFrame, dict[str, float]]:
-    """A table for `judgekit.bias.kinds.shrunken_rates`, and the judge's true rate on each category by name.
-
-    ``cells``: least and most items of a category; ``per_prompt``: most items of a prompt; ``mean`` and ``spread`` of
-    the true rates, which are normal, kept within [0.02, 0.98]; ``together``: correlation of the verdicts on one prompt,
-    in [0, 1); ``outlier``: true rate of the first category, whatever the others'.
-    """
-    rng = np.random.default_rng(seed)
-    truth = np.clip(rng.normal(mean, spread, categories), 0.02, 0.98)
-    if outlier is not None:
-        truth[0] = outlier
-    sizes = rng.integers(cells[0], cells[1] + 1, categories)
-    category = np.repeat(np.arange(categories), sizes)
-    cluster = 1000 * category + np.cumsum(rng.random(len(category)) < 2 / (1 + per_prompt))  # a new prompt begins
-    _, prompt = np.unique(cluster, return_inverse=True)
-    same = rng.random(len(category)) < np.sqrt(together)  # right or wrong as the prompt is, or by itself
-    draw = np.where(same, rng.random(prompt.max() + 1)[prompt], rng.random(len(category)))
-    names = np.char.add("kind ", np.char.zfill(category.astype(str), 2))
-    columns: dict[str, Any] = {"category": names, "prompt": cluster.astype(str)}
-    columns |= {"hits": (draw < truth[category]).astype(float), "size": 1}
-    return pd.DataFrame(columns), dict(zip(pd.unique(names), truth.tolist(), strict=True))
-
-
 class PlantedJudge:
     """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as planted.
 

@@ -8,21 +8,10 @@ response twice, -1 where it takes the second twice, and a half of these where on
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import (
-    Array,
-    Floats,
-    Number,
-    cluster_sums,
-    holm,
-    interval_of,
-    ratio,
-    resampled_sums,
-    share_of,
-    two_sided_p,
-)
+from judgekit.stats import Floats, Number, cluster_sums, holm, interval, resampled_sums, share_of, two_sided_p
 
 N_BOOT = 10_000
-FEWEST = 10  # prompts with several pairs, or pairs that disagree, from which a total or log odds are estimated
+FEWEST = 10  # pairs with opposite verdicts from which log odds are estimated
 
 
 def shifts(table: pd.DataFrame) -> Floats:
@@ -30,106 +19,67 @@ def shifts(table: pd.DataFrame) -> Floats:
     return (table["ab"] - table["ba"]).to_numpy(float)
 
 
-def _parts(table: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
-    """What each pair adds to the two counts of which a measure is the quotient."""
-    ab, ba, shift = table["ab"].to_numpy(float), table["ba"].to_numpy(float), shifts(table)
-    decided = [np.isin(credit, (0, 1)) for credit in (ab, ba)]
-    read, both = np.isfinite(shift), decided[0] & decided[1]
-    return {
-        "coverage": (np.isfinite(ab) * 1 + np.isfinite(ba), np.full(len(table), 2)),
-        "consistency": (shift == 0, read),
-        "consistency_decided": (both & (shift == 0), both),
-        "first_rate": ((ab == 1) * 1 + (ba == 0), decided[0] * 1 + decided[1]),
-        "toward_first": (shift > 0, read),
-        "toward_second": (shift < 0, read),
-        "delta": (np.nan_to_num(shift), read),
-        "opposite": (shift == 1, shift == -1),
-        "half": (shift == 0.5, shift == -0.5),
-        "squares": (np.nan_to_num(shift) ** 2, read),
-    }
+def log_odds(opposite: Floats) -> Floats:
+    r"""Position effect in log odds, given the pair: :math:`\frac12 \log\frac{n_1 + 1/2}{n_2 + 1/2}`.
 
+    ``opposite``: pairs that go to the first (:math:`n_1`) and to the second response (:math:`n_2`) in both orders,
+    shape (..., 2). Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first. Given that
+    the two verdicts are opposite, they go to the first response with probability :math:`\sigma(2\beta)`, whatever the
+    pair's :math:`\theta` and its inclination to ties (Davidson's model). Half a pair is added to both counts, which
+    keeps the estimate finite and takes off its first-order bias (Haldane, 1956).
 
-def _sums(table: pd.DataFrame) -> tuple[list[str], Floats]:
-    """Names of the parts, and their sums by prompt, shape (n_prompts, n_parts, 2); ``total`` is the last."""
-    parts = _parts(table)
-    values = np.stack([np.column_stack(part) for part in parts.values()], axis=1)
-    sums, place = cluster_sums(values, table["prompt"].tolist()), list(parts).index
-    (shift, n), squares = sums[:, place("delta")].T, sums[:, place("squares"), 0]
-    product = ratio(shift**2 - squares, n * (n - 1)) * (n > 1)  # mean product of the shifts of two pairs of a prompt
-    return [*parts, "total"], np.concatenate([sums, np.stack([product, n > 1], -1)[:, None]], axis=1)
-
-
-def log_odds(opposite: Floats, half: Floats) -> Floats:
-    r"""Position effect in log odds, given the pair: the conditional maximum of Davidson's likelihood.
-
-    ``opposite``: pairs with opposite verdicts, for the first and for the second response both times, shape (..., 2);
-    ``half``: those with one tie, by the side that the other verdict takes.
-
-    Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first, and ties be drawn by
-    Davidson's model. Given how many ties a pair got and the sum of its two verdicts, neither the pair's
-    :math:`\theta` nor its tie parameter is left in the likelihood: opposite verdicts go to the first response with
-    probability :math:`\sigma(2\beta)`, a tie and a decided verdict with :math:`\sigma(\beta)`, and equal verdicts tell
-    nothing. Without ties the maximum is :math:`\frac12\log(n_1/n_2)`. Half a pair is added to both :math:`n_1` and
-    :math:`n_2`, which keeps the estimate finite and takes off its first-order bias (Haldane, 1956).
-
-    It is :math:`\beta` only where :math:`\beta` is one number. Where it varies, this is the :math:`\beta` of an
-    average pair among those that disagree with themselves; and where a judge's two verdicts are not independent given
-    the pair (one mood, one cache), it is not defined at all.
+    Where :math:`\beta` varies, this is that of an average pair among those with opposite verdicts; where a judge's two
+    verdicts are not independent given the pair (one mood, one cache), it is not defined at all.
     """
-    (a, b), (c, d) = (np.moveaxis(np.asarray(counts, float), -1, 0) for counts in (opposite, half))
-    a, b = a + 0.5, b + 0.5
-    low, high = np.full_like(a, -12.0), np.full_like(a, 12.0)
-    for _ in range(36):  # the slope of the log-likelihood falls with beta: halve the range that holds its zero
-        beta = (low + high) / 2
-        slope = 2 * (a - (a + b) / (1 + np.exp(-2 * beta))) + c - (c + d) / (1 + np.exp(-beta))
-        low, high = np.where(slope > 0, beta, low), np.where(slope > 0, high, beta)
-    return (low + high) / 2
+    first, second = np.moveaxis(np.asarray(opposite, float), -1, 0) + 0.5
+    return np.log(first / second) / 2
 
 
 def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> dict[str, Number]:
     r"""Every measure of one judge's position bias on a `judgekit.bias.judged` table, with intervals over prompts.
 
-    ``coverage``: verdicts that could be read. Among pairs read in both orders: ``consistency``, the same verdict
-    twice (one less the flip rate); ``toward_first`` and ``toward_second``, the other verdicts by the side they lean to
-    (:math:`D > 0`, primacy, and :math:`D < 0`, recency), so that the three sum to one. ``consistency_decided``: the
-    same among pairs that are decided in both orders. ``first_rate``: decided verdicts for the response shown first; one
-    half is no preference. ``delta``: mean shift, :math:`P(\text{first}) - P(\text{second})` averaged over the orders,
-    in [-1, 1]. ``log_odds``: see `log_odds`; its n counts the pairs that disagree, and it is left out where there are
-    fewer than ten, or all of them lean to one side. ValueError if no pair was read in both orders.
-
-    Opposite leanings cancel in ``delta``, and chance alone makes verdicts inconsistent. ``total`` is
-
-    .. math:: \sqrt{\operatorname{mean}_g \operatorname{mean}_{i \ne j \in g} D_i D_j}
-
-    over prompts g with several pairs: the root mean square of the prompts' own deltas. Two pairs are drawn apart, so
-    chance adds nothing to their product, where it would to a square or an absolute value. It lies between ``delta``
-    and one less ``consistency``, and misses what differs between the pairs of one prompt. Left out where fewer than
-    ten prompts have several pairs.
+    Among the pairs read in both orders, as in `judgekit.scoring.score`: ``consistency``, the same verdict twice;
+    ``toward_first`` and ``toward_second``, those whose verdict changes, by the side that they lean to (:math:`D > 0`
+    and :math:`D < 0`); ``delta``, the mean shift, in [-1, 1]. ``first_rate``: decided verdicts for the response shown
+    first. ``log_odds``: see there; left out where fewer
+    than ten pairs have opposite verdicts, or all of them lean to one side. ValueError if no pair was read in both.
 
     >>> table = pd.DataFrame({"prompt": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
     >>> numbers = position_numbers(table, n_boot=100)
     >>> [str(numbers[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
     ['66.7', '33.3', '33.3', '66.7']
     """
-    names, sums = _sums(table)
-    together = (sums.sum(0), resampled_sums(sums, n_boot, seed))
-    counts, drawn = (dict(zip(names, np.moveaxis(part, -2, 0), strict=True)) for part in together)
-    if not counts["consistency"][1]:
+    ab, ba, shift = table["ab"].to_numpy(float), table["ba"].to_numpy(float), shifts(table)
+    read = np.isfinite(shift)
+    if not read.any():
         raise ValueError("no pair has a verdict in both orders")
-    numbers = {}
-    for name in names[:7]:
-        if n := counts[name][1]:
-            rate = float(share_of(counts[name]))
-            ends = interval_of(rate, share_of(drawn[name]), len(sums), signed=name == "delta")
-            numbers[name] = Number(rate, *ends, n=int(n), spec=".1%")
-    if (n := counts["total"][1]) >= FEWEST:
-        value, many = (np.sqrt(np.maximum(share_of(part["total"]), 0)) for part in (counts, drawn))
-        numbers["total"] = Number(float(value), *interval_of(value, many, len(sums)), n=int(n), spec=".1%")
-    leaning = counts["opposite"] + counts["half"]  # towards the first, towards the second
-    if leaning.sum() >= FEWEST and leaning.all():
-        value, many = (log_odds(part["opposite"], part["half"]) for part in (counts, drawn))
-        ends = interval_of(value, many, len(sums))
-        numbers["log_odds"] = Number(float(value), *ends, n=int(leaning.sum()), spec=".2f")
+    rates = {
+        "consistency": (shift == 0, read),
+        "toward_first": (shift > 0, read),
+        "toward_second": (shift < 0, read),
+        "first_rate": ((ab == 1) * 1 + (ba == 0), np.isin(ab, (0, 1)) * 1 + np.isin(ba, (0, 1))),
+        "delta": (np.nan_to_num(shift), read),
+    }
+    numbers = {
+        name: interval(
+            share_of,
+            table["prompt"],
+            np.column_stack(parts),
+            n=int(parts[1].sum()),
+            spec=".1%",
+            n_boot=n_boot,
+            seed=seed,
+            signed=name == "delta",
+        )
+        for name, parts in rates.items()
+        if parts[1].any()
+    }
+    opposite = np.column_stack([shift == 1, shift == -1])
+    if opposite.sum() >= FEWEST and opposite.any(0).all():
+        n = int(opposite.sum())
+        numbers["log_odds"] = interval(
+            log_odds, table["prompt"], opposite, n=n, spec=".2f", n_boot=n_boot, seed=seed, signed=True
+        )
     return numbers
 
 

@@ -91,7 +91,7 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     failed = 0
     for name in names or known:
         try:
-            path = fetch_model(name, progress=not quiet)
+            path = fetch_model(name)
         except Unavailable as absent:
             tell(f"error: {absent}")
             failed += 1

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED
 from judgekit.data.benchmarks.labelled import protected_files, protected_prompts
-from judgekit.data.corpora import ANSWERS, CORPORA, HUB_CORPORA, preferred_responses
+from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
 from judgekit.data.loading import Loaded, load_named
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
-SETS = BENCHMARKS | UNLABELLED | CORPORA | HUB_CORPORA
+SETS = BENCHMARKS | UNLABELLED | CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
 # Sets whose prompts were protected before they were scored; `protected_prompts` goes on reading them.
@@ -20,12 +20,7 @@ LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 
 
 def load_set(name: str) -> list[PreferencePair]:
-    """The pairs of a set.
-
-    ``name``: a test set (``pandalm``), one without labels (``mtbench_repro``), a corpus (``alpaca_eval``) or a part of
-    the sample (``sample_train``). KeyError, which lists the sets there are, if there is no such set; DataError if a
-    file cannot be had or a row is malformed.
-    """
+    """The pairs of a test set, a corpus or a part of the sample (``sample_train``); errors as of `load_named`."""
     return load_set_with_report(name)[0]
 
 
@@ -39,10 +34,7 @@ def load_set_with_report(name: str) -> Loaded:
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """The provenance of a result that is made from the named sets, save those of the sample.
-
-    File to SHA-256, or a set of the hub (``hub:<owner>/<name>``, ``@<revision>`` where it is pinned) to what tells it.
-    """
+    """File to SHA-256 for everything that the named sets are read from, save the sample; the hub's sets by revision."""
     return {file: sha256 for name in names if name in SETS for file, sha256 in SETS[name].hashes().items()}
 
 
@@ -52,11 +44,7 @@ def load_answer_set(name: str) -> list[Response]:
 
 
 def load_answer_set_with_report(name: str) -> Loaded:
-    """Questions with single responses, and counts of what was skipped or is odd; errors as for `load_set`.
-
-    ``name``: a source of `judgekit.data.corpora.ANSWERS`, or a part of the sample: then the better response of each
-    pair.
-    """
+    """Single responses of one of `ANSWERS`, or of a part of the sample (the better of each pair), and counts."""
     if name not in SAMPLE_SETS:
         return load_named("answers", ANSWERS, name)
     responses, report = preferred_responses(load_sample(name))
@@ -96,10 +84,7 @@ def hashes_of_tests(sample: bool = False) -> dict[str, str]:
 
 
 def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:
-    """Every question of every test set (with ``sample``, of its test parts), which training data must not contain.
-
-    Each after the name of where it stands. Labels and responses are not among it.
-    """
+    """Every question of the test sets (or of the sample's test parts), each after where it stands."""
     names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in (*UNIONS, *LONG_PROTECTED)]
     questions: list[tuple[str, str]] = []
     for name in names:

@@ -22,7 +22,7 @@ class DataSet(NamedTuple):
 
 
 def of_files(build: Build, *files: str, read: Callable[[str], list[Row]] = read_rows) -> DataSet:
-    """A set made of all rows of registered files, which may be named by patterns (``llmzoo/*/review.jsonl``)."""
+    """A set made of all rows of registered files, which patterns may name (``alpaca_eval/*/annotations.json``)."""
     return DataSet(
         lambda: build([row for file in source_names(*files) for row in read(file)]),
         lambda: source_hashes(source_names(*files)),
@@ -41,39 +41,19 @@ def each(items: Callable[[Row], Iterable[Any]], *counts: str) -> Build:
     return build
 
 
-def pairs(
-    benchmark: str,
-    texts: Sequence[Column],
-    kind: str,
-    label: Callable[[Row], Any] | None = None,
-    turned: bool = True,
-    **fields: Column,
+def columns(
+    record: Callable[..., Any], benchmark: str, texts: Sequence[Column], kind: str = "", **fields: Column
 ) -> Build:
-    """A set with one pair a row: the columns of question and responses, and of further fields of the pair.
+    """A set with one ``record`` a row (`pair_of`, `turned_pair`, `response_of`): columns of texts and fields."""
 
-    Without ``label`` the file names the better response first. ``turned``: a coin says which response is A (`place`).
-    """
+    def value(row: Row, column: Column) -> Any:
+        return row.text(column) if isinstance(column, str) else column(row)
 
-    def items(row: Row) -> Iterable[PreferencePair]:
-        values = {field: _value(row, column) for field, column in fields.items()}
-        values |= {"label": label(row) if label else "A", "label_kind": kind}
-        yield (turned_pair if turned else pair_of)(row, benchmark, *(_value(row, text) for text in texts), **values)
-
-    return each(items)
-
-
-def responses(benchmark: str, texts: Sequence[Column], kind: str = "", **fields: Column) -> Build:
-    """A set with one response a row: the columns of question and response, and of further fields."""
-
-    def items(row: Row) -> Iterable[Response]:
-        values = {field: _value(row, column) for field, column in fields.items()}
-        yield response_of(row, benchmark, *(_value(row, text) for text in texts), **values, label_kind=kind)
+    def items(row: Row) -> Iterable[Any]:
+        values = {field: value(row, column) for field, column in fields.items()}
+        yield record(row, benchmark, *(value(row, text) for text in texts), **values, label_kind=kind)
 
     return each(items)
-
-
-def _value(row: Row, column: Column) -> Any:
-    return row.text(column) if isinstance(column, str) else column(row)
 
 
 def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
@@ -138,36 +118,28 @@ def merge_speakers(messages: Messages) -> Messages:
     return merged
 
 
-def chat_of(row: Row, field: str, last: str) -> Messages:
-    """The messages of a field with a list of ``{"role", "content"}``, a system message put before the first question.
+def chat_of(row: Row, field: str, n_last: int, keys: Sequence[str] = ("role", "content")) -> Messages:
+    """The messages of a field with a list of objects, a system message put before the first question.
 
-    Consecutive ones of a role are joined. DataError unless user and assistant then alternate, ending with ``last``.
+    Consecutive ones of a speaker are joined. DataError unless two speakers then alternate; ``n_last``: 1 where the
+    person (``user``, ``human``) has the last word, 0 where the assistant has.
     """
+    speaker, text = keys
     inner = [Row(message, row.file, row.number) for message in row.checked_list(field, dict, "messages")]
-    messages = merge_speakers(without_system([(message.text("role"), message.text("content")) for message in inner]))
-    expected = (["user", "assistant"] * len(messages))[: len(messages)]
-    if not messages or [speaker for speaker, _ in messages] != expected or messages[-1][0] != last:
-        raise row.error(field, f"does not alternate between user and assistant, from the user to the {last}")
+    messages = [(message.text(speaker), message.text(text)) for message in inner]
+    if len(messages) > 1 and messages[0][0] == "system":
+        (_, system), (first, question), *rest = messages
+        messages = [(first, f"{system}\n\n{question}" if system.strip() else question), *rest]
+    messages = merge_speakers(messages)
+    speakers = ("user", "assistant") if speaker == "role" else ("human", "gpt")
+    alternating = [speakers[n % 2] for n in range(len(messages))]
+    if not messages or [said_by for said_by, _ in messages] != alternating or len(messages) % 2 != n_last:
+        raise row.error(field, f"does not alternate between {' and '.join(speakers)}, to the {speakers[1 - n_last]}")
     return messages
 
 
-def without_system(messages: Messages) -> Messages:
-    """The messages with a system message, where they begin with one, put before the first question.
-
-    >>> without_system([("system", "Be brief."), ("user", "Hi.")])
-    [('user', 'Be brief.\\n\\nHi.')]
-    """
-    if len(messages) < 2 or messages[0][0] != "system":
-        return messages
-    (_, system), (speaker, question), *rest = messages
-    return [(speaker, f"{system}\n\n{question}" if system.strip() else question), *rest]
-
-
 def dialogue_fields(messages: Messages) -> dict[str, Any]:
-    """The fields ``turns``, ``question`` and ``cluster_id`` of messages that begin and end with the person's.
-
-    Both sides share the dialogue up to the last question; all of it is the cluster, as what is asked depends on it.
-    """
+    """The fields ``turns``, ``question``, ``cluster_id`` (the whole dialogue) of messages; the person's is the last."""
     texts = [text for _, text in messages]
     turns = tuple(Turn(asked, said, said) for asked, said in zip(texts[:-1:2], texts[1::2], strict=True))
     return {"turns": turns, "question": texts[-1], "cluster_id": text_key("\n".join(texts))}

@@ -11,19 +11,7 @@ from typing import Any
 from judgekit.data import paths
 
 LIBRARIES = (
-    "torch",
-    "transformers",
-    "peft",
-    "trl",
-    "vllm",
-    "tokenizers",
-    "datasets",
-    "datasketch",
-    "numpy",
-    "pandas",
-    "scipy",
-    "scikit-learn",
-    "matplotlib",
+    "torch transformers peft trl vllm tokenizers datasets datasketch numpy pandas scipy scikit-learn matplotlib".split()
 )
 # What can change a result. The report's text and the results of other notebooks cannot.
 CODE = ("judgekit", "notebooks", "params", "pyproject.toml", "requirements.lock")

@@ -4,6 +4,7 @@ Every consensus is made from these two. Nothing here is aligned by position: a j
 they belong to, so that a table in another order cannot be taken for the right one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -67,10 +68,7 @@ class Votes:
         return Votes(items, self.annotators, self.codes[chosen], self.classes, clusters)
 
     def of(self, annotators: Iterable[str]) -> "Votes":
-        """The votes of some annotators, in their order; items stay, also those without a vote then.
-
-        KeyError names the first annotator there is not.
-        """
+        """The votes of some annotators, in their order; items stay; KeyError names the first annotator there is not."""
         annotators = tuple(annotators)
         columns = positions(annotators, self.annotators, "annotator")
         return Votes(self.items, annotators, self.codes[:, columns], self.classes, self.clusters)
@@ -169,11 +167,8 @@ def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.f
 
 def checked_keys(names: Sequence[str], kind: str) -> Sequence[str]:
     """Names as they are, each once; ValueError names the first that stands twice."""
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{kind}: {name!r} stands twice")
-        seen.add(name)
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise ValueError(f"{kind}: {twice[0]!r} stands twice")
     return names
 
 
@@ -232,11 +227,10 @@ def matchup_of(pair: PreferencePair) -> tuple[str, bool]:
 
 
 def matchup_votes(pairs: Iterable[PreferencePair], turn: int | None = None) -> tuple[Votes, Repeats]:
-    """The votes on pairs in canonical order, and repeats as of `votes_from_long`.
+    """The votes on pairs in canonical order (`matchup_of`), and repeats as of `votes_from_long`.
 
-    The same two models shown either way are one item, whose A is the model whose name comes first. A second vote that
-    the loader kept as ``judge#2`` is that annotator's again. Only for sets in which two models meet once per question
-    and turn (MT-bench): elsewhere use `votes_of_pairs`.
+    A second vote that the loader kept as ``judge#2`` is that annotator's again. Only for sets in which two models meet
+    once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
     """
     rows = []
     for pair in pairs:

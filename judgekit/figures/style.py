@@ -27,7 +27,6 @@ JUDGES = {
     "gpt_4": ("#8A2D6B", "P"),
     "jury_without_gpt_4": ("#000000", "d"),
     "probe_pairs": ("#332288", "d"),
-    "tiny_causal": ("#882255", "X"),
     "longer": ("#56B4E9", "<"),
     "shorter": ("#6E6E00", ">"),
     "first": (GREY, "1"),

@@ -192,7 +192,7 @@ def fit_weights(
     ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of the mean squared error of the expected score; the
     rest as for `RatedItems`. Both are those of LAGER's code: cross-entropy over all layers in its first version, the
     mixed one without the last layer since. There the search is a single epoch of Adam, which stops near where it
-    started (`judgekit.studies.layer_aggregation.published_weights`); here it goes on to the optimum, by L-BFGS, so that
+    started (`judgekit.studies.published_layers.published_weights`); here it goes on to the optimum, by L-BFGS, so that
     the outcome depends on no seed, no order and no step size. RuntimeError where the search does not end.
     """
     items = RatedItems(logits, labels, scores, loss, last)

@@ -75,30 +75,21 @@ def load_judge(
     if provider in ASKED:
         from judgekit.judges.generative import load_asked
 
-        return load_asked(_kind(provider, ASKED[provider]), model, settings)
+        return load_asked(_found(provider, ASKED[provider]), model, settings)
     if provider in _TRAINED and model:
         return _trained(name, folder)
+    if name == "baseline/features":
+        features: Judge = _found("features", "FeaturesJudge")(folder or PRETRAINED / "features")
+        return features
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class":
         if label is None:
             raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
         return MajorityClass(label)
-    if name == "baseline/features":
-        from judgekit.judges.features import FeaturesJudge
-
-        return FeaturesJudge(folder or PRETRAINED / "features")
-    if provider == "replay":
-        from judgekit.judges.replay import load_replay
-
-        return load_replay(name)
-    if provider == "own":
-        from judgekit.judges.own import load_own
-
-        try:
-            return load_own(model)
-        except (LookupError, TypeError) as unknown:
-            raise UnknownJudge(str(unknown)) from None
+    if provider in ("replay", "own"):
+        found: Judge = _found(provider, f"load_{provider}")(name)
+        return found
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
     known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
@@ -118,9 +109,9 @@ def judges_of_run(run: str) -> dict[str, str]:
     return dict(_LOADED.get(run, {}))
 
 
-def _kind(provider: str, kind: str) -> Any:
-    """The class of a provider's judges; its module is imported when it is wanted."""
-    return getattr(import_module(f"judgekit.judges.{provider}"), kind)
+def _found(provider: str, what: str) -> Any:
+    """The class or loader of a provider's judges; its module is imported when it is wanted."""
+    return getattr(import_module(f"judgekit.judges.{provider}"), what)
 
 
 def _trained(name: str, folder: str | Path | None) -> Judge:
@@ -130,7 +121,7 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     folders = [Path(folder)] if folder else [PRETRAINED / parent / model, Path(model)]
     for place in folders:
         if (place / file).is_file():
-            judge: Judge = _kind(provider, kind)(place, name=name)
+            judge: Judge = _found(provider, kind)(place, name=name)
             return judge
     looked = " and ".join(map(str, folders))
     raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")

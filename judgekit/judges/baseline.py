@@ -21,6 +21,7 @@ def _coin(request: Request) -> Reply:
 
 RULES: dict[str, Callable[[Request], Reply]] = {
     "longer": lambda request: _by_score(len(request.first), len(request.second)),  # characters
+    "longer_words": lambda request: _by_score(len(request.first.split()), len(request.second.split())),
     "shorter": lambda request: _by_score(-len(request.first), -len(request.second)),
     "first": lambda request: Reply("first"),  # position bias at its purest
     "second": lambda request: Reply("second"),

@@ -5,8 +5,8 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,7 +29,6 @@ _ROUNDING = 1e-9  # probabilities that differ by no more are equal
 SIDES = ("first", "second")
 REFERRED = "with_reference"  # the call of a prompt for scores that shows a reference
 _TURNED = {"first": "second", "second": "first", "tie": "tie"}
-_LETTERS_TURNED = str.maketrans("abAB", "baBA")
 _LETTERS = {
     "brackets": {"first": "A", "second": "B", "tie": "C"},
     "letter": {"first": "A", "second": "B", "tie": "C"},
@@ -94,28 +93,22 @@ def estimated_tokens(messages: Messages) -> int:
     return sum(math.ceil(len(m["content"].encode()) / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE for m in messages)
 
 
-@dataclass
 class Interview:
-    """Asks a strategy's questions about one pair; ``limit``: largest size of a prompt, by ``measure``."""
+    """Asks a judge's questions about one pair, and reads what comes back."""
 
-    strategy: Strategy
-    request: Request
-    labels: Sequence[str]  # that the verdict may be
-    limit: int | None
-    measure: Callable[[Any], int]
-    done: list[tuple[Completion, bool, int]] = field(default_factory=list)  # and whether made now, characters cut
+    def __init__(self, judge: "AskedJudge", request: Request) -> None:
+        self.judge, self.strategy, self.request = judge, judge.strategy, request
+        self.labels = judge.labels or judge.strategy.labels
+        self.done: list[tuple[Completion, bool, int]] = []  # and whether made now, characters cut
 
     def steps(self) -> Steps:
         """Yields questions, is sent the completion of each and whether it was made now, and returns the reply.
 
         PromptError or PromptTooLong where the pair cannot be asked about in this way.
         """
-        if self.strategy.kind == "single":
-            reply = yield from self._rated()
-        elif self.strategy.flow == "swap":
-            reply = yield from self._synthesised()
-        else:
-            reply = yield from self._compared()
+        swaps = self.strategy.flow == "swap"
+        kind = self._rated if self.strategy.kind == "single" else self._synthesised if swaps else self._compared
+        reply = yield from kind()
         made = [completion for completion, now, _ in self.done if now]
         written = [completion.tokens_out for completion in made]
         return replace(
@@ -130,7 +123,8 @@ class Interview:
 
     def _ask(self, call: str, request: Request, shared: bool = False, **more: Any) -> Asking:
         """The completion of one call; ``more``: its ``side``, or the ``earlier`` completions that it shows."""
-        prompt = self.strategy.render(call, request, limit=self.limit, measure=self.measure, **more)
+        limit, measure = self.judge.limit, self.judge.measure
+        prompt = self.strategy.render(call, request, limit=limit, measure=measure, **more)
         completion, now = yield Ask(call, prompt.messages, shared, tuple(more.get("earlier") or ()))
         self.done.append((completion, now, prompt.truncated))
         return completion
@@ -144,8 +138,6 @@ class Interview:
 
     def _decided(self, completion: Completion, earlier: dict[str, str]) -> Reply:
         """The reply of the call that decides, with the probabilities of its tokens where there are any."""
-        if completion.weights and not completion.text:
-            return _most_probable(Reply(None, raw=json.dumps(completion.weights)), completion.weights, self.labels)
         reply = reply_of(*self._read(completion), earlier)
         form, text = self.strategy.format, completion.text
         p = completion.weights or token_probabilities(form, text, completion.logprobs, self.labels)
@@ -205,11 +197,12 @@ def _reply_of_marks(
     """A reply from the probabilities of both marks, with the expected ones as scores; marks distributed alike tie."""
     scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
     p = compared_marks(first, second, labels)
+    reply = reply_of(Parsed(None, "ok", scores), raw)
     if abs(p["first"] - p["second"]) > _ROUNDING:
-        return _most_probable(reply_of(Parsed(None, "ok", scores), raw), p, labels)
+        return _most_probable(reply, p, labels)
     if "tie" not in labels:
-        return reply_of(Parsed(None, "ambiguous", scores), raw)
-    return replace(reply_of(Parsed("tie", "ok", scores), raw), p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
+        return replace(reply, status="ambiguous")
+    return replace(reply, verdict="tie", p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
 
 
 def reply_of(parsed: Parsed, raw: str, earlier: Mapping[str, str] | None = None) -> Reply:
@@ -221,12 +214,13 @@ def reply_of(parsed: Parsed, raw: str, earlier: Mapping[str, str] | None = None)
 
 def letters_turned(text: str) -> str:
     """An opinion on the exchanged order in the words of the given one: ``(a)`` for ``(b)``, and the reverse."""
-    return re.sub(r"\(([ab])(?=\))", lambda match: f"({match[1].translate(_LETTERS_TURNED)}", text, flags=re.I)
+    letters = str.maketrans("abAB", "baBA")
+    return re.sub(r"\(([ab])(?=\))", lambda match: match[0].translate(letters), text, flags=re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Calls, tokens and cost of a run, in advance; without repeated attempts and the trial of a server (two calls)."""
+    """Calls, tokens and cost of a run, in advance, without repeated attempts."""
 
     requests: int
     impossible: int  # cannot be put by this strategy (no reference, too long): they fail without a call
@@ -259,13 +253,8 @@ class AskedJudge:
     name: str
     fingerprint: str
     decoding: str
+    labels: Sequence[str] = ()  # that a verdict may be, where not the strategy's
     limit: int | None = None  # of the size of a prompt, by `measure`
-
-    @staticmethod
-    def named(asked: str) -> dict[str, str]:
-        """The settings that a name states after ``#``: a strategy, and ``-strict``."""
-        strict = {"policy": "strict"} if asked.endswith("-strict") else {}
-        return {"strategy": asked.removesuffix("-strict"), **strict}
 
     def name_of(self, model: str) -> str:
         """Provider and model, and the strategy where it is not the assignment's."""
@@ -282,7 +271,7 @@ class AskedJudge:
 
     def steps(self, request: Request) -> Steps:
         """The interview about a pair."""
-        return Interview(self.strategy, request, self.strategy.labels, self.limit, self.measure).steps()
+        return Interview(self, request).steps()
 
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
         """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
@@ -348,11 +337,13 @@ def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
 
 
 def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = None) -> Judge:
-    """A judge of a kind from its name without the provider: a model, and after ``#`` what `AskedJudge.named` reads."""
+    """A judge of a kind from its name without the provider: a model, and after ``#`` a strategy and ``-strict``."""
     model, marked, asked = name.partition("#")
     if not model:
         raise Unavailable(f"{kind.provider}/ needs {kind.example}")
-    named, given = kind.named(asked) if marked else {}, dict(settings or {})
+    named, given = {"strategy": asked.removesuffix("-strict")} if marked else {}, dict(settings or {})
+    if asked.endswith("-strict"):
+        named["policy"] = "strict"
     if clash := [name for name in named if name in given and given[name] != named[name]]:
         raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
     try:

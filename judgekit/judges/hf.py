@@ -127,7 +127,6 @@ class HFJudge(AskedJudge):
             raise Unavailable(str(wrong)) from None
 
     def measure(self, messages: Messages) -> int:
-        """Tokens of messages."""
         return self.tokens.size(messages)
 
     def weighs(self, call: str) -> bool:
@@ -135,28 +134,22 @@ class HFJudge(AskedJudge):
         return self.plan is not None and call == self.strategy.calls[-1].name
 
     def max_new_tokens(self, call: str) -> int:
-        """Longest completion of a call; for replies that are weighed, their longest."""
         if self.plan is not None and self.weighs(call):
             return len(self.plan.forced) + max(map(len, self.plan.paths))
         return self.settings.max_new_tokens or super().max_new_tokens(call)
 
     def most_written(self, call: str) -> int:
-        """Most tokens that a call writes: none where replies are weighed."""
         return 0 if self.weighs(call) else self.max_new_tokens(call)
 
     def _room_for_prompts(self) -> int | None:
         """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
         written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
-        limits = [] if self.settings.max_prompt_tokens is None else [self.settings.max_prompt_tokens]
         aside = getattr(self.settings, "max_model_len", None)
-        for room, what in (
-            (self.positions, f"{self.model} has {self.positions} positions"),
-            (aside, f"max_model_len={aside}"),
-        ):
-            if room is not None and room <= written:
-                raise Unavailable(f"{what}: max_new_tokens leaves no room for a prompt")
-            limits += [] if room is None else [room - written]
-        return min(limits, default=None)
+        room = min((n for n in (self.positions, aside) if n is not None), default=None)
+        if room is not None and room <= written:
+            raise Unavailable(f"{self.model} has {room} positions: max_new_tokens leaves no room for a prompt")
+        limits = (self.settings.max_prompt_tokens, None if room is None else room - written)
+        return min((n for n in limits if n is not None), default=None)
 
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
@@ -199,12 +192,11 @@ class HFJudge(AskedJudge):
         started, call = time.perf_counter(), questions[0].call
         prompts, longest = [list(question.ids) for question in questions], self.max_new_tokens(call)
         if self.weighs(call):
-            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
-        else:
-            made = self.engine.generate(prompts, longest, self.settings.temperature)
+            rows = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
+            seconds = (time.perf_counter() - started) / len(questions)
+            return [self.weighed(question, row, seconds) for question, row in zip(questions, rows, strict=True)]
+        made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(questions)
-        if self.weighs(call):
-            return [self.weighed(question, each, seconds) for question, each in zip(questions, made, strict=True)]
         return [
             # The end token is left out: without one, there are as many tokens as there may be.
             ids if isinstance(ids, ValueError) else self.written(question, ids, seconds, ended=len(ids) < longest)
@@ -212,27 +204,21 @@ class HFJudge(AskedJudge):
         ]
 
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
-        """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
         self.load()
-        known: dict[Any, Any] = {}
+        known: dict[Any, Any] = {}  # completions of questions that several interviews put, or what they failed with
         for start in range(0, len(requests), _WINDOW):
             window = enumerate(requests[start : start + _WINDOW], start)
             yield from self._in_rounds({position: self.steps(request) for position, request in window}, known)
 
     def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
-        """Hold interviews side by side: all go on until each waits for a completion, then those are made together.
-
-        ``known``: completions of questions that several interviews put, or the exceptions in place of them.
-        """
+        """Hold interviews side by side: all go on until each waits for a completion, then those are made together."""
         waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
         questions: dict[Any, Question] = {}  # of the next round
 
         def advance(position: int, completion: Any = None, made: bool = True) -> dict[int, Reply]:
             """Send an interview on until it waits for a completion; its reply, if it has ended."""
             try:
-                while True:
-                    if isinstance(completion, Exception):
-                        raise completion
+                while not isinstance(completion, Exception):
                     ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
                     key = ask.key if ask.shared else (position, ask.call)
                     if key not in known:
@@ -244,7 +230,8 @@ class HFJudge(AskedJudge):
             except StopIteration as ended:
                 return {position: ended.value}
             except Exception as failure:  # one item that fails must not cost the others
-                return {position: self.failed(failure)}
+                completion = failure
+            return {position: self.failed(completion)}
 
         if replies := {n: reply for position in interviews for n, reply in advance(position).items()}:
             yield replies

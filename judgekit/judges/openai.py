@@ -5,24 +5,21 @@ The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPEN
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
-from judgekit.judges.server import Budget, ChatClient, ChatError, ServerSettings, Stopped, server_of
+from judgekit.judges.generative import DEFAULT, Ask, AskedJudge, Completion
+from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
 _FORMAT = 2  # 1 read replies that were cut off
 _TOP_LOGPROBS = 20
-_TRIAL = ({"role": "user", "content": "Reply with the single word apple."},)
-_TRIAL_CHOICES = ("pear", "plum")
-_TRIAL_TOKENS = 16
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,6 @@ class Settings(ServerSettings):
     strategy: str = DEFAULT  # one of `judgekit.prompts.strategy_names`, or a file
     policy: str = "permissive"  # or strict: a tie may not be said
     logprobs: bool = False  # read the verdict's probabilities from the token log-probabilities, where they are given
-    structured: Literal["auto", "off"] = "auto"  # hold replies that are the verdict to the allowed ones, if that works
 
 
 class OpenAIJudge(AskedJudge):
@@ -55,20 +51,18 @@ class OpenAIJudge(AskedJudge):
         self.fingerprint = fingerprint_of(
             "openai", _FORMAT, self.base_url, model, self.strategy.version, settings.max_characters
         )
-        names = ("temperature", "max_tokens", "logprobs", "structured")
-        self.decoding = json.dumps({name: asdict(settings)[name] for name in names}, sort_keys=True)
+        # "structured" was a setting, and this its default: replies that were paid for are found under it.
+        decoding = {"structured": "auto"} | {n: asdict(settings)[n] for n in ("temperature", "max_tokens", "logprobs")}
+        self.decoding = json.dumps(decoding, sort_keys=True)
         self.budget = Budget(settings)
 
     def max_new_tokens(self, call: str) -> int:
-        """Longest completion of a call."""
         return self.settings.max_tokens or super().max_new_tokens(call)
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """What tokens cost; None without prices."""
         return self.budget.cost(tokens_in, tokens_out)
 
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
-        """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
         return client.replies(requests, partial(self._reply, client), self.failed)
 
@@ -78,73 +72,15 @@ class OpenAIJudge(AskedJudge):
         try:
             ask = next(steps)
             while True:
-                work = partial(self._completed, client, ask.messages, ask.call)
+                work = partial(self._completed, client, ask)
                 ask = steps.send(await client.once(ask.key, work) if ask.shared else (await work(), True))
         except StopIteration as ended:
             reply: Reply = ended.value
             return reply
 
-    async def _completed(self, client: ChatClient, messages: Messages, call: str) -> Completion:
-        """The completion of a call; the verdict's with the extras that the server takes."""
-        form = None
-        choices = [self.strategy.said[label] for label in self.strategy.labels]
+    async def _completed(self, client: ChatClient, ask: Ask) -> Completion:
+        """The completion of a question; the verdict's with its tokens' log-probabilities if they are wanted."""
         extras: dict[str, Any] = {"temperature": self.settings.temperature}
-        if call == self.strategy.calls[-1].name:
-            if self.settings.logprobs:
-                extras |= {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
-            if self.strategy.closed and self.settings.structured == "auto":
-                form, _ = await client.once("structured", partial(_supported_form, client))
-                extras |= _FORMS[form](choices) if form else {}
-        completion = await client.complete(messages, self.max_new_tokens(call), **extras)
-        if form is None:
-            return completion
-        text = chosen(completion.text)
-        if text in choices:  # nothing could have followed
-            completion = replace(completion, cut=None)
-        # Where the text was wrapped in something, the tokens spell another one.
-        return completion if text == completion.text else replace(completion, text=text, logprobs=())
-
-
-async def _supported_form(client: ChatClient) -> str | None:
-    """The first form that the server really obeys, a key of `_FORMS`; None where it obeys none.
-
-    Some servers take a parameter that they do not know and answer 200, as if it had worked. So a server is tried
-    once: asked for one word while only others are allowed.
-    """
-    for name, parameter in _FORMS.items():
-        try:
-            completion = await client.complete(_TRIAL, _TRIAL_TOKENS, **parameter(_TRIAL_CHOICES))
-        except Stopped:
-            raise
-        except ChatError:
-            continue
-        if chosen(completion.text) in _TRIAL_CHOICES:
-            return name
-    return None
-
-
-def _schema(choices: Sequence[str]) -> dict[str, Any]:
-    """The parameter of the OpenAI protocol: the reply is a JSON object with one of some texts in it."""
-    schema = {
-        "type": "object",
-        "properties": {"verdict": {"type": "string", "enum": list(choices)}},
-        "required": ["verdict"],
-        "additionalProperties": False,
-    }
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": "v", "strict": True, "schema": schema}}}
-
-
-_FORMS: dict[str, Callable[[Sequence[str]], dict[str, Any]]] = {
-    "choice": lambda choices: {"structured_outputs": {"choice": list(choices)}},  # vLLM's
-    "schema": _schema,
-}
-
-
-def chosen(text: str) -> str:
-    """The choice inside a reply that was held to one: in a JSON object, or the reply itself."""
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):  # no JSON, or brackets without end
-        return text.strip()
-    said = fields.get("verdict") if isinstance(fields, dict) else None
-    return said if isinstance(said, str) else text.strip()
+        if self.settings.logprobs and ask.call == self.strategy.calls[-1].name:
+            extras |= {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
+        return await client.complete(ask.messages, self.max_new_tokens(ask.call), **extras)

@@ -6,7 +6,6 @@ response is read with its question, by itself, so no verdict depends on the orde
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
 from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
+from judgekit.models.states import StateReader
 from judgekit.records import Reply, fingerprint_of
 
 _TIES = "ties.json"
@@ -36,13 +36,12 @@ def load_ties(path: Path) -> TieModel:
     """A tie model from a file; ProbeError where there is none, or it is damaged."""
     try:
         ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
-        sound = ties.scale > 0 and abs(ties.log_nu) < float("inf")
+        if not (ties.scale > 0 and abs(ties.log_nu) < float("inf")):
+            raise ValueError(f"scale {ties.scale} and log_nu {ties.log_nu}")
     except FileNotFoundError:
         raise ProbeError(f"{path}: no such file") from None
     except (OSError, ValueError, TypeError) as broken:
         raise ProbeError(f"{path}: no tie model ({broken})") from None
-    if not sound:
-        raise ProbeError(f"{path}: scale {ties.scale} and log_nu {ties.log_nu} are no tie model")
     return ties
 
 
@@ -54,8 +53,6 @@ class ProbeJudge:
     sees_item = False
 
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
-        from judgekit.models.states import StateReader
-
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
         self.probe, self.ties = load_probe(folder), load_ties(folder / _TIES)
@@ -65,7 +62,7 @@ class ProbeJudge:
         inputs = self.probe.inputs
         self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16)
         self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
-        self._read: OrderedDict[str, Any] = OrderedDict()
+        self._read: dict[str, Any] = {}
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]
         self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))
 
@@ -83,10 +80,9 @@ class ProbeJudge:
     def _states(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
         """States of texts, shape (n_texts, n_layers, width), from memory where they were read before."""
         inputs = self.probe.inputs
+        if len(self._read) > _REMEMBERED:
+            self._read.clear()
         if missing := [text for text in dict.fromkeys(texts) if text not in self._read]:
             states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
             self._read.update(zip(missing, states.astype(float), strict=True))
-        states = np.stack([self._read[text] for text in texts])
-        while len(self._read) > _REMEMBERED:
-            self._read.popitem(last=False)
-        return states
+        return np.stack([self._read[text] for text in texts])

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 from judgekit.data.benchmarks import outputs
-from judgekit.data.corpora import chatbot_arena
-from judgekit.data.sources import source_hashes
-from judgekit.judges.base import Request
+from judgekit.judges import Request, UnknownJudge
 from judgekit.records import Reply, Verdict, fingerprint_of
 
 
@@ -21,12 +19,9 @@ class ReplayJudge:
         self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
-        rows = sorted(
-            [item, order, v.verdict or "", v.raw or "", v.score_a, v.score_b]
-            for (item, order), v in self.stored.items()
-        )
+        rows = sorted([v.item_id, v.order, v.verdict or "", v.raw or "", v.score_a, v.score_b] for v in verdicts)
         self.fingerprint = fingerprint_of("replay", 2, name, rows)
-        self.orders = tuple(sorted({order for _, order in self.stored}))
+        self.orders = tuple(sorted({verdict.order for verdict in verdicts}))
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """The stored verdicts as replies, in terms of first and second."""
@@ -44,13 +39,9 @@ class ReplayJudge:
 
 def load_replay(name: str) -> ReplayJudge:
     """The replay judge of a name, with its verdicts read from the published outputs; UnknownJudge without any."""
-    from judgekit.judges import UnknownJudge
-
     model = name.partition("/")[2]
-    if name in chatbot_arena.JUDGES:
-        return ReplayJudge(name, chatbot_arena.load_judge(name))
     if model not in outputs.PUBLISHED:
-        known = ", ".join([*(f"replay/{one}" for one in outputs.PUBLISHED), *chatbot_arena.JUDGES])
+        known = ", ".join(f"replay/{one}" for one in outputs.PUBLISHED)
         raise UnknownJudge(f"no published verdicts are called {name!r}; there are {known}")
     return ReplayJudge(name, outputs.published_verdicts(model))
 
@@ -61,13 +52,9 @@ def replays_on(name: str) -> list[str]:
     >>> replays_on("autoj"), replays_on("alpaca_eval")
     (['replay/auto-j-13b'], [])
     """
-    if name == "chatbot_arena":
-        return list(chatbot_arena.JUDGES)
     return [f"replay/{model}" for model in outputs.published_on(name)]
 
 
 def replay_hashes(name: str) -> dict[str, str]:
     """File name to SHA-256 for the files that a replay judge's verdicts are read from; KeyError without any."""
-    if name in chatbot_arena.JUDGES:
-        return source_hashes([chatbot_arena.JUDGES[name]])
     return outputs.published_hashes(name.partition("/")[2])

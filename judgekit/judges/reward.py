@@ -22,12 +22,14 @@ from judgekit.judges.hf import device_of, dtype_of, known_device
 from judgekit.judges.probe import load_ties
 from judgekit.models.batching import token_batches
 from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.encoder import padded
 from judgekit.models.files import config_and_tokenizer, model_files
 from judgekit.models.loading import load_network
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import outcome_probabilities
 
 _REMEMBERED = 100_000  # scores of responses, by what was read
+Chat = tuple[int, ...]  # token ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,16 @@ class Settings:
     _known_device = field_validator("device")(known_device)
 
 
+@torch.inference_mode()
+def chat_scores(network: Any, chats: Sequence[Chat], pad: int, batch_tokens: int) -> dict[Chat, float]:
+    """The score of each chat by a reward model, higher is better, in batches of so many tokens, padding included."""
+    scores: dict[Chat, float] = {}
+    for batch in token_batches(sorted(chats, key=len, reverse=True), {chat: len(chat) for chat in chats}, batch_tokens):
+        ids, mask = padded(batch, pad, network.device)
+        scores |= zip(batch, network(input_ids=ids, attention_mask=mask).logits[:, 0].double().tolist(), strict=True)
+    return scores
+
+
 class RewardJudge:
     """A judge that compares the scores of a reward model; ``score_first`` and ``score_second`` are kept.
 
@@ -54,11 +66,6 @@ class RewardJudge:
     settings_kind = Settings
     sees_item = False
     batch_size = 64
-
-    @staticmethod
-    def named(asked: str) -> dict[str, str]:
-        """What a name states after ``#``: a prompt, which is no setting here."""
-        return {"prompt": asked}
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
@@ -80,7 +87,7 @@ class RewardJudge:
         )
         self.decoding = json.dumps({"dtype": self.dtype})
         self.network: Any = None
-        self._scores: dict[tuple[int, ...], float] = {}
+        self._scores: dict[Chat, float] = {}
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -95,7 +102,7 @@ class RewardJudge:
             network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
             self.network = network.to(self.device).eval()
 
-    def chat_ids(self, request: Request, side: Literal["first", "second"]) -> tuple[tuple[int, ...], bool]:
+    def chat_ids(self, request: Request, side: Literal["first", "second"]) -> tuple[Chat, bool]:
         """A chat with one of the responses as token ids, and whether the response was cut."""
         messages = []
         for question, *responses in request.turns:
@@ -110,21 +117,15 @@ class RewardJudge:
         room = len(ids) if self.limit is None else self.limit - len(self.ends)
         return (*ids[:room], *self.ends), len(ids) > room
 
-    @torch.inference_mode()
-    def score(self, chats: Sequence[tuple[int, ...]]) -> list[float]:
+    def score(self, chats: Sequence[Chat]) -> list[float]:
         """The score of each chat, higher is better; read once where it occurs again."""
         self.load()
-        lengths = {chat: len(chat) for chat in chats if chat not in self._scores}
         if len(self._scores) > _REMEMBERED:
             self._scores.clear()
-            lengths = {chat: len(chat) for chat in chats}
-        pad = self.tokens.tokenizer.pad_token_id
-        for batch in token_batches(sorted(lengths, key=len, reverse=True), lengths, self.settings.batch_tokens):
-            longest = lengths[batch[0]]
-            ids = torch.tensor([[*chat, *[pad] * (longest - len(chat))] for chat in batch], device=self.device)
-            mask = torch.tensor([[1] * len(chat) + [0] * (longest - len(chat)) for chat in batch], device=self.device)
-            scores = self.network(input_ids=ids, attention_mask=mask).logits[:, 0].double().tolist()
-            self._scores.update(zip(batch, scores, strict=True))
+        unread = [chat for chat in dict.fromkeys(chats) if chat not in self._scores]
+        self._scores |= chat_scores(
+            self.network, unread, self.tokens.tokenizer.pad_token_id, self.settings.batch_tokens
+        )
         return [self._scores[chat] for chat in chats]
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:

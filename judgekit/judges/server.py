@@ -14,13 +14,13 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 from anyio.from_thread import start_blocking_portal
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, model_validator
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.generative import CUT, Completion, Messages, estimated_tokens
@@ -47,29 +47,18 @@ _SPARE = {  # parameters that a request can do without, and what takes their pla
 }
 
 
-class Secret:
+class Secret(SecretStr):
     """A key that is not printed, not pickled, and taken out of what is kept.
 
-    >>> Secret("sk-0123456789"), Secret("sk-0123456789").redacted("Incorrect key: sk-0123456789")
-    (Secret, 'Incorrect key: [key]')
+    >>> Secret("sk-0123456789").redacted("Incorrect key: sk-0123456789")
+    'Incorrect key: [key]'
     """
-
-    __slots__ = ("__text",)
-
-    def __init__(self, text: str) -> None:
-        self.__text = text
-
-    def reveal(self) -> str:
-        """The text itself, for the header of a request and nothing else."""
-        return self.__text
 
     def redacted(self, text: str, alike: bool = True) -> str:
         """A text without the key; and, with ``alike``, without what looks like one that a server echoed in part."""
-        without = text.replace(self.__text, _HIDDEN) if len(self.__text) >= _SHORTEST else text
+        key = self.get_secret_value()
+        without = text.replace(key, _HIDDEN) if len(key) >= _SHORTEST else text
         return _KEY_LIKE.sub(_HIDDEN, without) if alike else without
-
-    def __repr__(self) -> str:
-        return "Secret"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret is not written down")
@@ -87,7 +76,7 @@ class ServerSettings:
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: PositiveInt = 16  # requests at once
     requests_per_minute: PositiveFloat | None = None
-    max_cost: Annotated[float | None, Field(ge=0)] = None  # in the currency of the prices
+    max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
     max_total_tokens: NonNegativeInt | None = None  # prompts and completions together
@@ -119,10 +108,6 @@ class RateLimit:
                 self._taken.append(time.monotonic())
 
 
-class BudgetSpent(Exception):
-    """The next request could go beyond the budget."""
-
-
 class Budget:
     """What a run may cost, in the currency of the prices or in tokens of prompt and completion.
 
@@ -138,15 +123,16 @@ class Budget:
         price_in, price_out = self._settings.price_in, self._settings.price_out
         return None if price_in is None or price_out is None else (tokens_in * price_in + tokens_out * price_out) / 1e6
 
-    def reserve(self, tokens_in: int, tokens_out: int) -> None:
-        """Set tokens aside for a request at its worst; BudgetSpent where they are not there."""
+    def reserve(self, tokens_in: int, tokens_out: int) -> str | None:
+        """Set tokens aside for a request at its worst; where they are not there, why."""
         after, allowed = (self.tokens_in + tokens_in, self.tokens_out + tokens_out), self._settings
         if allowed.max_total_tokens is not None and sum(after) > allowed.max_total_tokens:
-            raise BudgetSpent(f"the budget of {allowed.max_total_tokens:,} tokens does not allow another request")
+            return f"the budget of {allowed.max_total_tokens:,} tokens does not allow another request"
         if allowed.max_cost is not None and (self.cost(*after) or 0) > allowed.max_cost:
-            raise BudgetSpent(f"the budget of {allowed.max_cost:g} does not allow another request")
+            return f"the budget of {allowed.max_cost:g} does not allow another request"
         self.tokens_in, self.tokens_out = after
         self.in_flight += 1
+        return None
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int]) -> None:
         """Put what was really used, (in, out), in place of what was reserved."""
@@ -156,13 +142,7 @@ class Budget:
 
 
 class ChatError(Exception):
-    """A request that has failed for good; the message holds no key."""
-
-    billed = False  # the request may have been answered, and counted, all the same
-
-
-class Refused(ChatError):
-    """The server will not answer this request, whenever it is sent; another may fare better."""
+    """A request that has failed for good; another may fare better. The message holds no key."""
 
 
 class Stopped(ChatError):
@@ -190,7 +170,7 @@ class _BoundedClient(httpx2.AsyncClient):
         self._key = key
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        request.headers.update({"Authorization": f"Bearer {self._key.reveal()}", "Connection": "close"})
+        request.headers.update({"Authorization": f"Bearer {self._key.get_secret_value()}", "Connection": "close"})
         response = await super().send(request, **options | {"stream": True})
         body = bytearray()
         try:
@@ -242,8 +222,7 @@ class ChatClient:
                 return {position: await reply(item)}
             except Exception as failure:  # one item that fails must not cost the others
                 kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
-                why = self._key.redacted(str(failure)).removeprefix("not asked: ")
-                return {position: failed(f"{kind}: {why}")}
+                return {position: failed(f"{kind}: {self._key.redacted(str(failure))}")}
 
         async def finished() -> dict[int, Reply]:
             for position, item in islice(waiting, self._settings.concurrency - len(running)):
@@ -300,33 +279,26 @@ class ChatClient:
         raise Stopped(why) from None
 
     async def _attempt(self, messages: Messages, max_tokens: int, options: dict[str, Any]) -> Completion:
-        """One request, within rates and budget."""
-        reserved = (estimated_tokens(messages), max_tokens)
+        """One request, within rates and budget; what is in flight may still give tokens back."""
+        reserved = used = (estimated_tokens(messages), max_tokens)
         while (wait := self._resume_at - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         await self._rate.take()
-        await self._reserve(reserved)
-        used = reserved
+        while not self._stopped and (spent := self._budget.reserve(*reserved)):
+            if not self._budget.in_flight:
+                self._stop(spent)
+            await asyncio.sleep(_SETTLING)
+        if self._stopped:
+            raise Stopped(self._stopped)
         try:
             completion = await self._send(messages, max_tokens, options, reserved)
             used = (completion.tokens_in, completion.tokens_out or 0)
             return completion
         except ChatError as failure:
-            used = reserved if failure.billed else (0, 0)
+            used = reserved if isinstance(failure, Passing) and failure.billed else (0, 0)
             raise
         finally:
             self._budget.settle(reserved, used)
-
-    async def _reserve(self, tokens: tuple[int, int]) -> None:
-        """Set tokens aside; where they are not there, what is in flight may still give some back."""
-        while not self._stopped:
-            try:
-                return self._budget.reserve(*tokens)
-            except BudgetSpent as spent:
-                if not self._budget.in_flight:
-                    self._stop(str(spent))
-            await asyncio.sleep(_SETTLING)
-        raise Stopped(f"not asked: {self._stopped}")
 
     async def _send(
         self, messages: Messages, max_tokens: int, options: dict[str, Any], reserved: tuple[int, int]
@@ -375,27 +347,22 @@ class ChatClient:
                     warnings.warn(f"{self._model}: the server does not take {name}; asked without it", stacklevel=2)
                 self._without[name] = instead
                 raise Passing(f"the server does not take {name}") from None
-        raise Refused(f"the server says {status}: {said}") from None
+        raise ChatError(f"the server says {status}: {said}") from None
 
     def _read(self, response: Any, reserved: tuple[int, int], seconds: float) -> Completion:
         """The completion in a reply of status 200; a reply of another shape is a failure that may pass."""
         try:
             fields = response.json()
-        except (ValueError, RecursionError):
-            raise Passing("the reply is no JSON", billed=True) from None
-        try:
-            choice = fields["choices"][0]
-            message, cut = choice["message"], choice.get("finish_reason")
-            cut = cut if cut in CUT else None
-            texts = (message.get("content"), message.get("refusal"), "" if cut else None)  # a filter may leave nothing
-            text = next(text for text in texts if text is not None)
+            choice, usage = fields["choices"][0], fields.get("usage") or {}
+            cut = choice.get("finish_reason") if choice.get("finish_reason") in CUT else None
+            texts = (choice["message"].get(kind) for kind in ("content", "refusal"))
+            text = next((text for text in texts if text is not None), "" if cut else None)  # a filter may leave nothing
             if not isinstance(text, str):
                 raise TypeError("no text")
-            usage = fields.get("usage") or {}
             counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            used = [c if type(c) is int and c >= 0 else kept for c, kept in zip(counts, reserved, strict=True)]
+            used = [n if type(n) is int and n >= 0 else kept for n, kept in zip(counts, reserved, strict=True)]
             logprobs = tuple((choice.get("logprobs") or {}).get("content") or ())
-        except (LookupError, TypeError, AttributeError, StopIteration) as wrong:
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as wrong:
             raise Passing(f"the reply has another shape ({type(wrong).__name__})", billed=True) from None
         return Completion(self._key.redacted(text, alike=False), used[0], used[1], logprobs, seconds, cut=cut)
 

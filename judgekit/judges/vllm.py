@@ -91,8 +91,7 @@ class VLLMJudge(HFJudge):
             if self.plan is not None and self.weighs(question.call):
                 entries = {read: outputs[position, read].outputs[0].logprobs[0] for read in self.plan.nodes}
                 # Each token of a path is looked up where those before it were read.
-                paths = self.plan.paths
-                sums = [sum(entries[path[:n]][token].logprob for n, token in enumerate(path)) for path in paths]
+                sums = [sum(entries[p[:n]][token].logprob for n, token in enumerate(p)) for p in self.plan.paths]
                 done[position] = self.weighed(question, sums, seconds)
             else:
                 written = outputs[position, None].outputs[0]

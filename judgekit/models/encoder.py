@@ -45,6 +45,16 @@ def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
     return torch.autocast(device, torch.bfloat16, enabled=wanted and (device != "cpu" or native_bf16()))
 
 
+def padded(
+    rows: Sequence[Sequence[int]], pad: int, device: Any, longest: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and mask of a batch, padded on the right to its longest row or further, shape (n_rows, longest)."""
+    longest = longest or max(map(len, rows))
+    ids = [[*row, *[pad] * (longest - len(row))] for row in rows]
+    mask = [[1] * len(row) + [0] * (longest - len(row)) for row in rows]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
 class TextEncoder:
     """Tokenizer and encoder: texts in, mean-pooled embeddings out.
 
@@ -103,19 +113,13 @@ class TextEncoder:
         first, last = self._plain_ids(text[:room])[:n], self._plain_ids(text[-room:])[-n:]
         return self.prefix + first + self.suffix, self.prefix + last + self.suffix
 
-    def padded(self, id_lists: Sequence[Sequence[int]], longest: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids and mask of a batch, padded on the right, shape (n_texts, longest)."""
-        pad = self.tokenizer.pad_token_id or 0
-        ids = [[*row, *[pad] * (longest - len(row))] for row in id_lists]
-        mask = [[1] * len(row) + [0] * (longest - len(row)) for row in id_lists]
-        return torch.tensor(ids, device=self.device), torch.tensor(mask, device=self.device)
-
     def embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
         """Mean-pooled embeddings of tokenised texts, shape (n, width), in float32.
 
         Padding is masked out of attention and pooling, so an embedding does not depend on what else is in the batch.
         """
-        ids, mask = self.padded(id_lists, padded_length(max(map(len, id_lists))))
+        longest = padded_length(max(map(len, id_lists)))
+        ids, mask = padded(id_lists, self.tokenizer.pad_token_id or 0, self.device, longest)
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1).clamp_min(1)

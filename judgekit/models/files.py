@@ -95,10 +95,9 @@ def _base_of(adapter: str, task: str) -> str:
     base, revision = config.get("base_model_name_or_path"), config.get("revision")
     if not base:
         raise Unavailable(f"{file}: base_model_name_or_path is missing")
-    if Path(base).is_dir():
-        return str(base)
-    if (folder / base).is_dir():
-        return str(folder / base)
+    # A way from the adapter's folder comes first: the same way from here may lead to another model.
+    if places := [place for place in (folder / base, Path(base)) if place.is_dir()]:
+        return str(places[0])
     return f"{base}@{revision}" if revision else str(base)
 
 

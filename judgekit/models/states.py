@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
@@ -176,7 +176,7 @@ class StateReader:
         self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
-        ids, mask = self.encoder.padded(id_lists, max(map(len, id_lists)))
+        ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, self.encoder.device)
         read, attending = mask.bool(), ATTENTION_ENTROPY in quantities
         # Faster kernels never form attention weights; states then differ from theirs by float rounding.
         kernel = "eager" if attending else self._kernel

@@ -16,19 +16,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def people_with_people(votes: Votes, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+def people_with_people(votes: Votes, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT) -> Number:
     """Share of pairs of votes on one item that agree; ``n`` counts the pairs, prompts are resampled.
 
     Votes for other classes are left out: the published tie-free variant by default. ValueError where no item has two.
     """
     counts = votes.only(classes).counts
     total = counts.sum(1)
-    return share_number((counts * (counts - 1)).sum(1) / 2, total * (total - 1) / 2, votes.clusters, n_boot, seed)
+    return share_number((counts * (counts - 1)).sum(1) / 2, total * (total - 1) / 2, votes.clusters, n_boot)
 
 
-def judge_with_people(
-    votes: Votes, codes: Array, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT, seed: int = 0
-) -> Number:
+def judge_with_people(votes: Votes, codes: Array, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT) -> Number:
     """Share of people's votes that a judge's verdict on the item agrees with; ``n`` counts the votes.
 
     ``codes``: the judge's verdicts (`verdicts_on`), shape (n_items,). Votes and verdicts for other classes are left
@@ -38,7 +36,7 @@ def judge_with_people(
     chosen = np.isin(codes, [votes.classes.index(name) for name in classes])
     counts = np.stack([votes.counts[:, votes.classes.index(name)] for name in classes], 1)
     agree = np.where(chosen, votes.counts[np.arange(len(codes)), np.maximum(codes, 0)], 0)
-    return share_number(agree, counts.sum(1) * chosen, votes.clusters, n_boot, seed)
+    return share_number(agree, counts.sum(1) * chosen, votes.clusters, n_boot)
 
 
 # ---------------------------------------------------------------- a judge's verdicts by item

@@ -6,7 +6,7 @@ from one prompt.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,8 +26,7 @@ class TooFewVotes(ValueError):
     """There is not enough for the test to mean anything."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Duels:
+class Duels(NamedTuple):
     """Who is nearer to the others, the judge or the annotator who is left out; of annotators with enough items.
 
     Shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as near as its
@@ -41,8 +40,7 @@ class Duels:
     clusters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AltTest:
+class AltTest(NamedTuple):
     """The outcome for one judge on one set; it passes if the ``winning_rate``, the share of annotators whom the judge
     beats, is at least half.
 
@@ -168,4 +166,4 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
 
 def as_if_independent(duels: Duels) -> Duels:
     """The duels with prompts forgotten: the paper's own standard errors, to show what they would have said."""
-    return replace(duels, clusters=tuple(str(i) for i in range(len(duels.clusters))))
+    return duels._replace(clusters=tuple(str(i) for i in range(len(duels.clusters))))

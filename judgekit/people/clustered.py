@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import stdtr
 
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import LEVEL, Array, Floats, Number, interval, proportion_interval, share_of, t_quantile
@@ -10,29 +11,13 @@ from judgekit.stats import LEVEL, Array, Floats, Number, interval, proportion_in
 Ends = tuple[float, float, float]  # value, low, high
 
 
-def share_number(hits: Array, total: Array, clusters: Sequence, n_boot: int = N_BOOT, seed: int = 0) -> Number:
+def share_number(hits: Array, total: Array, clusters: Sequence, n_boot: int = N_BOOT) -> Number:
     """Sum of hits over sum of totals, each of shape (n_items,), prompts resampled; ValueError where the total is 0."""
     rows, kept = np.column_stack([hits, total]).astype(float), np.asarray(total) > 0
     if not kept.any():
         raise ValueError("nothing to compare: no item has two votes that meet")
     n, names = round(float(rows[:, 1].sum())), np.asarray(clusters)[kept]
-    return interval(share_of, names, rows[kept], n=n, spec=".1%", n_boot=n_boot, seed=seed)
-
-
-def student_interval(
-    value: float, parts: Array, floor: float = -np.inf, ceiling: float = np.inf
-) -> tuple[float, float]:
-    """The 95 % interval of an estimate, cut at the range of the quantity, from the parts of prompts in its error.
-
-    Their sum of squares is the variance. Where nothing varies and the range is 0 to 1 it is Wilson's for so many
-    prompts: a share that no prompt departs from is not known without error. Infinite ends for one prompt.
-    """
-    if len(parts) < 2:
-        return floor, ceiling
-    half = t_quantile((1 + LEVEL) / 2, len(parts) - 1) * float(np.sqrt((np.asarray(parts) ** 2).sum()))
-    if not half and (floor, ceiling) == (0.0, 1.0):
-        return proportion_interval(value, len(parts))
-    return max(floor, value - half), min(ceiling, value + half)
+    return interval(share_of, names, rows[kept], n=n, spec=".1%", n_boot=n_boot)
 
 
 def mean_interval(
@@ -46,7 +31,8 @@ def mean_interval(
     """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high.
 
     ``influence``: of the items on a statistic that is no mean, weights included and centred; then ``values`` is the
-    statistic. Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50).
+    statistic. Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50), cut at the range
+    of the quantity: infinite ends for one prompt, and Wilson's for a share that no prompt departs from.
     """
     if influence is None:
         share = np.asarray(weights, float) / np.sum(weights)
@@ -55,7 +41,13 @@ def mean_interval(
     else:
         value = float(values)
     parts = np.bincount(cluster_index, influence)
-    return value, *student_interval(value, parts * np.sqrt(len(parts) / max(len(parts) - 1, 1)), floor, ceiling)
+    n = len(parts)
+    if n < 2:
+        return value, floor, ceiling
+    half = t_quantile((1 + LEVEL) / 2, n - 1) * float(np.sqrt((parts**2).sum() * n / (n - 1)))
+    if not half and (floor, ceiling) == (0.0, 1.0):
+        return value, *proportion_interval(value, n)
+    return value, max(floor, value - half), min(ceiling, value + half)
 
 
 def clustered_mean(values: Array, clusters: Sequence, floor: float = -np.inf, ceiling: float = np.inf) -> Ends:
@@ -67,3 +59,13 @@ def clustered_mean(values: Array, clusters: Sequence, floor: float = -np.inf, ce
     values = np.asarray(values, float)
     index = np.unique(np.asarray(clusters), return_inverse=True)[1]
     return mean_interval(values, np.ones(len(values)), index, None, floor, ceiling)
+
+
+def student_p(found: Number, n_prompts: int) -> float:
+    """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`).
+
+    >>> round(student_p(Number(2.086, 0.0, 4.172), 21), 3)
+    0.05
+    """
+    error = (found.high - found.low) / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
+    return float(2 * stdtr(n_prompts - 1, -abs(found.value) / error)) if error > 0 else float(found.value == 0)

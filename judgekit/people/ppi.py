@@ -4,7 +4,6 @@ Every function reads axis 0 as questions, which are independent; further axes (m
 itself. Comparisons on one question share its prompt, so a question enters as its mean.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,8 @@ SMALLEST = 10  # labelled questions below which no interval is given: the tuned 
 
 
 class Estimate(NamedTuple):
-    """An estimate with its 95 % interval; arrays in the shape of the axes after the first.
-
-    ``power`` is what the judge's verdicts were weighed with, or Youden's J for the Rogan-Gladen estimate.
-    """
+    """An estimate with its 95 % interval, and what the judge's verdicts were weighed with (``power``); arrays in the
+    shape of the axes after the first."""
 
     value: Floats
     low: Floats
@@ -27,19 +24,12 @@ class Estimate(NamedTuple):
     power: Floats
 
 
-def around(value: Array, error: Array, freedom: Array, power: Array = 0.0) -> Estimate:
-    """Value and t interval."""
-    half = t_quantile((1 + LEVEL) / 2, freedom) * error
-    return Estimate(value, value - half, value + half, np.broadcast_to(power, np.shape(value)))
-
-
-def _around_rate(value: Array, error: Array, freedom: Array, power: Array = 0.0) -> Estimate:
-    """As `around`, on the scale of log odds: rates near 0 or 1 are skewed. Plain where the value is no rate."""
-    inside = (value > 0) & (value < 1)
-    rate = np.where(inside, value, 0.5)
-    low, high = odds_interval(rate, error, freedom)
-    plain = around(value, error, freedom, power)
-    return Estimate(value, np.where(inside, low, plain.low), np.where(inside, high, plain.high), plain.power)
+def _around_rate(value: Floats, error: Floats, freedom: int, power: Array = 0.0) -> Estimate:
+    """Student's interval on the scale of log odds: rates near 0 or 1 are skewed. Plain where the value is no rate."""
+    inside, half = (value > 0) & (value < 1), t_quantile((1 + LEVEL) / 2, freedom) * error
+    ends = odds_interval(np.where(inside, value, 0.5), error, freedom)
+    low, high = (np.where(inside, *both) for both in zip(ends, (value - half, value + half), strict=True))
+    return Estimate(value, low, high, np.broadcast_to(power, np.shape(value)))
 
 
 def checked(*arrays: Array) -> list[Floats]:
@@ -73,21 +63,18 @@ def prediction_powered(people: Array, judge: Array, elsewhere: Array) -> Estimat
     exceed one, or a judge that hedges is not amplified; and the interval is Student's with two degrees of freedom lost:
     the normal one holds too rarely on few questions.
     """
-    people, judge, elsewhere = checked(people, judge, elsewhere)
-    return _around_rate(*_powered(people, judge, elsewhere)) if len(elsewhere) else mean_of(people)
-
-
-def _powered(people: Floats, judge: Floats, elsewhere: Floats) -> tuple[Floats, Floats, int, Floats]:
-    """Value, standard error, degrees of freedom and power of `prediction_powered`."""
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
+    people, judge, elsewhere = checked(people, judge, elsewhere)
+    if not len(elsewhere):
+        return mean_of(people)
     n, shape = len(people), people.shape[1:]
     power = tuned_power(people, judge, elsewhere)
     columns = [array.reshape(len(array), -1) for array in (people, judge, elsewhere)]
     value = np.reshape(ppi_mean_pointestimate(*columns, lam=power.ravel()), shape)
     low, high = (np.reshape(end, shape) for end in ppi_mean_ci(*columns, alpha=1 - LEVEL, lam=power.ravel()))
     error = (high - low) / (2 * ndtri((1 + LEVEL) / 2)) * np.sqrt(n / (n - 2))
-    return value, error, n - 2, power
+    return _around_rate(value, error, n - 2, power)
 
 
 def tuned_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
@@ -96,20 +83,3 @@ def tuned_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
     together = ((people - people.mean(0)) * (judge - judge.mean(0))).mean(0)
     spread = np.concatenate([judge, elsewhere]).var(0, ddof=1) * (1 + n / len(elsewhere))
     return np.maximum(np.divide(together, spread, out=np.zeros_like(together), where=spread > 1e-12), 0)
-
-
-def stratified(parts: Sequence[tuple[Array, Array, Array, float]]) -> Estimate:
-    """Prediction-powered estimates of strata, joined: each has a power of its own, of which ``power`` is the mean.
-
-    ``parts``: people, judge, elsewhere and weight of every stratum, ten labelled questions or more in each, weights
-    summing to one. Fisch et al. (2024), arXiv:2406.04291. Degrees of freedom after Satterthwaite.
-    """
-    weights = np.array([weight for *_, weight in parts])
-    if abs(weights.sum() - 1) > 1e-6:
-        raise ValueError(f"weights of strata sum to {weights.sum():g}")
-    values, errors, freedoms, powers = zip(*(_powered(*checked(*three)) for *three, _ in parts), strict=True)
-    variances = np.stack([(weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)])
-    variance = variances.sum(0)
-    freedom = variance**2 / np.tensordot(1 / np.array(freedoms), variances**2, 1)
-    value, power = (np.tensordot(weights, parts, 1) for parts in (values, powers))
-    return _around_rate(value, np.sqrt(variance), freedom, power)

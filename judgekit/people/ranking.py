@@ -1,17 +1,16 @@
 """Models ranked by comparisons with ties, by people, by a judge, or by people with a judge's help.
 
 A question is the unit of everything here: its comparisons share a prompt and are not independent, so that a question is
-labelled, drawn and left out as a whole. Two models of ties, both of strengths on the log-odds scale: Davidson's
-(`judgekit.stats`), and Rao and Kupper's, in which a lead must exceed a threshold; fitted to many tables at once.
+labelled, drawn and left out as a whole. Strengths are those of Davidson's model (`judgekit.stats`), on the log-odds
+scale, fitted to many tables at once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
 from judgekit.records import PreferencePair, Verdict
@@ -28,7 +27,6 @@ from judgekit.stats import (
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
-OutcomeModel: TypeAlias = Callable[[Array, Array], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +138,7 @@ def model_pairs(n_pairs: int) -> tuple[Array, Array]:
 class Strengths(NamedTuple):
     """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    ``tie``: log of Davidson's nu, or of Rao and Kupper's threshold. ``freedom``: of the errors. ``power``: what a
+    ``tie``: log of Davidson's nu. ``freedom``: of the errors. ``power``: what a
     judge's comparisons were weighed with; 0 without a judge.
     """
 
@@ -158,33 +156,16 @@ class Strengths(NamedTuple):
         return self.value - half, self.value + half
 
 
-def davidson(difference: Array, tie: Array) -> tuple[Floats, Floats]:
-    """Probabilities of the outcomes, (..., 3), and derivatives of their logs by difference and tie, (..., 3, 2)."""
-    p = outcome_probabilities(difference, tie)
-    plain = np.array([[0.5, 0], [-0.5, 0], [0, 1]])
-    return p, plain - (p @ plain)[..., None, :]
-
-
-def rao_kupper(difference: Array, tie: Array) -> tuple[Floats, Floats]:
-    """As `davidson`, for Rao and Kupper (1967), JASA 62: the first wins with the logistic of ``difference - t``, the
-    second with that of ``-difference - t``, ``t = exp(tie)``."""
-    threshold = np.broadcast_to(np.exp(tie), np.shape(difference))
-    first, second = expit(difference - threshold), expit(-difference - threshold)
-    p = np.stack([first, second, 1 - first - second], -1)
-    by_difference = np.stack([1 - first, second - 1, second - first], -1)
-    of_tie = 2 / -np.expm1(-2 * threshold) - (1 - first) - (1 - second)
-    by_threshold = np.stack([first - 1, second - 1, of_tie], -1)
-    return p, np.stack([by_difference, by_threshold * threshold[..., None]], -1)
-
-
-def slopes(parameters: Floats, outcome_model: OutcomeModel, n_pairs: int) -> tuple[Floats, Floats]:
-    """Outcome probabilities of all pairs, (..., n_pairs, 3), and derivatives of their logarithms by all parameters,
-    (..., n_pairs, 3, n_models + 1)."""
+def slopes(parameters: Floats, n_pairs: int) -> tuple[Floats, Floats]:
+    """Davidson's outcome probabilities of all pairs, (..., n_pairs, 3), and derivatives of their logarithms by all
+    parameters (strengths, and log of nu), (..., n_pairs, 3, n_models + 1)."""
     first, second = model_pairs(n_pairs)
     pairs = np.arange(n_pairs)
     design = np.zeros((n_pairs, parameters.shape[-1] - 1))
     design[pairs, first], design[pairs, second] = 1, -1
-    p, by_two = outcome_model(parameters[..., :-1] @ design.T, parameters[..., -1:])
+    p = outcome_probabilities(parameters[..., :-1] @ design.T, parameters[..., -1:])
+    plain = np.array([[0.5, 0], [-0.5, 0], [0, 1]])
+    by_two = plain - (p @ plain)[..., None, :]
     return p, np.concatenate([by_two[..., :1] * design[:, None, :], by_two[..., 1:]], -1)
 
 
@@ -197,7 +178,7 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
     return found + RIDGE * size * np.eye(found.shape[-1])
 
 
-def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
+def fit(totals: Array) -> Floats:
     """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring.
 
     ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes. A
@@ -208,7 +189,7 @@ def fit(totals: Array, outcome_model: OutcomeModel = davidson) -> Floats:
     parameters = np.zeros((*totals.shape[:-2], n_models + 1))
     parameters[..., -1] = -0.5
     for _ in range(STEPS):
-        p, derivatives = slopes(parameters, outcome_model, totals.shape[-2])
+        p, derivatives = slopes(parameters, totals.shape[-2])
         score = np.einsum("...po,...pod->...d", totals, derivatives)
         step = np.linalg.solve(information(totals, p, derivatives), score[..., None])[..., 0]
         step *= np.minimum(1, LONGEST / np.maximum(np.abs(step).max(-1, keepdims=True), 1e-12))
@@ -235,7 +216,7 @@ def refuse_separated(counts: Array, models: Sequence[str]) -> None:
         raise ValueError(f"no finite strengths: {', '.join(apart)} and the others never took points from each other")
 
 
-def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strengths:
+def strengths(counts: Array) -> Strengths:
     """Strengths with errors clustered by question, from `Comparisons.counts`, shape (..., n_questions, n_pairs, 3).
 
     The covariance is the jackknife's over questions: right where comparisons of a question depend on each other or the
@@ -243,22 +224,20 @@ def strengths(counts: Array, outcome_model: OutcomeModel = davidson) -> Strength
     """
     counts = np.asarray(counts, float)
     n = counts.shape[-3]
-    parameters = fit(counts.mean(-3), outcome_model)
-    covariance = _covariance_of(_without_each(counts, parameters, outcome_model))
+    parameters = fit(counts.mean(-3))
+    covariance = _covariance_of(_without_each(counts, parameters))
     covariance = covariance[..., :-1, :-1]
     return Strengths(parameters[..., :-1], covariance, parameters[..., -1], n - 1, np.zeros(counts.shape[:-3]))
 
 
-def _without_each(
-    counts: Floats, parameters: Floats, outcome_model: OutcomeModel = davidson, others: Floats | None = None
-) -> Floats:
+def _without_each(counts: Floats, parameters: Floats, others: Floats | None = None) -> Floats:
     """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1);
     ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts."""
     n = counts.shape[-3]
     left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
     if others is not None:
         left = left + others[..., None, :, :]
-    p, derivatives = slopes(parameters[..., None, :], outcome_model, counts.shape[-2])
+    p, derivatives = slopes(parameters[..., None, :], counts.shape[-2])
     score = np.einsum("...po,...pod->...d", left, derivatives)
     return np.linalg.solve(information(left, p, derivatives), score[..., None])[..., 0]
 
@@ -282,7 +261,7 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
     n, n_pairs = people.shape[-3], people.shape[-2]
     start = fit(people.mean(-3))
-    p, derivatives = slopes(start, davidson, n_pairs)
+    p, derivatives = slopes(start, n_pairs)
     inverse = np.linalg.inv(information(people.mean(-3), p, derivatives))
     of_people, of_judge, of_others = (
         (np.einsum("...qpo,...pod->...qd", counts, derivatives) @ inverse)[..., :-1]

@@ -1,8 +1,7 @@
 r"""What a document quotes (every ``\result{key}``), and the LaTeX that is made for it: numbers, owners, data, team."""
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,33 +12,25 @@ import yaml
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state
-from judgekit.data.sources import sources
 from judgekit.report.escaping import escape
 from judgekit.report.fonts import chinese_declarations, font_declarations
 from judgekit.report.results import load_provenance, load_results
 from judgekit.report.tables import latex_number
 
 HEAD = "% written by judgekit.report.latex; do not edit"
-SAMPLE = "sample"
-LISTED = ("cleaning.all.", "training.")  # studies of the sample run that the appendix prints in a list
 QUOTE = re.compile(r"\\result(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
 INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
 COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
-SCORE = re.compile(r"scores\.(sample_[^.]*)\.([^.]*)\.accuracy")
 # Results that no notebook makes, and the script of each. `make bench` runs those in tests/bench.
 SCRIPTS = {
     "bench": "tests/bench/encoder_speed.py",
     "bench-formats": "tests/bench/formats.py",
     "bench-one_pass": "tests/bench/one_pass_speed.py",
     "bench-rating": "tests/bench/rating_speed.py",
-    "bench-startup": "tests/bench/startup.py",
     "scale": "tests/bench/scale.py",
-    "scale-cluster": "tests/bench/cluster.py",
     "scale-faults": "tests/torture.py",
 }
-MANY = 8  # files of one source that are listed one by one; of more, one line gives the hash of their list
-SHOWN = 12  # characters of a SHA-256
 
 
 class Quote(NamedTuple):
@@ -99,7 +90,7 @@ def write_numbers(run: str) -> Path:
 def write_generated(run: str) -> Path:
     """Write all that a build of ``run`` inputs; returns its folder ``report/build/<run>/``.
 
-    ValueError where a member of ``report/team.yaml`` lacks a field, or results were made from different data.
+    ValueError where a member of ``report/team.yaml`` lacks a field.
     """
     write_numbers(run)
     report = paths.project_root() / "report"
@@ -116,12 +107,8 @@ def write_generated(run: str) -> Path:
             by_owner = sorted((results[key]["notebook"], key) for key in quoted & set(results))
             owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
             _write(folder / f"{path.stem}_owners.tex", [_block("owners", owned=owned, command=command)])
-    machines = filter(None, dict.fromkeys(map(_machine, provenance.values())))
-    letters = {words: chr(ord("A") + number) for number, words in enumerate(machines)}
     made = {
         "provenance": _block("provenance", build=git_state(), provenance=provenance),
-        "hashes": _block("hashes", provenance=provenance, letters=letters, data=data_rows(provenance)),
-        "sample": _block("sample", **_sample()),
         "team": _block("team", team=_team(report / "team.yaml")),
         "chinese_fonts": "\n".join(chinese_declarations()),
     }
@@ -144,7 +131,7 @@ def _write(path: Path, lines: Iterable[str]) -> Path:
 
 def _block(name: str, **words: Any) -> str:
     """A block of ``generated.txt``."""
-    words |= {"commit": _short_commit, "commits": _commits, "machine": _machine, "whole": _number}
+    words |= {"commit": _short_commit, "commits": _commits}
     return "".join(_TEMPLATE.blocks[name](_TEMPLATE.new_context(words))).removesuffix("\n")
 
 
@@ -166,59 +153,23 @@ def _commits(provenance: Mapping[str, Mapping[str, Any]]) -> str:
     return escape(", ".join(made_at[:3]) + (f" and {len(made_at) - 3} more" if len(made_at) > 3 else ""))
 
 
-def _machine(entry: Mapping[str, Any]) -> str:
-    """The machine that results were made on, in words; empty where it is not known."""
-    machine = entry.get("machine") or {}
-    memory = f"{(machine.get('memory_mb') or 0) / 1024:.0f} GiB"
-    words = f"{machine.get('processor')}, {machine.get('cores')} cores, {memory}, {machine.get('system')}"
-    return words if machine else ""
-
-
-def _number(row: Mapping[str, Any]) -> str:
-    return latex_number(row["text"]) + (f" ({latex_number(row['interval'])})" if row["interval"] else "")
-
-
-def data_rows(provenance: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Name, size and first characters of the SHA-256 of each data file that results were made from.
-
-    Of a source with many files one row: how many there are, the size of all, and the SHA-256 of the lines
-    ``<SHA-256>  <name>`` of all of them, sorted, as ``sha256sum`` writes them. ValueError where two results were made
-    from different contents of one file.
-    """
-    hashes: dict[str, tuple[str, str]] = {}
-    for owner, entry in provenance.items():
-        for name, digest in entry["data"].items():
-            known, first = hashes.setdefault(name, (digest, owner))
-            if known != digest:
-                raise ValueError(f"{name}: {first} and {owner} were made from different contents; run both again")
-    sizes = {record.name: record.bytes for record in sources()}
-    rows = []
-    for family, members in groupby(sorted(hashes), key=lambda name: name.partition("/")[0]):
-        names = list(members)
-        for part in [names] if len(names) > MANY else [[name] for name in names]:
-            size = f"{max(1, round(sum(sizes[n] for n in part) / 1000)):,} kB" if set(part) <= set(sizes) else "–"
-            title, digest = part[0], hashes[part[0]][0]
-            if len(part) > 1:
-                listing = "".join(sorted(f"{hashes[name][0]}  {name}\n" for name in part))
-                title, digest = f"{family}/ ({len(part)} files)", hashlib.sha256(listing.encode()).hexdigest()
-            rows.append((title, size, digest[:SHOWN]))
-    return rows
-
-
-def _sample() -> dict[str, Any]:
-    """What the appendix says of the sample run: its accuracies, best judge first, and its other numbers."""
-    results, provenance = load_results(SAMPLE), load_provenance(SAMPLE)
-    scores = {match.groups(): row for key, row in results.items() if (match := SCORE.fullmatch(key))}
-    best = {judge: max(row["value"] for (_, other), row in scores.items() if other == judge) for _, judge in scores}
-    return {
-        "results": results,
-        "provenance": provenance,
-        "minutes": sum(entry.get("seconds") or 0 for entry in provenance.values()) / 60,
-        "scores": scores,
-        "sets": sorted({name for name, _ in scores}),
-        "judges": sorted(sorted(best), key=lambda judge: -best[judge]),
-        "listed": [(key, row) for key, row in sorted(results.items()) if key.startswith(LISTED)],
-    }
+def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:
+    """A template of this folder, with signs that neither LaTeX nor Markdown knows; ``filters`` escape its texts."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    environment.filters.update(filters)
+    return environment.get_template(name)
 
 
 def _team(path: Path) -> Any:
@@ -230,18 +181,4 @@ def _team(path: Path) -> Any:
     return team
 
 
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    autoescape=False,  # every text goes through `escape`
-    block_start_string="<%",
-    block_end_string="%>",
-    variable_start_string="<<",
-    variable_end_string=">>",
-    comment_start_string="<#",
-    comment_end_string="#>",
-)
-_ENVIRONMENT.filters |= {"e": escape, "key": _breakable, "number": latex_number}
-_TEMPLATE = _ENVIRONMENT.get_template("generated.txt")
+_TEMPLATE = template("generated.txt", e=escape, key=_breakable, number=latex_number)

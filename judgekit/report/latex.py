@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judgekit.data import paths
 from judgekit.report.generated import write_generated
-from judgekit.report.results import ResultsError, check_judges, load_results
+from judgekit.report.results import ResultsError, check_inputs, load_results
 
 # The one list of what is compiled, in order: the report points into the supplement.
 DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
@@ -37,14 +37,14 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     where the run has no results; BuildError where a program or the document is missing, LaTeX fails, or (printed for
     runs other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference, character or font.
     """
-    if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
-        raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
     report = paths.project_root() / "report"
     if not load_results(run):
         raise ResultsError(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
     if not (report / f"{document}.tex").is_file():
         raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
-    check_judges(run)
+    if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
+        raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
+    check_inputs(run)
     folder = write_generated(run)
     command = ["latexmk", "-norc", "-lualatex", "-interaction=nonstopmode", "-file-line-error"]
     command += ["-latexoption=-halt-on-error", "-latexoption=-no-shell-escape", "-silent"]

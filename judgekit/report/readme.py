@@ -1,26 +1,20 @@
 """The parts of the README, of the model card and of pages of the docs that are made from results, by ``blocks.md``."""
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.report.generated import template
 from judgekit.report.results import ResultsError, load_provenance, load_results
-from judgekit.report.workflow import notebook_list
+from judgekit.report.workflow import jobs_of
 
 RUN = "laptop"
 MEASURED = "bench-formats"  # the results that name the machine that speed was measured on
-FRONT = ("scores", "training", "hours", "time", "cost")
-_TEMPLATE = jinja2.Environment(  # Markdown: nothing is escaped
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    autoescape=False,
-).get_template("blocks.md")
+MARKED = re.compile(r"<!-- (\w+):begin -->\n.*?\n<!-- \1:end -->", re.DOTALL)
+_TEMPLATE = template("blocks.md")
 BLOCKS = tuple(_TEMPLATE.blocks)
 
 
@@ -44,9 +38,9 @@ def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _minutes(stage: str = "") -> dict[str, float]:
-    """Minutes of each notebook of a stage, as recorded with its results; every notebook of the list must have some."""
+    """Minutes of each notebook of a stage, as recorded with its results; every notebook of the run must have some."""
     provenance = load_provenance(RUN)
-    names = [name for name in notebook_list() if name.startswith(stage)]
+    names = [name for name in jobs_of(RUN) if name.startswith(stage)]
     if missing := [name for name in names if name not in provenance]:
         raise ResultsError(f"no results of {missing[0]} in outputs/{RUN}: run 'make report RUN={RUN}' first")
     return {name: provenance[name]["seconds"] / 60 for name in names}
@@ -60,39 +54,28 @@ def _machine() -> str:
     return f"{known['cores']} cores with {known['memory_mb'] / 1024:.0f} GB of memory"
 
 
-def filled(text: str, results: Mapping[str, Mapping[str, Any]], blocks: Sequence[str] = FRONT) -> str:
-    """``text`` with what stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` made anew for each block.
+def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:
+    """``text`` with what stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` made anew."""
 
-    ValueError where a marker is missing.
-    """
-    for name in blocks:
-        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise ValueError(f"needs {begin} and {end} once each")
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n{block(name, results)}\n{end}{rest.split(end)[1]}"
-    return text
+    def made(marked: re.Match[str]) -> str:
+        return f"<!-- {marked[1]}:begin -->\n{block(marked[1], results)}\n<!-- {marked[1]}:end -->"
+
+    return MARKED.sub(made, text)
 
 
-def documents() -> dict[Path, tuple[str, ...]]:
-    """The files that hold blocks, with the names of these."""
-    docs = project_root() / "docs"
-    return {
-        project_root() / "README.md": FRONT,
-        PRETRAINED / "minilm" / "README.md": ("scores", "training"),
-        docs / "scaling.md": ("speed", "forms", "growth"),
-        docs / "faults.md": ("faults",),
-        docs / "clusters.md": ("cluster",),
-    }
+def documents() -> list[Path]:
+    """The files that hold blocks."""
+    pages = [*project_root().glob("README.md"), *PRETRAINED.glob("*/README.md"), *project_root().glob("docs/*.md")]
+    return sorted(path for path in pages if MARKED.search(path.read_text(encoding="utf-8")))
 
 
 def main() -> int:
     """``python -m judgekit.report.readme``: write the blocks into the README, the model card and the docs."""
     results = load_results(RUN)
-    for path, blocks in documents().items():
+    for path in documents():
         try:
-            path.write_text(filled(path.read_text(encoding="utf-8"), results, blocks), encoding="utf-8")
-        except (ResultsError, ValueError) as error:
+            path.write_text(filled(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+        except ResultsError as error:
             print(f"error: {path.name}: {error}", file=sys.stderr)
             return 2
     return 0

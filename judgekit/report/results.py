@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # half a second that the report's build, which reads no frame
     import pandas as pd
 
 SCHEMA = 1
+MOST_KEYS = 4_000  # of a run: what no document, table or notebook reads stays in a frame
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
 # Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
 UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
@@ -67,7 +69,7 @@ def save_results(
             text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
     try:
-        check_judges(run)
+        check_inputs(run)
     except ResultsError as two_models:
         warnings.warn(str(two_models), stacklevel=2)
     return path
@@ -85,17 +87,28 @@ def _checked(key: str, number: Number) -> Number:
     return number
 
 
-def check_judges(run: str) -> None:
-    """One judge's name is one fingerprint in all results of a run: ResultsError that names both notebooks otherwise."""
-    owners: dict[str, tuple[str, str]] = {}
+def check_inputs(run: str) -> None:
+    """One judge's name is one fingerprint, one data file one content in all results of a run; else ResultsError."""
+    owners: dict[tuple[str, str], tuple[str, str]] = {}
     for notebook, provenance in load_provenance(run).items():
-        for name, fingerprint in provenance.get("judges", {}).items():
-            first, known = owners.setdefault(name, (notebook, fingerprint))
-            if known != fingerprint:
-                raise ResultsError(
-                    f"judge {name!r} has fingerprint {known[:12]} in {first} and {fingerprint[:12]} in {notebook}: "
-                    f"one judge of run {run} is two models; execute both notebooks again"
-                )
+        for kind in ("judges", "data"):
+            for name, digest in provenance.get(kind, {}).items():
+                first, known = owners.setdefault((kind, name), (notebook, digest))
+                if known != digest:
+                    two = "models" if kind == "judges" else "contents"
+                    raise ResultsError(
+                        f"{name!r} has fingerprint {known[:12]} in {first} and {digest[:12]} in {notebook}: one name "
+                        f"of run {run} is two {two}; execute both notebooks again"
+                    )
+
+
+def count_keys(run: str) -> Counter[str]:
+    """How many numbers each results file of a run holds; ResultsError where all of them hold more than `MOST_KEYS`."""
+    counts = Counter(row["notebook"] for row in load_results(run).values())
+    if counts.total() > MOST_KEYS:
+        most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common(3))
+        raise ResultsError(f"run {run} has {counts.total():,} keys, {MOST_KEYS:,} at most: keep frames ({most})")
+    return counts
 
 
 def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:

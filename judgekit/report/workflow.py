@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
-from judgekit.report.results import ResultsError, check_judges
+from judgekit.report.results import ResultsError, check_inputs, count_keys
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
@@ -261,7 +261,9 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
         except SystemExit as end:
             if end.code:
                 return int(end.code)
-    check_judges(run)
+    check_inputs(run)
+    if run == SAMPLE:
+        count_keys(run)
     return 0
 
 

@@ -164,9 +164,10 @@ def protocols_for(benchmark: str) -> dict[str, Protocol]:
 def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[str, list[str]]:
     """Item id to the labels that it is scored against: one, or one per vote where votes are items.
 
-    Empty for an item that the protocol leaves out (another turn, no label, no vote of the people asked for).
+    Empty for an item that the protocol leaves out (another turn, no label, no vote of the people asked for, a response
+    that the source lacks).
     """
-    wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1)]
+    wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1) and pair.label_kind != "missing"]
     references: dict[str, list[str]] = {pair.item_id: [] for pair in pairs}
     if protocol.gold == "paper5":
         return references | {item_id: [label] for item_id, label in paper5_labels(wanted).items()}

@@ -1,6 +1,7 @@
 """Every metric of a judge on a set, with its interval."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -43,8 +44,9 @@ def score(
     ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over the set's labels;
     over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``, ``coverage``
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
-    ``agreement`` (right in both), ``consistency`` (same verdict in both), ``consistency_kappa`` (Cohen's, between the
-    two orders), ``first_rate`` (share of decided verdicts that go to the response shown first); with probabilities
+    ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
+    protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts given that are no
+    tie, the share for the response shown first); with probabilities
     ``nll``, ``brier``, ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
@@ -76,6 +78,8 @@ def score(
     if both:
         scores |= {name: number(name, share_of) for name in ("agreement", "consistency", "first_rate")}
         scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f")
+        read = int(sums["consistency"][:, 1].sum())
+        scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
     if "losses" in sums:
         scores["nll"] = number("losses", lambda s: ratio(s[..., 0], s[..., 2]), spec=".3f")
         scores["brier"] = number("losses", lambda s: ratio(s[..., 1], s[..., 2]), spec=".3f")
@@ -93,11 +97,11 @@ def _sums_of(table: pd.DataFrame, protocol: Protocol, both: bool) -> dict[str, F
     per_item = {"credit": np.column_stack([credits_of(table, protocol), kept]), "confusion": confusion}
     if both:
         ab_right, ba_right = table["ab"] == table["reference"], table["ba"] == table["reference"]
-        read = table["raw_ab"].notna()
-        given = metrics.label_codes(table["raw_ab"].where(read, "tie"))  # nothing where the given order has no verdict
+        read = table["raw_ab"].notna() & table["raw_ba"].notna()  # a reply without a verdict contradicts nothing
+        first, second = (metrics.label_codes(table[order].where(read, "tie")) for order in ("ab", "ba"))
         per_item["agreement"] = np.column_stack([ab_right & ba_right, ones])
-        per_item["consistency"] = np.column_stack([(table["raw_ab"] == table["raw_ba"]) & read, ones])
-        per_item["orders"] = metrics.confusion(given, metrics.label_codes(table["raw_ba"]), read.to_numpy(float))
+        per_item["consistency"] = np.column_stack([(table["ab"] == table["ba"]) & read, read])
+        per_item["orders"] = metrics.confusion(first, second, read.to_numpy(float))  # nothing where not read
         per_item["first_rate"] = np.array([first_counts(row) for row in table.itertuples(index=False)], float)
     probabilities = table[["p_a", "p_b", "p_tie"]].to_numpy(float)
     if not np.isnan(probabilities).any():

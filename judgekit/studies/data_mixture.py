@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from judgekit.judges.encoder import OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
 from judgekit.models.files import seal
 from judgekit.records import PreferencePair
-from judgekit.stats import Number, cluster_sums, interval_of, resampled_sums
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
 from judgekit.training.encoder import (
@@ -30,9 +30,6 @@ from judgekit.training.features import fit_features
 from judgekit.training.files import write_json
 from judgekit.training.gate import ALWAYS_OPEN
 from judgekit.training.mixture import Material, source_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 # Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
@@ -54,9 +51,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "penalty": {"weak": {"l2": 0.001}, "strong": {"l2": 0.1}},
     "reading_length": {"64": {"reads": 64}},
     "rank": {"frozen": {"r": 0}, "4": {"r": 4}, "64": {"r": 64}, "full": {"r": -1, "lr": 5e-5}},
-    "layers": {"1": {"layers": 1}, "6": {"layers": 6}},
     "negatives": {"random": {"group": 1}, "groups_of_8": {"group": 8}},
-    "loss": {"questions_only": {"loss": "questions"}},
     "questions": {"tenth": {"questions_share": 0.1}, "third": {"questions_share": 1 / 3}},
     "answers": {"pairs_only": {"answers": False}},
     "cut": {"none": {"cut_share": 0.0}},
@@ -118,11 +113,9 @@ class Level:
 
 
 def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
-    """The settings of a study: (factor, level) to `Level`, the base first; KeyError lists the factors there are."""
+    """The settings of a study: (factor, level) to `Level`, the base first."""
     levels = {(BASE, BASE): base}
     for factor in factors:
-        if factor not in FACTORS:
-            raise KeyError(f"no factor {factor!r}; there are {', '.join(FACTORS)}")
         levels |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
     return levels
 
@@ -181,12 +174,12 @@ def run_study(
     material: Material,
     seeds: Sequence[int],
     folder: str | Path,
-    progress: Callable[[Any], Iterable[Any]] | None = None,
-) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """Every setting of `levels_of` run with every seed: (factor, level, seed) to what `run_level` gives.
+    progress: Callable[[Any], Iterable[Any]] = iter,
+) -> pd.DataFrame:
+    """Every setting of `levels_of` run with every seed: a row for each factor, level, seed, set and pair.
 
-    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
-    study goes on. ``progress`` wraps the list of runs, e.g. a progress bar.
+    Columns factor, level, seed, seconds (of training), set, pair (number), prompt, hit. ``folder`` holds a JSON file
+    per run, and a folder with its judge; a finished run is read back, so an interrupted study goes on.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -196,18 +189,20 @@ def run_study(
         shared = levels[BASE, BASE].changed(seed=seed).encoder
         for factor, name in levels:
             level, stem = levels[factor, name].changed(seed=seed), f"{factor}-{name}-{seed}"
-            runs.append(((factor, name, seed), level, stem, f"{BASE}-{seed}" if level.encoder == shared else stem))
-    runs.sort(key=lambda run: run[-1])  # those of one encoder one after another
-    results = {}
-    for key, level, stem, encoder in progress(runs) if progress else runs:
+            runs.append((factor, name, seed, level, stem, f"{BASE}-{seed}" if level.encoder == shared else stem))
+    rows = []
+    for factor, name, seed, level, stem, encoder in progress(sorted(runs, key=lambda run: run[-1])):
         path = folder / f"{stem}.json"
         identity = json.loads(json.dumps([repr(level), material_key(material)]))
         result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if result.get("identity") != identity:
             result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem, embedders)}
             write_json(path, result)
-        results[key] = result
-    return {key: results[key] for key in sorted(results, key=lambda key: (key[2], list(levels).index(key[:2])))}
+        for held_out, hits in result["hits"].items():
+            given = {"factor": factor, "level": name, "seed": seed, "seconds": result["seconds"], "set": held_out}
+            prompts = result["clusters"][held_out]
+            rows.append(pd.DataFrame({**given, "pair": range(len(hits)), "prompt": prompts, "hit": hits}))
+    return pd.concat(rows, ignore_index=True)
 
 
 def material_key(material: Material) -> dict[str, Any]:
@@ -215,45 +210,3 @@ def material_key(material: Material) -> dict[str, Any]:
     sizes = {name: len(pairs) for name, pairs in material.validation.items()}
     parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
     return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
-
-
-def study_table(
-    results: Mapping[tuple[str, str, int], Mapping[str, Any]], n_boot: int = 2000, seed: int = 0
-) -> "pd.DataFrame":
-    """Scores of every setting (of `run_study`), and its difference from the base on the same pairs.
-
-    One row per factor, level and set (``ordinary``: the mean over the ordinary sets; ``misleading``, ``broken``: the
-    constructed pairs). Columns factor, level, set, mean and sd over seeds, difference (a `Number`: hits averaged over
-    seeds, prompts resampled), seconds (mean).
-    """
-    import pandas as pd
-
-    clusters = next(iter(results.values()))["clusters"]
-    sets: dict[str, list[str]] = {name: [name] for name in clusters}
-    sets["ordinary"] = [name for name in clusters if name not in _CONSTRUCTED]
-    rows = []
-    base: dict[str, np.ndarray] = {}
-    for factor, level in dict.fromkeys(key[:2] for key in results):
-        runs = [run for key, run in sorted(results.items(), key=lambda item: item[0][2]) if key[:2] == (factor, level)]
-        hits = {name: np.array([run["hits"][name] for run in runs], float) for name in clusters}
-        base = base or hits  # the base comes first
-        for name, parts in sets.items():
-            scores = np.mean([hits[part].mean(1) for part in parts], axis=0)
-            sd = float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
-            gaps = {part: hits[part].mean(0) - base[part].mean(0) for part in parts}
-            difference = _mean_difference(gaps, clusters, n_boot, seed)
-            seconds = float(np.mean([run["seconds"] for run in runs]))
-            rows.append((factor, level, name, float(scores.mean()), sd, difference, seconds))
-    return pd.DataFrame(rows, columns=["factor", "level", "set", "mean", "sd", "difference", "seconds"])
-
-
-def _mean_difference(gaps: Mapping[str, np.ndarray], clusters: Mapping[str, Any], n_boot: int, seed: int) -> Number:
-    """Mean over sets of the difference of two settings' accuracies, with an interval (prompts resampled per set)."""
-    spreads = []
-    for name, gap in gaps.items():
-        drawn = resampled_sums(cluster_sums(np.column_stack([gap, np.ones(len(gap))]), clusters[name]), n_boot, seed)
-        spreads.append(drawn[:, 0] / drawn[:, 1])
-    value = float(np.mean([gap.mean() for gap in gaps.values()]))
-    n_prompts = sum(len(set(clusters[name])) for name in gaps)
-    ends = interval_of(value, np.mean(spreads, axis=0), n_prompts, signed=True)
-    return Number(value, *ends, n=sum(map(len, gaps.values())), spec="+.1%")

@@ -3,30 +3,26 @@
 What is kept by which score, and what that is worth, stands in the notebook ``52_data_selection``.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.paths import run_folder
 from judgekit.inside.probes import FAMILIES, make_probe
 from judgekit.judges.features import scores_of
 from judgekit.models.states import StateReader
-from judgekit.records import SWAPPED, PreferencePair, fingerprint_of
+from judgekit.records import SWAPPED, PreferencePair
 from judgekit.stats import Array, Floats, outcome_probabilities
-from judgekit.studies.data_mixture import Level, material_key, run_level
 from judgekit.training.bank import share_of
 from judgekit.training.constructed import OFF_TOPIC
 from judgekit.training.encoder import RelevanceRecipe, base_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features
-from judgekit.training.files import write_json
-from judgekit.training.mixture import Material, make_material, source_weights
+from judgekit.training.mixture import make_material, source_weights
 
 Split = tuple[list[PreferencePair], dict[str, list[PreferencePair]]]
+LIMIT = 128  # tokens that small judges read of a response
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
 
 
@@ -184,21 +180,13 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
 # ---------------------------------------------------------------- students of what is kept
 
 
-def material_of(
-    train: Sequence[PreferencePair],
-    mixture: dict[str, float],
-    comparing: dict[str, list[PreferencePair]],
-    steps: int,
-) -> tuple[Material, Level, list[PreferencePair]]:
-    """What the encoder judge is trained from by the short recipe, the recipe, and misleading validation pairs."""
-    recipe = RelevanceRecipe(steps=steps, eval_every=steps, max_response_tokens=128)
+def misleading_pairs(
+    train: Sequence[PreferencePair], mixture: dict[str, float], comparing: dict[str, list[PreferencePair]]
+) -> list[PreferencePair]:
+    """Validation pairs whose worse response suits a near question, as they are constructed for the encoder judge."""
+    recipe = RelevanceRecipe(max_response_tokens=LIMIT)
     material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
-    return material, Level(recipe), material.constructed("validation", tuple(OFF_TOPIC), 2, 150)
-
-
-def base_reader(level: Level) -> StateReader:
-    """The encoder before any training, which reads as much of a response as the recipe does."""
-    return StateReader("minilm", limit=level.recipe.max_response_tokens, bf16=level.recipe.bf16)
+    return material.constructed("validation", tuple(OFF_TOPIC), 2, 150)
 
 
 Student = Callable[[Views, int], dict[str, Floats]]  # what is kept and a seed, to hits (0 or 1) by set
@@ -212,40 +200,6 @@ def small_student(learner: str, mixture: Mapping[str, float], comparing: Mapping
         return {name: ((judge(seen) > 0.5) == seen.prefers_a) * 1.0 for name, seen in comparing.items()}
 
     return student
-
-
-def encoder_student(material: Material, level: Level, comparing: Mapping[str, Views], run: str) -> Student:
-    """The encoder judge as a student: preference part, encoder and gate learn from the pairs kept and their questions.
-
-    ``material``: of the whole pool, with the validation sets; the set ``misleading`` must be the pairs that
-    `judgekit.studies.data_mixture.run_level` constructs. ``level``: its recipe's seed is replaced. Each training has
-    a folder among the run's models; a finished one is read back, so an interrupted study goes on.
-    """
-    folder = run_folder(run, "models", "selection")
-
-    def student(views: Views, seed: int) -> dict[str, Floats]:
-        labels = [(pair.benchmark, pair.item_id, pair.label) for pair in views.pairs]
-        own, sizes = level.changed(seed=seed), {name: len(seen) for name, seen in comparing.items()}
-        kept = folder / fingerprint_of(repr(own), material_key(material), labels, sizes)[:16]
-        path = kept / "hits.json"
-        if not path.is_file():
-            kept.mkdir(parents=True, exist_ok=True)
-            write_json(path, _trained(material, own, views, kept))
-        hits = json.loads(path.read_text(encoding="utf-8"))
-        for name, size in sizes.items():
-            if len(hits.get(name, ())) != size:
-                raise ValueError(f"{name}: the judge was asked {len(hits.get(name, ()))} pairs, not {size}")
-        return {name: np.array(hits[name], float) for name in comparing}
-
-    return student
-
-
-def _trained(material: Material, level: Level, views: Views, folder: Path) -> dict[str, Any]:
-    """Hits by set of the judge that is trained on some of the material's pairs."""
-    asked = {*views.questions}
-    of_encoder = [i for i in material.parts["train"] if material.bank.questions[i] in asked]
-    parts = material.parts | {"train": np.array(of_encoder, int)}
-    return run_level(level, replace(material, train=views.pairs, parts=parts), folder, folder)["hits"]
 
 
 def train_students(

@@ -7,7 +7,7 @@ test.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
 from judgekit.training.features import FeatureTable, feature_table, fit_features, rounded_parts
 from judgekit.training.files import write_json
-from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader, standard_error
+from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader
 from judgekit.training.mixture import Material, source_weights
 
 _SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}  # bring features and embeddings to like sizes for one penalty
@@ -61,7 +61,7 @@ class DefenceTable:
     pairs: PairTable
     ends_a: np.ndarray  # embeddings of the two ends of each response, shape (n_pairs, 2, width)
     ends_b: np.ndarray
-    attacks: list[str]  # what the worse response of each pair was tampered with; empty for pairs as they are
+    attacks: np.ndarray  # what the worse response of each pair was tampered with; empty for pairs as they are
 
     def inputs(self, side: str, quality: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """What the gate reads of one side's responses."""
@@ -83,16 +83,6 @@ class DefenceTable:
             return p
         p = against_tampering(p, *(tamper_odds(self.inputs(side, quality), tamper) for side in "ab"))
         return p / p.sum(1, keepdims=True)
-
-    def of(self, indices: np.ndarray) -> "DefenceTable":
-        """The table of some of the pairs."""
-        pairs = {name: _rows(value, indices) for name, value in vars(self.pairs).items()}
-        ends = self.ends_a[indices], self.ends_b[indices]
-        return DefenceTable(self.features.of(indices), PairTable(**pairs), *ends, _rows(self.attacks, indices))
-
-
-def _rows(values: Any, indices: np.ndarray) -> Any:
-    return [values[i] for i in indices] if isinstance(values, list) else values[indices]
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,7 @@ def defence_data(
         features = feature_table(pairs, reader.tied)
         ends = embedder.ends([text for pair in pairs for text in pair.responses], END)
         a, b = (np.array([ends[pair.responses[side]] for pair in pairs]) for side in (0, 1))
-        return DefenceTable(features, reader.table(pairs, features), a, b, list(attacks) or [""] * len(pairs))
+        return DefenceTable(features, reader.table(pairs, features), a, b, np.array(attacks or [""] * len(pairs)))
 
     weight = source_weights(material.train, material.shares)
     usable = np.array([p.label in ("A", "B") and p.benchmark not in KINDS for p in material.train])
@@ -166,120 +156,65 @@ class Setting:
     parts: tuple[str, ...] = PARTS  # what the gate reads
 
 
-def ladder(shares: Sequence[float] = (0.05, 0.1, 0.2), priors: Sequence[float] = (0.02, 0.05, 0.1)) -> list[Setting]:
-    """The settings that are tried, from the judge as it is to both parts together."""
-    steps = [Setting("as it is")]
-    steps += [Setting("preference part", share=share) for share in shares]
-    for rung, parts in (("gate, by features", ("features",)), ("gate, by ends", ("head", "tail")), ("gate", PARTS)):
-        steps += [Setting(rung, prior=prior, parts=parts) for prior in priors]
-    return steps + [Setting("both", share, prior) for share in shares for prior in priors]
-
-
-def fit_setting(setting: Setting, data: DefenceData) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
-    """Preference part and gate (or None) of a setting."""
-    quality = data.quality
+def fit_setting(
+    setting: Setting, data: DefenceData, left_out: str = ""
+) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+    """Preference part and gate (or None) of a setting, fitted without the attack that is left out."""
+    quality, rows = data.quality, np.flatnonzero(data.attacked.attacks != left_out)
     if setting.share:  # attacked pairs say nothing of ties
-        n, share = len(data.attacked.attacks), setting.share
-        attacked = replace(data.attacked.features, tied=np.zeros(n, bool))
+        n, share = len(rows), setting.share
+        attacked = replace(data.attacked.features.of(rows), tied=np.zeros(n, bool))
         parts = [(getattr(data.features, field.name), getattr(attacked, field.name)) for field in fields(attacked)]
-        rows = np.concatenate([(1 - share) * data.weight / data.weight.sum(), np.full(n, share / n)])
-        quality = fit_features(FeatureTable(*map(np.concatenate, parts)), weight=rows, l2=0.01)
-    if not setting.prior:
-        return quality, None
-    return quality, fit_tamper(data.natural, data.attacked, quality, setting.prior, setting.parts)
+        weight = np.concatenate([(1 - share) * data.weight / data.weight.sum(), np.full(n, share / n)])
+        quality = fit_features(FeatureTable(*map(np.concatenate, parts)), weight=weight, l2=0.01)
+    return quality, fit_tamper(setting, data, quality, rows) if setting.prior else None
 
 
-def fit_tamper(
-    natural: DefenceTable,
-    attacked: DefenceTable,
-    quality: Mapping[str, Any],
-    prior: float,
-    parts: Sequence[str] = PARTS,
-) -> dict[str, Any]:
+def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
     """The gate against tampering, a penalised logistic regression on responses: weights of each part, and ``bias``.
 
-    As `judgekit.judges.gate.tamper_odds` takes them. Both responses of ``natural`` pairs count as untouched; the worse
-    response of ``attacked`` pairs was tampered with. ``quality``: the preference part of the judge saved, whose means
-    and scales standardise the features. ``prior``: how often a response is taken to be tampered with.
+    As `judgekit.judges.gate.tamper_odds` takes them. Both responses of natural pairs count as untouched; the worse
+    response of attacked pairs (some ``rows``) was tampered with. ``quality``: the preference part of the judge saved,
+    whose means and scales standardise the features.
     """
     from sklearn.linear_model import LogisticRegression
 
-    def stacked(table: DefenceTable, side: str) -> np.ndarray:
-        inputs = table.inputs(side, quality)
-        return np.concatenate([_SCALES[name] * inputs[name] for name in parts], axis=1)
+    parts, attacked = setting.parts, data.attacked
+    natural = data.natural.inputs("a", quality)
+    widths = np.cumsum([natural[name].shape[1] for name in parts])
 
-    untouched = np.concatenate([stacked(natural, side) for side in "ab"])
+    def stacked(table: DefenceTable, side: str) -> np.ndarray:
+        given = table.inputs(side, quality)
+        return np.concatenate([_SCALES[name] * given[name] for name in parts], axis=1)
+
+    untouched = np.concatenate([stacked(data.natural, side) for side in "ab"])
     worse = (attacked.features.target[:, 0] > attacked.features.target[:, 1])[:, None]
-    touched = np.where(worse, stacked(attacked, "b"), stacked(attacked, "a"))
+    touched = np.where(worse, stacked(attacked, "b"), stacked(attacked, "a"))[rows]
     target = np.repeat([0, 1], [len(untouched), len(touched)])
     weight = np.where(target, 0.5 / len(touched), 0.5 / len(untouched)) * 2 * len(touched)
     model = LogisticRegression(C=_PENALTY, max_iter=1000).fit(np.concatenate([untouched, touched]), target, weight)
-    widths = np.cumsum([natural.inputs("a", quality)[name].shape[1] for name in parts])
-    pieces = np.split(model.coef_[0], widths[:-1])
-    found = {name: (_SCALES[name] * piece).tolist() for name, piece in zip(parts, pieces, strict=True)}
-    return found | {"bias": float(model.intercept_[0] + np.log(prior / (1 - prior)))}
+    pieces = zip(parts, np.split(model.coef_[0], widths[:-1]), strict=True)
+    gate = {name: (_SCALES[name] * piece).tolist() for name, piece in pieces}
+    return gate | {"bias": float(model.intercept_[0] + np.log(setting.prior / (1 - setting.prior)))}
 
 
 def success_of(
     data: DefenceData, quality: Mapping[str, Any], tamper: Mapping[str, Any] | None
-) -> tuple[dict[str, float], dict[str, Floats]]:
-    """Share of the attacked validation pairs, right before, that each attack turns; and the hits on ordinary pairs."""
+) -> tuple[pd.Series, float]:
+    """Share of the attacked validation pairs, right before, that each attack turns; and the accuracy on ordinary ones.
 
-    def probabilities(table: DefenceTable) -> Floats:
-        return table.defended(quality, data.gates, tamper)
-
-    hits = {
-        name: (probabilities(table).argmax(1) == table.features.target.argmax(1)).astype(float)
+    The accuracy is the mean over the validation sets.
+    """
+    accuracy = {
+        name: (table.defended(quality, data.gates, tamper).argmax(1) == table.features.target.argmax(1)).mean()
         for name, table in data.validation.items()
     }
     target = data.assault.features.target
     sign = np.where(target[:, 0] > target[:, 1], 1.0, -1.0)
-
-    def lead(table: DefenceTable) -> Floats:  # of the better response
-        p = probabilities(table)
-        return sign * (p[:, 0] - p[:, 1])
-
-    right, turned = lead(data.unattacked) > 0, lead(data.assault) < 0
-    attacks = np.array(data.assault.attacks)
-    return {name: float(turned[right & (attacks == name)].mean()) for name in sorted(set(attacks))}, hits
-
-
-def compare_settings(
-    settings: Sequence[Setting], data: DefenceData, progress: Callable[[Any], Iterable[Any]] | None = None
-) -> tuple[pd.DataFrame, list[Any]]:
-    """A row per setting, and what was fitted; the first setting is the judge as it is.
-
-    Columns rung, share, prior, accuracy (mean over the validation sets), cost (what the first setting's is above it),
-    error (standard error of the cost), mean_success, and the success of every attack. ``progress`` wraps the list.
-    """
-    fitted, rows = [], []
-    base: dict[str, Floats] = {}
-    for setting in progress(settings) if progress else settings:
-        fitted.append(fit_setting(setting, data))
-        success, hits = success_of(data, *fitted[-1])
-        base = base or hits
-        gaps = {name: base[name] - values for name, values in hits.items()}
-        errors = [standard_error(gap, data.validation[name].pairs.clusters) for name, gap in gaps.items()]
-        row = {name: getattr(setting, name) for name in ("rung", "share", "prior")} | {
-            "accuracy": float(np.mean([values.mean() for values in hits.values()])),
-            "cost": float(np.mean([gap.mean() for gap in gaps.values()])),
-            "error": float(np.sqrt(np.sum(np.square(errors))) / len(errors)),
-            "mean_success": float(np.mean(list(success.values()))),
-        }
-        rows.append(row | success)
-    return pd.DataFrame(rows), fitted
-
-
-def unseen_success(
-    setting: Setting, data: DefenceData, progress: Callable[[Any], Iterable[Any]] | None = None
-) -> dict[str, float]:
-    """Attack to its success (`success_of`) on validation against a defence that never saw attacks of that kind."""
-    kinds, success = sorted(set(data.assault.attacks)), {}
-    for kind in progress(kinds) if progress else kinds:
-        others = np.flatnonzero([name != kind for name in data.attacked.attacks])
-        fitted = fit_setting(setting, replace(data, attacked=data.attacked.of(others)))
-        success[kind] = success_of(data, *fitted)[0][kind]
-    return success
+    before, after = (table.defended(quality, data.gates, tamper) for table in (data.unattacked, data.assault))
+    lead = pd.DataFrame({"attack": data.assault.attacks, "before": sign * (before[:, 0] - before[:, 1])})
+    lead["turned"] = sign * (after[:, 0] - after[:, 1]) < 0
+    return lead[lead["before"] > 0].groupby("attack")["turned"].mean(), float(np.mean(list(accuracy.values())))
 
 
 def save_defended(

@@ -1,238 +1,221 @@
-"""Juries: one verdict from those of several judges, weights that are learnt where that is no cheating, shared errors.
+"""Juries of judges whose verdicts are stored: votes, averaged probabilities, weights from other prompts, shared errors.
 
-A label that has more votes than any other is the jury's. Where the highest labels are level, the jury says *tie*; where
-a set allows no ties, its protocol then reads the scores and, when those are level too, the response shown first, which
-is half credit over the two orders. A member without a verdict abstains; where all abstain, so does the jury.
+The label with the highest total is the jury's. Where the highest are level it says *tie*; where a set allows none, its
+protocol reads that as the response shown first, which is half credit over the two orders. A reply without a verdict
+abstains; where all abstain, so does the jury.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import combinations
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
-from judgekit.data.benchmarks import BENCHMARKS
-from judgekit.data.catalogue import SAMPLE_TESTS
-from judgekit.records import LABELS, Verdict
+from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
 from judgekit.scoring import N_BOOT
-from judgekit.stats import (
-    Array,
-    Floats,
-    Number,
-    cluster_bootstrap,
-    cluster_sums,
-    interval_of,
-    prompt_folds,
-    ratio,
-    resampled_sums,
-)
-from judgekit.studies.panel import Panel
+from judgekit.scoring.items import credits_of, item_table
+from judgekit.scoring.metrics import NO_VERDICT, label_codes
+from judgekit.scoring.protocols import Protocol, primary_protocol, read_verdict, references_of
+from judgekit.scoring.scores import decided_probabilities
+from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, prompt_folds, ratio
 
-RIDGE = 1.0  # penalty on logistic weights, in items: a prior that a few hundred labels outweigh
-_TESTS = frozenset([*BENCHMARKS, *SAMPLE_TESTS])
+RIDGE = 1.0  # penalty on weights, in items: a prior that a few hundred labels outweigh
 _LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
 _TIE = LABELS.index("tie")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Judges who all judged the same pairs, matched by item and order (`Contest` has what it is made of).
+
+    ValueError where a member lacks an item, has a stranger or one twice, saw the exchanged order of some items only, or
+    failed on one; or where the set's protocol drops items, for members would be scored on different ones.
+    """
+
+    benchmark: str  # the set whose primary protocol applies
+    pairs: Sequence[PreferencePair]
+    verdicts: Mapping[str, list[Verdict]]  # by member (slug)
+
+    def __post_init__(self) -> None:
+        if not self.pairs or not self.verdicts:
+            raise ValueError(f"{self.benchmark}: {len(self.pairs)} pairs and {len(self.verdicts)} members are no panel")
+        if self.protocol.drops:
+            raise ValueError(f"{self.benchmark}: '{self.protocol.name}' drops items, for each member others")
+        assert self.cells
+
+    @property
+    def protocol(self) -> Protocol:
+        """The set's primary one."""
+        return primary_protocol(self.benchmark)
+
+    @property
+    def members(self) -> list[str]:
+        """Slugs, in the order given."""
+        return list(self.verdicts)
+
+    @cached_property
+    def cells(self) -> dict[str, dict[tuple[str, str], Verdict]]:
+        """Member to its verdicts by item and order."""
+        return {member: _cells_of(member, given, self.pairs) for member, given in self.verdicts.items()}
+
+    @cached_property
+    def orders(self) -> list[str]:
+        """The orders that every member has."""
+        first = self.pairs[0].item_id
+        return [order for order in ORDERS if all((first, order) in cells for cells in self.cells.values())]
+
+    def seated(self, members: Sequence[str]) -> "Panel":
+        """The panel of some of the members."""
+        return replace(self, verdicts={member: self.verdicts[member] for member in members})
+
+    @cached_property
+    def votes(self) -> dict[str, Floats]:
+        """Order to votes, shape (n_items, n_members, 3): one at the label given, zeros where none was read."""
+        return {order: np.stack([self._votes(member, order) for member in self.members], 1) for order in self.orders}
+
+    def _votes(self, member: str, order: str) -> Floats:
+        given = [self.cells[member][pair.item_id, order] for pair in self.pairs]
+        read = [read_verdict(verdict, self.protocol) if verdict.status == "ok" else None for verdict in given]
+        return np.eye(NO_VERDICT + 1)[label_codes(read)][:, : len(LABELS)]
+
+    @cached_property
+    def beliefs(self) -> dict[str, Floats]:
+        """Order to probabilities, shape (n_items, n_members, 3): of a member that states none, its votes."""
+        return {order: np.stack([self._beliefs(member, order) for member in self.members], 1) for order in self.orders}
+
+    def _beliefs(self, member: str, order: str) -> Floats:
+        given = [self.cells[member][pair.item_id, order] for pair in self.pairs]
+        stated = np.array([(one.p_a, one.p_b, one.p_tie) for one in given], float)
+        if self.protocol.forced:  # the mass of ties is split in the proportion of the other two
+            stated = np.column_stack([decided_probabilities(stated), np.where(np.isnan(stated[:, 0]), np.nan, 0)])
+        unread = np.array([one.status != "ok" or one.p_a is None for one in given])
+        return np.where(unread[:, None], self._votes(member, order), stated)
+
+    def states_probabilities(self, member: str) -> bool:
+        """Whether a member gives probabilities with every verdict."""
+        return all(one.p_a is not None for one in self.verdicts[member] if one.status == "ok")
+
+    @cached_property
+    def references(self) -> tuple[Array, Array]:
+        """Reference labels of every scored item or vote: positions of the items and label codes, shape (n_rows,)."""
+        labels = references_of(self.pairs, self.protocol)
+        rows = [(item, label) for item, pair in enumerate(self.pairs) for label in labels[pair.item_id]]
+        return np.array([item for item, _ in rows], int), label_codes(label for _, label in rows)
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        """The prompt of every row of `credits`."""
+        return [self.pairs[item].cluster for item in self.references[0]]
+
+    def credits_of(self, verdicts: Sequence[Verdict]) -> Floats:
+        """What verdicts on all of the panel's pairs earn, shape (n_rows,)."""
+        return credits_of(item_table(verdicts, self.pairs, self.protocol), self.protocol)
+
+    @cached_property
+    def credits(self) -> Floats:
+        """What every member earns, shape (n_rows, n_members)."""
+        wanted = [(pair.item_id, order) for pair in self.pairs for order in self.orders]
+        return np.stack([self.credits_of([cells[cell] for cell in wanted]) for cells in self.cells.values()], 1)
+
+
+def _cells_of(member: str, verdicts: list[Verdict], pairs: Sequence[PreferencePair]) -> dict[tuple[str, str], Verdict]:
+    cells = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
+    orders = ORDERS if any(order == "ba" for _, order in cells) else ("ab",)
+    wanted = {(pair.item_id, order) for pair in pairs for order in orders}
+    if names := sorted({verdict.judge for verdict in verdicts})[1:]:
+        raise ValueError(f"{member}: verdicts of {verdicts[0].judge} and of another judge ({names[0]}) are mixed")
+    if len(cells) < len(verdicts):
+        raise ValueError(f"{member}: two verdicts for one item in one order")
+    if wanted != set(cells):
+        item, order = min(wanted ^ set(cells))
+        raise ValueError(
+            f"{member}: {'no' if (item, order) in wanted else 'a stray'} verdict for {item} in order {order}"
+        )
+    if failed := [verdict.item_id for verdict in verdicts if verdict.status == "error"]:
+        raise ValueError(f"{member}: no reply for item {failed[0]}")
+    return cells
+
 
 # ---------------------------------------------------------------- voting
 
 
 def majority(panel: Panel) -> list[Verdict]:
-    """A vote for every member: verdicts of ``jury/majority``; scores are the votes, and probabilities are not given."""
+    """A vote for every member: verdicts of ``jury/majority``, whose scores are the votes."""
     return _ruled(panel, "majority", {order: votes.sum(1) for order, votes in panel.votes.items()})
 
 
 def mean_probability(panel: Panel) -> list[Verdict]:
     """The members' probabilities averaged: verdicts of ``jury/mean-probability``; a member without any is certain."""
     totals = {order: beliefs.sum(1) for order, beliefs in panel.beliefs.items()}
-    return _ruled(panel, "mean-probability", totals, totals)
+    shares = {order: ratio(total, total.sum(1, keepdims=True)) for order, total in totals.items()}
+    return _ruled(panel, "mean-probability", totals, shares)
 
 
-def _ruled(
-    panel: Panel, rule: str, totals: Mapping[str, Floats], probabilities: Mapping[str, Floats] | None = None
-) -> list[Verdict]:
-    """Verdicts of ``jury/<rule>`` from the totals of each order, shape (n_items, 3): the highest wins.
+def cross_fitted(panel: Panel, n_folds: int = 5, seed: int = 0) -> list[Verdict]:
+    """Probabilities pooled with weights that are learnt on the other folds' prompts: verdicts of ``jury/crossfit``.
 
-    ``probabilities``: by order too; rows need not sum to one.
+    Their scores are ``jury_crossfit.*``, never ``scores.*``: labels of the same test set went into them.
     """
-    verdicts, voters = {}, {order: votes.sum((1, 2)) for order, votes in panel.votes.items()}
-    for order in panel.orders:
-        labels = _highest(totals[order])
-        for row, pair in enumerate(panel.pairs):
-            cell = (pair.item_id, f"jury/{rule}", order)
-            if not voters[order][row]:
-                verdicts[row, order] = Verdict(*cell, None, status="unparsed")
-                continue
-            scores: dict[str, Any] = {f"score_{side}": float(totals[order][row, k]) for k, side in enumerate("ab")}
-            if probabilities is not None:
-                shares = probabilities[order][row] / probabilities[order][row].sum()
-                scores |= dict(zip(("p_a", "p_b", "p_tie"), shares.tolist(), strict=True))
-            verdicts[row, order] = Verdict(*cell, labels[row], **scores)
-    return [verdicts[row, order] for row in range(len(panel.pairs)) for order in panel.orders]
+    folds = prompt_folds([f"{pair.benchmark}/{pair.cluster}" for pair in panel.pairs], n_folds, seed)
+    totals = {order: np.empty((len(panel.pairs), len(LABELS))) for order in panel.orders}
+    for fold in range(n_folds):
+        weights, tie_bias = pool_weights(panel, folds != fold)
+        for order, total in totals.items():
+            pooled = np.einsum("j,njk->nk", weights, panel.beliefs[order]) + tie_bias * np.eye(len(LABELS))[_TIE]
+            total[folds == fold] = pooled[folds == fold]
+    if "tie" not in panel.protocol.labels:
+        for total in totals.values():
+            total[:, _TIE] = -np.inf
+    return _ruled(panel, "crossfit", totals, {order: softmax(total, axis=1) for order, total in totals.items()})
 
 
-def _highest(totals: Floats) -> list[str]:
-    """The highest label of every row; *tie* where the highest are level."""
-    level = (totals >= totals.max(1, keepdims=True) - _LEVEL).sum(1) > 1
-    return ["tie" if shared else LABELS[k] for k, shared in zip(totals.argmax(1), level, strict=True)]
+def pool_weights(panel: Panel, chosen: Array) -> tuple[Floats, float]:
+    """Weights (at least 0) and bias of *tie* of the pool P(label) ~ exp(sum of weight times probability).
 
-
-# ---------------------------------------------------------------- weights
-
-
-class LabelLeak(ValueError):
-    """Weights were about to be learnt from labels that judges are tested with, or applied where they were learnt."""
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Weights of a jury's members by a rule, one of `FITS`; 0 is a vote that does not count."""
-
-    rule: str
-    values: dict[str, float]  # negative under ``signed-logistic`` alone: it counts against what the member says
-    tie_bias: float = 0.0  # added to *tie* (logistic only)
-    n: int = 0  # labels they were learnt from
-    prompts: frozenset[str] = field(default=frozenset(), repr=False)  # that they were learnt on
-
-
-def learn_weights(panel: Panel, rule: str) -> Weights:
-    """Weights from labels of pairs that are no test: of a corpus, a validation set or a part of one.
-
-    ``rule``: log-odds, logistic or signed-logistic. LabelLeak where the panel's set, or the set that one of its pairs
-    belongs to, is a test set.
+    Penalised likelihood has one optimum, so that members who say the same share a weight.
     """
-    if tests := sorted({panel.benchmark, *(pair.benchmark for pair in panel.pairs)} & _TESTS):
-        raise LabelLeak(
-            f"{tests[0]} is a test set: learn weights on other pairs, or cross-fit them ('cross_fitted') and quote the "
-            "score as jury_crossfit.*"
-        )
-    return _fitted(panel, rule)
-
-
-def _fitted(panel: Panel, rule: str) -> Weights:
-    """`learn_weights` without its question where the labels come from: for folds only."""
-    if rule not in FITS:
-        raise ValueError(f"rule {rule!r} is not one of {', '.join(FITS)}")
     items, labels = panel.references
-    if not len(items):
-        raise ValueError(f"{panel.benchmark}: no item has a reference label to learn weights from")
-    values, tie_bias = FITS[rule](panel, items, labels)
-    weights = {member: float(value) for member, value in zip(panel.members, values, strict=True)}
-    return Weights(rule, weights, float(tie_bias), len(items) * len(panel.orders), frozenset(panel.prompts))
-
-
-def _log_odds(panel: Panel, items: Array, labels: Array) -> tuple[Floats, float]:
-    """Log of the odds that a member is right, less that of a guess: what is best if members err independently.
-
-    Nitzan and Paroush (1982), International Economic Review 23. Shares are smoothed by one right and one wrong
-    verdict. Who is right less often than a guess is not heard rather than turned round.
-    """
-    votes = np.concatenate([panel.votes[order][items] for order in panel.orders])
-    right = votes[np.arange(len(votes)), :, np.tile(labels, len(panel.orders))].sum(0)
-    share = (right + 1) / (votes.sum((0, 2)) + 2)
-    return np.maximum(np.log(share / (1 - share)) + np.log(len(panel.protocol.labels) - 1), 0), 0.0
-
-
-def _logistic(panel: Panel, items: Array, labels: Array, lowest: float | None = 0) -> tuple[Floats, float]:
-    """Weights of a log-linear pool: P(label) is proportional to exp(sum of weight times the member's probability).
-
-    One weight per member, whatever the label, and a bias for *tie* where ties are allowed. Learnt by penalised
-    likelihood, which has one optimum, so that members who say the same share a weight. Weights are at least ``lowest``
-    (None for any): where pairs were written to mislead judges, a negative weight learns that a judge was misled.
-    """
+    items, labels = items[chosen[items]], labels[chosen[items]]
     beliefs = np.concatenate([panel.beliefs[order][items] for order in panel.orders])
-    tie = np.zeros((len(beliefs), 1, len(LABELS)))
-    tie[:, :, _TIE] = 1
+    tie = np.broadcast_to(np.eye(len(LABELS))[_TIE], (len(beliefs), 1, len(LABELS)))
     inputs, wanted = np.concatenate([beliefs, tie], 1), np.tile(labels, len(panel.orders))
-    allowed = [LABELS.index(label) for label in panel.protocol.labels]
-    closed = np.setdiff1d(np.arange(len(LABELS)), allowed)
-    if set(wanted) & set(closed):
-        raise ValueError(f"{panel.benchmark}: a reference label is not one of {', '.join(panel.protocol.labels)}")
+    closed = [code for code, label in enumerate(LABELS) if label not in panel.protocol.labels]
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         scores = np.einsum("j,njk->nk", weights, inputs)
         scores[:, closed] = -np.inf
         logs = scores - logsumexp(scores, axis=1, keepdims=True)
-        chosen = inputs[np.arange(len(wanted)), :, wanted].sum(0)
-        slope = np.einsum("nk,njk->j", np.exp(logs), inputs) - chosen + RIDGE * weights
+        right = inputs[np.arange(len(wanted)), :, wanted].sum(0)
+        slope = np.einsum("nk,njk->j", np.exp(logs), inputs) - right + RIDGE * weights
         return -logs[np.arange(len(wanted)), wanted].sum() + RIDGE / 2 * weights @ weights, slope
 
-    bounds = [(lowest, None)] * len(panel.members) + [(None, None)]
-    start = np.zeros(inputs.shape[1])
-    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12}).x
-    return best[:-1], best[-1] if not len(closed) else 0.0
+    bounds = [(0, None)] * len(panel.members) + [(None, None)]
+    options = {"ftol": 1e-12}
+    best = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return best[:-1], 0.0 if closed else float(best[-1])
 
 
-FITS: dict[str, Callable[..., tuple[Floats, float]]] = {
-    "log-odds": _log_odds,
-    "logistic": _logistic,
-    "signed-logistic": partial(_logistic, lowest=None),
-}
+def _ruled(
+    panel: Panel, rule: str, totals: Mapping[str, Floats], shares: Mapping[str, Floats] | None = None
+) -> list[Verdict]:
+    """Verdicts of ``jury/<rule>`` from totals by order, shape (n_items, 3): the highest wins."""
+    verdicts = []
+    for row, pair in enumerate(panel.pairs):
+        for order in panel.orders:
+            total, cell = totals[order][row], (pair.item_id, f"jury/{rule}", order)
+            if not panel.votes[order][row].any():
+                verdicts.append(Verdict(*cell, None, status="unparsed"))
+                continue
+            level = (total >= total.max() - _LEVEL).sum() > 1
+            stated = dict(zip(("p_a", "p_b", "p_tie"), shares[order][row].tolist(), strict=True)) if shares else {}
+            label = "tie" if level else LABELS[total.argmax()]
+            verdicts.append(Verdict(*cell, label, score_a=float(total[0]), score_b=float(total[1]), **stated))
+    return verdicts
 
 
-def weighted_vote(panel: Panel, weights: Weights) -> list[Verdict]:
-    """The jury's verdicts with weights learnt elsewhere: of ``jury/<rule>``, with probabilities under logistic rules.
-
-    LabelLeak where a prompt of the panel is one of those the weights were learnt on, ValueError where the weights are
-    not of exactly the panel's members.
-    """
-    if set(weights.values) != set(panel.members):
-        raise ValueError(f"weights of {', '.join(sorted(weights.values))} for the jury {', '.join(panel.members)}")
-    if seen := sorted(weights.prompts & set(panel.prompts)):
-        raise LabelLeak(f"the weights were learnt on {len(seen)} of these prompts, such as {seen[0]}")
-    return _weighted(panel, weights, weights.rule)
-
-
-def _weighted(panel: Panel, weights: Weights, name: str) -> list[Verdict]:
-    values = np.array([weights.values[member] for member in panel.members])
-    logs = weights.rule != "log-odds"
-    totals, inputs = {}, panel.beliefs if logs else panel.votes
-    for order in panel.orders:
-        total = np.einsum("j,njk->nk", values, inputs[order])
-        total[:, _TIE] += weights.tie_bias
-        if "tie" not in panel.protocol.labels:
-            total[:, _TIE] = -np.inf
-        totals[order] = total
-    if not logs:
-        return _ruled(panel, name, totals)
-    chances = {order: np.exp(total - logsumexp(total, axis=1, keepdims=True)) for order, total in totals.items()}
-    return _ruled(panel, name, totals, chances)
-
-
-def cross_fitted(panel: Panel, rule: str, n_folds: int = 5, seed: int = 0) -> list[Verdict]:
-    """The weighted jury where only test items were judged: each prompt by weights from the other folds' prompts.
-
-    Verdicts of the judge ``jury/crossfit-<rule>``. Their scores are ``jury_crossfit.*``, never ``scores.*``: labels of
-    the same test set, though of other prompts, went into them. ``seed``: of the division of prompts into folds.
-    """
-    verdicts: dict[tuple[str, str], Verdict] = {}
-    folds = prompt_folds(panel.prompts, n_folds, seed)
-    for fold in range(n_folds):
-        part, weights = panel.on(folds == fold), _fitted(panel.on(folds != fold), rule)
-        if weights.prompts & set(part.prompts):
-            raise LabelLeak("a fold shares a prompt with the others")  # prompt_folds keeps prompts whole
-        verdicts |= {(v.item_id, v.order): v for v in _weighted(part, weights, f"crossfit-{rule}")}
-    return [verdicts[pair.item_id, order] for pair in panel.pairs for order in panel.orders]
-
-
-# ---------------------------------------------------------------- shared errors
-
-
-def error_correlations(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
-    """Correlation of what every two members earn, item by item: judge_a, judge_b, value, low, high, n; in [-1, 1].
-
-    1 where two are right on the same items, 0 where the errors of one say nothing of the other's, or one never varies.
-    """
-    sums, rows = _product_sums(panel), []
-    value, drawn = _correlations(sums.sum(0)), _correlations(resampled_sums(sums, n_boot, seed))
-    for a, b in combinations(range(len(panel.members)), 2):
-        ends = interval_of(value[a, b], drawn[:, a, b], len(sums), signed=True)
-        rows.append((panel.members[a], panel.members[b], value[a, b], *ends, len(panel.clusters)))
-    return pd.DataFrame(rows, columns=["judge_a", "judge_b", "value", "low", "high", "n"])
+# ---------------------------------------------------------------- shared errors, and doubt
 
 
 def effective_members(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> Number:
@@ -243,25 +226,32 @@ def effective_members(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> Numb
     k = len(panel.members)
     if k < 2:
         raise ValueError(f"{panel.benchmark}: one member has nobody to be independent of")
-    upper = np.triu_indices(k, 1)
-
-    def statistic(sums: Floats) -> Floats:
-        return k / (1 + (k - 1) * np.maximum(_correlations(sums)[..., *upper].mean(-1), 0))
-
-    return Number(*cluster_bootstrap(_product_sums(panel), statistic, n_boot, seed), n=len(panel.clusters), spec=".2f")
-
-
-def _product_sums(panel: Panel) -> Floats:
-    """Sums by prompt from which correlations follow: one, the members' credits and products; (n_clusters, k+1, k+1)."""
     values = np.column_stack([np.ones(len(panel.clusters)), panel.credits])
-    return cluster_sums(values[:, :, None] * values[:, None, :], panel.clusters)
+    sums = cluster_sums(values[:, :, None] * values[:, None, :], panel.clusters)
+
+    def statistic(products: Floats) -> Floats:
+        means = ratio(products, products[..., :1, :1])
+        covariance = means[..., 1:, 1:] - means[..., 1:, :1] * means[..., :1, 1:]
+        spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0))
+        spread = np.where(spread > 1e-9, spread, 0)  # who never varies is correlated with nobody
+        correlations = np.clip(ratio(covariance, spread[..., :, None] * spread[..., None, :]), -1, 1)
+        return k / (1 + (k - 1) * np.maximum(correlations[..., *np.triu_indices(k, 1)].mean(-1), 0))
+
+    return Number(*cluster_bootstrap(sums, statistic, n_boot, seed), n=len(panel.clusters), spec=".2f")
 
 
-def _correlations(sums: Floats) -> Floats:
-    """Pearson's correlations from `_product_sums`, shape (..., k, k); 0 where a member does not vary."""
-    means = ratio(sums, sums[..., :1, :1])
-    first = means[..., 0, 1:]
-    covariance = means[..., 1:, 1:] - first[..., :, None] * first[..., None, :]
-    spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0))
-    spread = np.where(spread > 1e-9, spread, 0)
-    return np.clip(ratio(covariance, spread[..., :, None] * spread[..., None, :]), -1, 1)
+def confidence_of(panel: Panel, member: str) -> Floats:
+    """How sure a member is of its verdict on every item, in [0, 1], shape (n_items,); 0 without one in some order.
+
+    The highest of its probabilities, averaged over the orders; of a member that states none, whether both orders
+    brought the same verdict. ValueError where it states none and was shown one order only.
+    """
+    column = panel.members.index(member)
+    votes = np.stack([panel.votes[order][:, column] for order in panel.orders])
+    read = votes.sum(2).all(0).astype(float)
+    if panel.states_probabilities(member):
+        highest = np.mean([panel.beliefs[order][:, column] for order in panel.orders], axis=0).max(1)
+        return np.round(highest * read, 12)  # sums in another order differ in the last digits
+    if len(votes) < 2:
+        raise ValueError(f"{member} states no probabilities and was shown one order only: nothing says how sure it is")
+    return (votes[0] == votes[1]).all(1) * read

@@ -1,10 +1,10 @@
 r"""Win rates of models against a baseline, before and after length control: for notebook 41.
 
-For each model a logistic regression of the annotator's preference on the doublings of length by which its response is
+For each model a logistic regression of the annotator's preference on the length :math:`d` by which its response is
 longer than the baseline's, :math:`\operatorname{logit} E[c] = \theta + \lambda d`. The win rate at equal length is
-:math:`1 / (1 + e^{-\theta})`. After AlpacaEval 2 (Dubois et al. 2024, arXiv:2404.04475), with doublings in place of the
-hyperbolic tangent of the standardised difference, and without the instructions' difficulty. What is controlled for is
-all that goes with length: where longer responses are better because they say more, the controlled rate is too low.
+:math:`1 / (1 + e^{-\theta})`. After AlpacaEval 2 (Dubois et al. 2024, arXiv:2404.04475), whose own column it is not:
+that one standardises characters for each model, and has the instructions' difficulty in the regression. What is
+controlled for is all that goes with length: where longer responses say more, the controlled rate is too low.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,9 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.judged import CREDIT
-from judgekit.data.catalogue import load_set
-from judgekit.data.progress import progress_bar
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair
 from judgekit.stats import Array, Floats, Number, interval_of, kendall, spearman
-
-
-def annotations_of(annotator: str) -> pd.DataFrame:
-    """`annotation_table` of one annotator of AlpacaEval."""
-    return annotation_table([pair for pair in load_set("alpaca_eval") if pair.subset == annotator])
 
 
 def annotation_table(pairs: Sequence[PreferencePair]) -> pd.DataFrame:
@@ -46,17 +39,15 @@ def annotation_table(pairs: Sequence[PreferencePair]) -> pd.DataFrame:
 
 
 def saturating(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with a saturating measure of length in the place of doublings: tanh of the standardised difference."""
+    """The table with tanh of the difference in words, standardised over all models, in the place of doublings."""
     gap = (table["words"] - table["baseline_words"]).astype(float)
     return table.assign(doublings=np.tanh(gap / gap.std()))
 
 
-def _equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight: Array, shared: bool) -> Floats:
-    """Win rates of several models at equal length, shape (n_models,): values only, for thousands of resamples.
+def _equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight: Array) -> Floats:
+    """Win rates of several models at equal length, shape (n_models,), by Newton's method on sums by model.
 
-    The arrays have a value per row: ``model`` counts from 0, ``weight`` says how often the row counts. ``shared``: one
-    slope on length for all models, instead of one for each. Newton's method; sums by model are all that it needs of the
-    rows.
+    The arrays have a value per row: ``model`` counts from 0, ``weight`` says how often the row counts.
     """
     theta, slope = np.zeros((2, model.max() + 1))
     for _ in range(25):
@@ -64,8 +55,7 @@ def _equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight:
         spread, missed = weight * p * (1 - p), weight * (credit - p)
         terms = (missed, missed * doublings, spread, spread * doublings, spread * doublings**2)
         g0, g1, h00, h01, h11 = (np.bincount(model, term) for term in terms)
-        along, across = g1 - h01 * g0 / h00, h11 - h01**2 / h00
-        step = along.sum() / across.sum() if shared else along / across
+        step = (g1 - h01 * g0 / h00) / (h11 - h01**2 / h00)
         theta, slope = theta + (g0 - h01 * step) / h00, slope + step
         if np.abs(step).max() < 1e-6:
             break
@@ -75,13 +65,10 @@ def _equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight:
 def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[pd.DataFrame, dict[str, Number]]:
     """Every model's win rates, best raw one first, and what length control does to the ranking.
 
-    The board has the columns model, raw, controlled, shared (one slope on length for all models) and doublings, the
-    mean. The changes are, for ``controlled`` and ``shared``, ``kendall_<kind>`` and ``spearman_<kind>``, between the
-    ranking and the raw one; and ``length_<kind>`` (also ``raw``), Spearman's correlation of win rate with mean length.
-
-    Intervals resample instructions: of win rates by the standard error of the draws and t quantiles, which needs fewer
-    draws than percentiles, of rank correlations by percentiles. The models are these, not a sample of them. Rank
-    correlations of noisy win rates are a little low, and so are their intervals.
+    The board has the columns model, raw, controlled, and doublings, the mean. The changes are ``kendall_controlled``,
+    between the two rankings, and ``length_raw`` and ``length_controlled``, Spearman's correlation of win rate with
+    mean length. Intervals resample instructions: of win rates by the standard error of the draws and t quantiles, which
+    needs fewer draws than percentiles. The models are these, not a sample of them.
     """
     from scipy.stats import t
 
@@ -89,30 +76,25 @@ def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[
     names, prompt = np.unique(table["prompt"].astype(str), return_inverse=True)
     rng = np.random.default_rng(seed)
     credit, doublings = table["credit"].to_numpy(), table["doublings"].to_numpy()
-    rates = {kind: np.zeros((n_boot + 1, len(models))) for kind in ("raw", "controlled", "shared")}
-    with progress_bar(n_boot + 1, "leaderboards", "draw", shown=n_boot > 100 and len(table) > 10_000) as bar:
-        for draw in range(n_boot + 1):  # the first is of the instructions as they are
-            counts = np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names))
-            weight = (counts if draw else np.ones(len(names)))[prompt]
-            rates["raw"][draw] = np.bincount(model, weight * credit) / np.bincount(model, weight)
-            for kind in ("controlled", "shared"):
-                rates[kind][draw] = _equal_length_rates(credit, doublings, model, weight, kind == "shared")
-            bar.update(1)
+    rates = {kind: np.zeros((n_boot + 1, len(models))) for kind in ("raw", "controlled")}
+    for draw in range(n_boot + 1):  # the first is of the instructions as they are
+        counts = np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names))
+        weight = (counts if draw else np.ones(len(names)))[prompt]
+        rates["raw"][draw] = np.bincount(model, weight * credit) / np.bincount(model, weight)
+        rates["controlled"][draw] = _equal_length_rates(credit, doublings, model, weight)
     by_model = table.groupby("model")["doublings"].agg(["mean", "size"]).loc[models]
-    found: dict[str, list[float]] = {}
-    board = pd.DataFrame({"model": models})
+    found = {
+        f"length_{kind}": [float(spearman(row, by_model["mean"])) for row in drawn] for kind, drawn in rates.items()
+    }
+    found["kendall_controlled"] = [float(kendall(*two)) for two in zip(*rates.values(), strict=True)]
+    board = pd.DataFrame({"model": models, "doublings": by_model["mean"].to_numpy()})
     for kind, drawn in rates.items():
-        found[f"length_{kind}"] = [float(spearman(row, by_model["mean"])) for row in drawn]
-        if kind != "raw":
-            both = list(zip(rates["raw"], drawn, strict=True))
-            found[f"kendall_{kind}"] = [float(kendall(*two)) for two in both]
-            found[f"spearman_{kind}"] = [float(spearman(*two)) for two in both]
         half = t.ppf(0.975, len(names) - 1) * drawn[1:].std(0, ddof=1)
-        ends = zip(
-            drawn[0], np.clip(drawn[0] - half, 0, 1), np.clip(drawn[0] + half, 0, 1), by_model["size"], strict=True
-        )
-        board[kind] = pd.Series([Number(*row, spec=".1%") for row in ends], dtype=object)
-    board["doublings"] = by_model["mean"].to_numpy()
-    bounds = {name: interval_of(x[0], x[1:], len(names)) for name, x in found.items()}
-    changes = {name: Number(x[0], *bounds[name], len(models), ".2f") for name, x in found.items()}
+        ends = np.clip([drawn[0], drawn[0] - half, drawn[0] + half], 0, 1).T
+        counted = np.column_stack([ends, by_model["size"]])
+        numbers = [Number(value, low, high, n, ".1%") for value, low, high, n in counted]
+        board[kind] = pd.Series(numbers, dtype=object)
+    changes = {
+        name: Number(x[0], *interval_of(x[0], x[1:], len(names)), len(models), ".2f") for name, x in found.items()
+    }
     return board.iloc[np.argsort(-rates["raw"][0])].reset_index(drop=True), changes

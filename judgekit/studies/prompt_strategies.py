@@ -85,9 +85,9 @@ def outcome_table(
 ) -> pd.DataFrame:
     """What every evaluator earned on every item, both orders; judges and sets are given by name.
 
-    Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), same (both orders say
-    the same), unread (share of the orders that could not be read). RuntimeError where a live judge failed on some
-    items: a failed call is no wrong verdict. Those that succeeded are stored.
+    Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), read (whether both
+    could be read), same (and say the same, as the set's protocol reads them). RuntimeError where a live judge failed on
+    some items: a failed call is no wrong verdict. Those that succeeded are stored.
     """
     rows = []
     for name, pairs in sets.items():
@@ -100,12 +100,12 @@ def outcome_table(
             given = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
             for pair in pairs:
                 both = [given[pair.item_id, order] for order in ORDERS]
-                credit = sum(read_verdict(verdict, protocol) == pair.label for verdict in both) / 2
-                same = both[0].status == both[1].status == "ok" and both[0].verdict == both[1].verdict
-                unread = sum(verdict.status != "ok" for verdict in both) / 2
+                labels = [read_verdict(verdict, protocol) for verdict in both]
+                read = all(verdict.status == "ok" for verdict in both)
                 key = (name, one.model, one.method, pair.item_id, pair.cluster)
-                rows.append((*key, credit, float(same), unread))
-    columns = ["set", "model", "method", "item_id", "cluster", "credit", "same", "unread"]
+                credit = sum(label == pair.label for label in labels) / 2
+                rows.append((*key, credit, float(read and labels[0] == labels[1]), float(read)))
+    columns = ["set", "model", "method", "item_id", "cluster", "credit", "same", "read"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -13,12 +13,19 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from judgekit.inside.layer_logits import layer_logits, written_up_to
-from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score
+from judgekit.inside.layer_logits import checked_scores, layer_logits, written_up_to
+from judgekit.inside.layers import (
+    OVER,
+    LayerWeights,
+    RatedItems,
+    distribution,
+    expected_score,
+    last_only,
+    uniform_weights,
+)
 from judgekit.models.causal import CausalModel
 from judgekit.models.one_pass import Plan
-from judgekit.stats import Array
-from judgekit.studies.layer_aggregation import aggregated_scores, modal_score
+from judgekit.stats import Array, Floats
 
 SCALE, SCORE_IDS = (1, 2, 3, 4, 5), (11, 12, 13, 14, 15)
 PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
@@ -35,6 +42,35 @@ _NAMES = {  # the published code's names of aggregates, and ours
     "prob_agg_e_score": "summed",
     "prob_agg_max_score": "summed_argmax",
 }
+
+
+def modal_score(probabilities: Array, scores: Sequence[int]) -> Floats:
+    """The most probable score of each row, the lowest of several, shape (n_items,); NaN where probabilities are."""
+    probabilities, scale = np.asarray(probabilities, float), np.array(checked_scores(scores), float)
+    return np.where(np.isnan(probabilities).any(-1), np.nan, scale[probabilities.argmax(-1)])
+
+
+def aggregated_scores(
+    logits: Array, scores: Sequence[int], learned: Array | None = None, last: bool = True
+) -> dict[str, Floats]:
+    """Scores of the same logits by every published method and ablation, each of shape (n_items,).
+
+    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` and ``learned``
+    (weights that were fitted on other items), the expected score of logits averaged over layers. Ablations of the last
+    two end in ``_argmax`` (most probable instead of expected), ``_probabilities`` and ``_double_softmax`` (what is
+    averaged), or both. ``logits``: shape (n_items, n_layers, n_scores), NaN for an item without a score. ``last``:
+    whether the uniform average counts the last layer.
+    """
+    n_layers = np.shape(logits)[1]
+    at_last = distribution(logits, last_only(n_layers))
+    made = {"vscore": modal_score(at_last, scores), "escore": expected_score(at_last, scores)}
+    averages = {"uniform": uniform_weights(n_layers, last)} | ({} if learned is None else {"learned": learned})
+    for name, weights in averages.items():
+        for over in OVER:
+            probabilities = distribution(logits, weights, over)
+            stem = name if over == "logits" else f"{name}_{over}"
+            made |= {stem: expected_score(probabilities, scores), f"{stem}_argmax": modal_score(probabilities, scores)}
+    return made
 
 
 def published_weights(

@@ -3,7 +3,8 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
@@ -13,29 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
-from judgekit.inside.aspects import Aspect, load_aspects
+from judgekit.inside.aspects import load_aspects
 from judgekit.inside.probes import (
-    FAMILIES,
-    METRICS,
     Choice,
     NestedResult,
     Space,
     binary_labels,
-    class_counts,
     grouped_folds,
-    joined_layers,
-    make_probe,
     nested_probe,
 )
-from judgekit.inside.representations import array_digest, rated_text
+from judgekit.inside.representations import array_digest
 from judgekit.prompts.rubrics import Rubric, score_prompt
-from judgekit.records import Response, fingerprint_of
-from judgekit.stats import Floats, Number, cluster_bootstrap, cluster_sums, weighted_bootstrap
+from judgekit.records import fingerprint_of
 from judgekit.studies.fitted_raters import Cell, Ratings, Results
 
 if TYPE_CHECKING:
@@ -76,16 +70,11 @@ def run_study(
     Path(folder).mkdir(parents=True, exist_ok=True)
     work = partial(_study_cell, methods=dict(methods), folder=Path(folder), seed=seed, n_outer=n_outer, space=space)
     results: Results = {}
-    with progress_bar(len(cells), "probes", "cell", shown) as bar:
-        if workers < 2:
-            for cell in cells:
-                results |= work(cell)
-                bar.update()
-        else:
-            with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-                for future in as_completed([pool.submit(work, cell) for cell in cells]):
-                    results |= future.result()
-                    bar.update()
+    pool: Any = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else nullcontext()
+    with progress_bar(len(cells), "probes", "cell", shown) as bar, pool as processes:
+        for done in (processes.map if processes else map)(work, cells):
+            results |= done
+            bar.update()
     return {(*cell.name, name): results[*cell.name, name] for cell in cells for name in methods}
 
 
@@ -160,83 +149,25 @@ def tuned_results(
     return results
 
 
-def mean_difference(
-    cells: Sequence[Cell], results: Results, method: str, other: str, n_boot: int = 2000, seed: int = 0
-) -> Number:
-    """Mean over cells of one method's weighted F1 minus another's, on the same items; ``n`` counts ratings.
+def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]) -> Results:
+    """What the same causal model says when it is asked, in every cell whose aspect has a rubric; nothing is fitted.
 
-    ``cells``: of one set and head; their questions are resampled together, since aspects share them.
+    The most probable score, and, to rank by, the expected one. An encoder cannot be asked: nothing.
     """
-    groups, metric = np.concatenate([cell.groups for cell in cells]), METRICS["weighted_f1"]
-    ends = np.cumsum([len(cell.labels) for cell in cells])[:-1]
-    counts = [
-        [
-            class_counts(cell.labels, results[*cell.name, which].predicted, cell.head.classes)
-            for which in (method, other)
-        ]
-        for cell in cells
-    ]
+    from judgekit.inside.layer_logits import LayerReader, read_scores
 
-    def difference(weight: Floats) -> Floats:
-        parts = zip(np.split(weight, ends, axis=-1), counts, strict=True)
-        gaps = [metric(np.tensordot(part, a, 1)) - metric(np.tensordot(part, b, 1)) for part, (a, b) in parts]
-        return np.mean(gaps, axis=0)
-
-    return Number(*weighted_bootstrap(difference, groups, n_boot, seed), n=len(groups), spec=".1%")
-
-
-def level_shares(reader: "StateReader", items: Sequence[Response], aspect: Aspect) -> tuple[Floats, Floats]:
-    """What a frozen model says by the rubric alone: values by item and level, and what responses are ranked by.
-
-    A causal model is asked for a score: probabilities of the levels, and their mean. An encoder cannot be asked:
-    cosines of the response with the descriptions of the levels (mean-pooled states of the last layer), and by how much
-    closer the highest level is than the lowest.
-    """
-    levels = list(aspect.levels)
-    if any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
-        from judgekit.inside.layer_logits import LayerReader, read_scores
-
-        rubric = Rubric(aspect.definition, tuple(levels), tuple(aspect.levels.items()))
-        asked = LayerReader(reader.name, device=reader.encoder.device)
-        shares = softmax(read_scores(asked, score_prompt("direct", rubric), items, levels)[:, -1], axis=-1)
-        return shares, shares @ levels
-    texts = [rated_text(item.question, item.response) for item in items]
-    last = [reader.n_layers - 1]
-    sides = [reader.read(part, ("mean",), last)["mean"][:, 0] for part in (texts, list(aspect.levels.values()))]
-    of_items, of_levels = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
-    cosines = of_items @ of_levels.T
-    return cosines, cosines[:, -1] - cosines[:, 0]
-
-
-def prompt_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]) -> Results:
-    """The level with the greatest value (`level_shares`) in every cell whose aspect has a rubric; nothing is fitted."""
+    if not any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
+        return {}
+    asked = LayerReader(reader.name, device=reader.encoder.device)
     aspects, shares, results = load_aspects("reasoning"), {}, {}
     for cell in (cell for cell in cells if cell.aspect in aspects):
         aspect, key = aspects[cell.aspect], (cell.set, cell.aspect)
+        scores = np.array(list(aspect.levels))
         if key not in shares:
-            shares[key] = level_shares(reader, ratings[cell.set][cell.aspect], aspect)
-        best = np.asarray(aspect.scores)[shares[key][0].argmax(1)]
+            rubric = Rubric(aspect.definition, tuple(aspect.levels), tuple(aspect.levels.items()))
+            prompt, items = score_prompt("direct", rubric), ratings[cell.set][cell.aspect]
+            shares[key] = softmax(read_scores(asked, prompt, items, rubric.scores)[:, -1], axis=-1)
+        best = scores[shares[key].argmax(1)]
         predicted = binary_labels(best) if cell.head.name == "binary" else best
-        results[*cell.name, "prompt"] = NestedResult(predicted, shares[key][1], np.zeros(len(best), int), [])
+        results[*cell.name, "asked"] = NestedResult(predicted, shares[key] @ scores, np.zeros(len(best), int), [])
     return results
-
-
-def published_estimate(cell: Cell, kinds: Sequence[str], seed: int = 731, n_boot: int = 2000) -> Number:
-    """Weighted F1 of the best single layer on one test fold, chosen by it: what the published procedure quotes.
-
-    Not an estimate of anything: the published code looks through layers and poolings, prints the report on the test
-    fold of each, and quotes the best; items of one question may stand on both sides. Logistic regression on scaled
-    features, without projection. ``seed``: of the split of four to one, stratified by label; 731 in the published code.
-    """
-    rows, labels = np.arange(len(cell.labels)), cell.labels
-    train, test = train_test_split(rows, test_size=0.2, stratify=labels, random_state=seed)
-    family, metric = cell.head.families[0], METRICS["weighted_f1"]
-    tried = []
-    for array in (cell.features[kind] for kind in kinds):
-        for layer in range(array.shape[1]):
-            X = joined_layers(array, (layer,))
-            probe = make_probe(family, FAMILIES[family].usual, None, seed).fit(X[train], labels[train])
-            tried.append(class_counts(labels[test], probe.predict(X[test]), cell.head.classes))
-    counts = max(tried, key=lambda counts: float(metric(counts.sum(0))))
-    sums = cluster_sums(counts, np.arange(len(test)))
-    return Number(*cluster_bootstrap(sums, metric, n_boot), n=len(test), spec=".1%")

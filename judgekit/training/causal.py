@@ -12,33 +12,22 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from judgekit.data.provenance import git_state, versions
+from judgekit.models.encoder import native_bf16
 from judgekit.models.files import break_seal, seal
 from judgekit.models.loading import load_network
+from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import (
-    CausalRecipe,
-    RecipeError,
-    mixed,
-    mixture_of,
-    rows_hash,
-    strategy_of,
-    token_rows,
-)
-from judgekit.training.causal_tiny import tiny_model, tiny_tokenizer
+from judgekit.training.causal_data import CausalRecipe, RecipeError, mixed, mixture_of, rows_hash, token_rows
 from judgekit.training.files import settle_config, write_json
 
-if TYPE_CHECKING:
-    from transformers import TrainerCallback
-
-TINY = "tiny"
 _MERGED = "merged"
 
 
@@ -48,76 +37,41 @@ def train_judge(
     validation: list[PreferencePair],
     folder: str | Path,
     shares: Mapping[str, float] | None = None,
-    explanations: Mapping[str, str] | None = None,
-    shared_questions: bool = False,
     progress: bool = False,
-    measure: bool = False,
 ) -> dict[str, Any]:
-    """Train on preference pairs by ``sft``, ``dpo`` or ``reward``; the report of `train_rows`.
+    """Train on preference pairs by ``sft``, ``dpo`` or ``reward``; the content of ``training.json``.
 
-    ``shares``: of what is drawn, for each source of ``train``; the report says under ``mixture`` what was drawn of
-    each. ``explanations``: of pairs by ``item_id``, where the recipe wants them. ``shared_questions``: whether both
-    parts may ask the same question, as tasks do whose responses make the difference ("name a fruit"); otherwise that is
-    an error. ``measure``: also judge the validation pairs, before the first step and with every validation, so that the
-    history holds the accuracy. Pairs whose prompt does not fit are left out, and counted under ``too_long``. Training
-    stops early by the loss on ``validation``. RecipeError or ValueError if recipe and data do not go together.
-    """
-    if recipe.method == "drill":
-        raise RecipeError("method 'drill' is not trained on pairs")
-    asked = {pair.asked for pair in train}
-    if leaks := [] if shared_questions else [pair for pair in validation if pair.asked in asked]:
-        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
-    chosen = mixed(train, recipe, shares)
-    labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
-    held_out = [pair for pair in validation if pair.label in labels]
-    notes: dict[str, Any] = {"mixture": mixture_of(chosen), "too_long": {}}
+    ``shares``: of what is drawn, for each source of ``train``. Pairs whose prompt does not fit are left out. Training
+    stops early by the loss on ``validation``. The content: ``recipe``, ``data`` (hash and number of rows), ``mixture``
+    (what was drawn of each source), ``too_long`` (pairs that were left out), ``history`` (``step, loss, validation``),
+    ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``.
 
-    def rows(tokenizer: Any) -> list[list[dict[str, Any]]]:
-        made = {}
-        for part, pairs in (("train", chosen), ("validation", held_out)):
-            made[part], notes["too_long"][part] = token_rows(pairs, recipe, tokenizer, explanations)
-        return list(made.values())
-
-    return train_rows(recipe, rows, folder, progress, held_out if measure else (), notes)
-
-
-def train_rows(
-    recipe: CausalRecipe,
-    rows: Callable[[Any], Sequence[list[dict[str, Any]]]],
-    folder: str | Path,
-    progress: bool = False,
-    measured_on: Sequence[PreferencePair] = (),
-    notes: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Train on rows of token ids; the content of ``training.json``.
-
-    ``rows``: from the tokenizer to the rows of training and of validation. The content: ``recipe``, ``data`` (hash and
-    number of rows), ``history`` (``step, loss, validation, accuracy``), ``best_step``, ``parameters``,
-    ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``, and the ``notes``.
-
-    The pairs ``measured_on`` are judged before the first step and with every validation. RecipeError if the base cannot
-    be loaded, or the rows are too few for one step.
+    RecipeError or ValueError if the base cannot be loaded, recipe and data do not go together, or the rows are too few
+    for one step.
     """
     from accelerate import PartialState
 
+    asked = {pair.asked for pair in train}
+    if leaks := [pair for pair in validation if pair.asked in asked]:
+        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
+    labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
+    chosen = mixed(train, recipe, shares)
     folder = Path(folder)
     model, tokenizer = load_base(recipe)
-    train, validation = rows(tokenizer)
-    if not train or not validation:
+    rows, too_long = token_rows(chosen, recipe, tokenizer)
+    held_out, held_out_too_long = token_rows([pair for pair in validation if pair.label in labels], recipe, tokenizer)
+    if not rows or not held_out:
         raise RecipeError(
-            f"{len(train)} training and {len(validation)} validation rows: there must be some of both, "
+            f"{len(rows)} training and {len(held_out)} validation rows: there must be some of both, "
             f"none longer than max_length ({recipe.max_length} tokens)"
         )
-    data = {"train": len(train), "validation": len(validation), "sha256": rows_hash([*train, *validation])}
+    data = {"train": len(rows), "validation": len(held_out), "sha256": rows_hash([*rows, *held_out])}
     key = _run_key(recipe, data)
     if done := _finished(folder, key):
         return done
     with PartialState().main_process_first():  # of several processes that train together, one clears and makes it
         checkpoints = _own_checkpoints(folder, key)
-    trainer = _make_trainer(recipe, model, tokenizer, train, validation, checkpoints, progress)
-    if measured_on:
-        trainer.args.eval_on_start = True
-        trainer.add_callback(_accuracy_callback(recipe, tokenizer, measured_on))
+    trainer = _make_trainer(recipe, model, tokenizer, rows, held_out, checkpoints, progress)
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     break_seal(folder)
@@ -126,6 +80,8 @@ def train_rows(
         "recipe": recipe.as_dict(),
         "key": key,
         "data": data,
+        "mixture": mixture_of(chosen),
+        "too_long": {"train": too_long, "validation": held_out_too_long},
         "history": _history(trainer.state.log_history),
         "best_step": trainer.state.best_global_step or trainer.state.global_step,
         "steps": trainer.state.global_step,
@@ -133,7 +89,6 @@ def train_rows(
         "trained_parameters": sum(p.numel() for p in trainer.model.parameters() if p.requires_grad),
         "seconds": round(time.perf_counter() - started, 1),
         "versions": versions(),
-        **(notes or {}),
         **git_state(),
     }
     if trainer.is_world_process_zero():
@@ -204,7 +159,8 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bo
         "weight_decay": recipe.weight_decay,
         "adam_beta2": recipe.beta2,
         "max_grad_norm": 1.0,
-        "bf16": on_gpu(recipe),
+        "bf16": in_bfloat16(recipe),
+        "use_cpu": in_bfloat16(recipe) and not torch.cuda.is_available(),  # else bfloat16 is refused without a GPU
         "seed": recipe.seed,
         "data_seed": recipe.seed,
         "max_length": recipe.max_length,
@@ -241,8 +197,13 @@ def _make_trainer(
     if not progress:
         disable_progress_bars()
     common = _settings(recipe, checkpoints, len(train), progress)
+
+    class Preferences(trl.DPOTrainer):
+        def _prepare_dataset(self, dataset: Any, *others: Any) -> Any:
+            return dataset  # rows of tokens: of texts it would make other ones than judging does
+
     kinds: dict[str, Any] = {
-        "dpo": (trl.DPOTrainer, trl.DPOConfig, {"beta": recipe.beta}),
+        "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta}),
         "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
     }
     supervised = trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}
@@ -260,26 +221,9 @@ def _make_trainer(
     return trainer
 
 
-def _accuracy_callback(recipe: CausalRecipe, tokenizer: Any, pairs: Sequence[PreferencePair]) -> "TrainerCallback":
-    """A callback that judges pairs at each validation and writes the accuracy of those that fit beside its loss."""
-    from transformers import TrainerCallback
-
-    from judgekit.training.causal_judge import is_right, probabilities_of
-
-    class Accuracy(TrainerCallback):
-        def on_evaluate(self, args: Any, state: Any, control: Any, model: Any = None, **others: Any) -> None:
-            was_training = model.training
-            p = probabilities_of(model, tokenizer, recipe, pairs)
-            model.train(was_training)
-            fits = p[:, 0] == p[:, 0]
-            state.log_history[-1]["judged"] = float(is_right(p, pairs)[fits].mean()) if fits.any() else None
-
-    return Accuracy()
-
-
 def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The log of a trainer as rows ``step, loss, validation, accuracy``; what was not measured is None."""
-    names = {"loss": "loss", "eval_loss": "validation", "judged": "accuracy"}
+    """The log of a trainer as rows ``step, loss, validation``; what was not measured is None."""
+    names = {"loss": "loss", "eval_loss": "validation"}
     rows: dict[int, dict[str, Any]] = {}
     for entry in log:
         row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
@@ -291,7 +235,7 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
     if (folder / "adapter_config.json").is_file():
-        settle_config(folder)
+        settle_config(folder, _public_base(recipe, folder))
     if recipe.merge:
         trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)
@@ -327,7 +271,7 @@ tags: [llm-as-a-judge]
 # A causal judge
 
 Trained by `judgekit.training.causal`: `sft` and `dpo` reply to the strategy's prompt with a verdict, `reward` gives a
-response a score (the difference of two is the log-odds), `drill` has first lessons only and does not judge pairs.
+response a score (the difference of two is the log-odds).
 
 | | |
 |---|---|
@@ -344,28 +288,29 @@ A judge errs, prefers positions and lengths, and can be talked to: measure it on
 def base_location(base: str) -> str:
     """What to load a base model from: a hub name, or the folder that holds the whole model.
 
-    RecipeError if the folder holds an adapter without a merged model beside it.
+    RecipeError if the folder holds an adapter without a merged model beside it; Unavailable where a registered model's
+    file cannot be had.
     """
     folder = Path(base)
     if not (folder / "adapter_config.json").is_file():
-        return base
+        return str(folder_of(base) or base)
     if not (folder / _MERGED / "config.json").is_file():
         raise RecipeError(f"base {base!r} is an adapter: train it with merge: true, and go on from the merged model")
     return str(folder / _MERGED)
 
 
+def _public_base(recipe: CausalRecipe, folder: Path) -> str:
+    """How an adapter names its base: a name, or the way from the adapter's folder to the base's."""
+    location = base_location(recipe.base)
+    named = recipe.base in language_models() or not Path(location).is_dir()
+    return recipe.base if named else os.path.relpath(location, folder)
+
+
 def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     """Model and tokenizer that a recipe starts from; with a head for one score if the method is ``reward``.
 
-    The tokenizer has a padding token. RecipeError if the base cannot be loaded, or does not go with the method.
+    The tokenizer has a padding token. RecipeError if the base cannot be loaded.
     """
-    if recipe.base == TINY:
-        if recipe.method not in ("drill", "sft") or recipe.r:
-            raise RecipeError("base 'tiny' has random weights: train it with drill or sft and r: 0, then go on from it")
-        if recipe.packing:
-            raise RecipeError("base 'tiny' cannot be packed: its convolutions would read from one prompt into the next")
-        tokenizer: Any = tiny_tokenizer(strategy_of(recipe))
-        return tiny_model(tokenizer, recipe.seed), tokenizer
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
@@ -374,7 +319,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
         kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
+        tokenizer: Any = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
         torch.manual_seed(recipe.seed)  # the head of a reward model is new
         model = load_network(kind, location, **options)
     except (OSError, ValueError) as missing:
@@ -387,6 +332,11 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
 def on_gpu(recipe: CausalRecipe) -> bool:
     """Whether training will compute in bfloat16 on a GPU."""
     return recipe.bf16 and torch.cuda.is_available()
+
+
+def in_bfloat16(recipe: CausalRecipe) -> bool:
+    """Whether training will compute in bfloat16: on a GPU, or on a processor that multiplies such matrices itself."""
+    return recipe.bf16 and (torch.cuda.is_available() or native_bf16())
 
 
 def quantised(recipe: CausalRecipe) -> dict[str, Any]:
@@ -424,28 +374,3 @@ def adapter_config(recipe: CausalRecipe) -> Any:
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
         revision=recipe.revision,
     )
-
-
-def trained_recipe(folder: str | Path) -> dict[str, Any]:
-    """The recipe that a folder was trained with; FileNotFoundError if the folder holds no finished training."""
-    path = Path(folder) / "training.json"
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no finished training (no training.json)")
-    return json.loads(path.read_text(encoding="utf-8"))["recipe"]
-
-
-def load_trained(folder: str | Path) -> tuple[Any, Any]:
-    """Model and tokenizer of a training folder, ready to judge: the model itself, or its base with the adapter."""
-    folder, recipe = Path(folder), trained_recipe(folder)
-    reward = recipe.get("method") == "reward"
-    options: dict[str, Any] = {"num_labels": 1} if reward else {}
-    adapter, location = None, folder
-    if (folder / "adapter_config.json").is_file():
-        adapter = folder
-        location = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
-        options["revision"] = recipe.get("revision")
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    kind = AutoModelForSequenceClassification if reward else AutoModelForCausalLM
-    model = load_network(kind, location, adapter=adapter, merge=False, **options)
-    model.config.pad_token_id = tokenizer.pad_token_id
-    return model.eval(), tokenizer

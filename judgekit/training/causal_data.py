@@ -1,13 +1,13 @@
 """From preference pairs to token rows: the recipe, the mixture, the prompts and the replies that a judge should give.
 
-Rows hold token ids, so that training reads exactly what judging reads: both take prompts from `prompt_tokens`.
+Rows hold token ids of `judgekit.models.chat_tokens.ChatTokenizer`, so that training reads exactly what judging reads.
 """
 
 import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import cycle, islice
 from random import Random
 from typing import Annotated, Any, Literal, TypeVar
@@ -25,12 +25,12 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import request_of
+from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.prompts import PromptTooLong, Strategy, load_strategy
 from judgekit.records import PreferencePair
 
 SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
-_CHAT = {"add_generation_prompt": True, "tokenize": True, "enable_thinking": False}
 Share = Annotated[float, Field(ge=0, lt=1)]
 Texts = Annotated[tuple[str, ...], Strict(False)]
 T = TypeVar("T")
@@ -47,19 +47,16 @@ class CausalRecipe:
     """Everything that decides how a causal judge is trained, besides the data.
 
     Methods: supervised verdicts (``sft``); preference of the right verdict over the wrong one (``dpo``); a reward
-    model, whose verdict is the higher of two scores (``reward``); or marks for single responses, the first lessons of
-    a model from scratch (``drill``).
+    model, whose verdict is the higher of two scores (``reward``).
     """
 
-    method: Literal["drill", "sft", "dpo", "reward"] = "sft"
-    base: str = "tiny"  # hub name, folder of a model or of an earlier training, or ``tiny``: small, with random weights
+    base: str  # registered name (``smollm2-135m``), hub name, folder of a model or of an earlier training
+    method: Literal["sft", "dpo", "reward"] = "sft"
     revision: str | None = None
     strategy: str = "letter"  # how pairs are put (`judgekit.prompts`); a reward model reads question and response
     policy: Literal["permissive", "strict"] = "strict"  # ``strict`` knows no tie
-    explanations: bool = False  # the reply holds one beside the verdict; the strategy says in which order
     swap: Literal["none", "random", "both"] = "random"  # a pair as it is, in one order by chance, or once in each
     tie_share: Share = 0.0  # largest share of ties among the training pairs; 0 with ``strict``
-    reference_drop: Share = 0.0  # share of training prompts that lose their reference: the judge shall not lean on it
     n_pairs: NonNegativeInt = 0  # training pairs drawn from the mixture, at most as many as there are; 0 takes these
     r: NonNegativeInt = 0  # 0 trains all weights
     lora_alpha: int = 32
@@ -75,12 +72,12 @@ class CausalRecipe:
     batch_size: PositiveInt = 32  # prompts per device and pass (pairs of replies with ``dpo`` and ``reward``)
     accumulation: PositiveInt = 1  # passes per step
     max_length: PositiveInt = 1024  # tokens of prompt and reply; a longer pair loses the middle of its responses
-    packing: bool = False  # several prompts in one row (``sft``), where the model has attention alone; ``tiny`` has not
+    packing: bool = False  # several prompts in one row (``sft``), where the model has attention alone
     recompute: bool = False  # activations again in the backward pass: less memory, a third more time
     beta: PositiveFloat = 0.1  # DPO: how dear it is to leave the reference model
     eval_every: PositiveInt = 100  # steps between validations and checkpoints
     patience: PositiveInt = 5  # validations without a lower loss before training stops
-    bf16: bool = True  # compute in bfloat16 where there is a GPU; a processor always computes in float32
+    bf16: bool = True  # compute in bfloat16 on a GPU, and on a processor that multiplies such matrices itself
     merge: bool = False  # also write the model with the adapter merged into it
     seed: int = 0
 
@@ -158,7 +155,7 @@ def mixed(
         chosen = [shown for pair in chosen for shown in (pair, pair.swapped())]
     elif recipe.swap == "random":
         chosen = [pair.swapped() if rng.random() < 0.5 else pair for pair in chosen]
-    return [replace(p, reference=None) if rng.random() < recipe.reference_drop else p for p in chosen]
+    return chosen
 
 
 def _by_shares(
@@ -201,104 +198,56 @@ def strategy_of(recipe: CausalRecipe) -> Strategy:
         raise RecipeError(f"strategy {recipe.strategy!r}: verdicts are trained with strategies that ask once")
     if not strategy.said["first"]:
         raise RecipeError(f"strategy {recipe.strategy!r}: its replies ({strategy.format}) cannot be written")
-    if recipe.explanations and strategy.closed:
-        raise RecipeError(f"strategy {recipe.strategy!r} allows the verdict only: no explanations")
     return strategy
 
 
-def chat_tokens(
-    tokenizer: Any, messages: Iterable[Mapping[str, str]], reply: str | None = None
-) -> tuple[list[int], list[int]]:
-    """Token ids of messages with the opening of a reply, and of the reply with its end (none without a reply)."""
-    ids = tokenizer.apply_chat_template(list(messages), return_dict=True, **_CHAT)["input_ids"]
-    return ids, [] if reply is None else _reply_tokens(tokenizer, reply)
+def _reply_tokens(chat: ChatTokenizer, text: str) -> list[int]:
+    return [*chat.plain_ids(text), chat.tokenizer.eos_token_id]
 
 
-def _reply_tokens(tokenizer: Any, text: str) -> list[int]:
-    return [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-
-
-def _messages(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> tuple[dict[str, str], ...]:
-    """Messages that ask about a pair in its own order, cut to a number of tokens; PromptTooLong where none fit."""
-
-    def measure(messages: Any) -> int:
-        return len(chat_tokens(tokenizer, messages)[0])
-
-    return strategy.render("verdict", request_of(pair, "ab"), limit=limit, measure=measure).messages
-
-
-def prompt_tokens(tokenizer: Any, strategy: Strategy, pair: PreferencePair, limit: int) -> list[int]:
-    """Token ids of the prompt for a pair, at most ``limit``; PromptTooLong where even a cut one does not fit."""
-    return chat_tokens(tokenizer, _messages(tokenizer, strategy, pair, limit))[0]
-
-
-def reply_text(strategy: Strategy, label: str, explanation: str | None = None) -> str:
-    """The reply that says a label, with an explanation before or after the verdict as the strategy wants it."""
-    verdict = strategy.said[SAID[label]]
-    if not explanation:
-        return verdict
-    return f"{verdict}\n{explanation}" if strategy.reads == "first line" else f"{explanation}\n{verdict}"
+def prompt_tokens(chat: ChatTokenizer, strategy: Strategy, pair: PreferencePair, limit: int) -> list[int]:
+    """Token ids that ask about a pair in its own order, at most ``limit``; PromptTooLong where no cut one fits."""
+    return chat.ids(strategy.render("verdict", request_of(pair, "ab"), limit=limit, measure=chat.size).messages)
 
 
 # ---------------------------------------------------------------- rows
 
 
 def token_rows(
-    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any, explanations: Mapping[str, str] | None = None
+    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any
 ) -> tuple[list[dict[str, Any]], int]:
     """Rows of the recipe's method, and how many pairs gave none because their prompt does not fit ``max_length``.
 
-    ``sft``: ``input_ids, labels`` whose loss falls on the reply alone. ``dpo``: the texts ``prompt, chosen, rejected``,
-    since TRL's trainer makes the tokens of preferences itself; the right verdict is preferred to the wrong one.
-    ``reward``: ``chosen_ids, rejected_ids``, the better response and the worse one; ties teach nothing there.
-    ``explanations``: by ``item_id``; ValueError if the recipe wants them and a pair has none.
+    ``sft``: ``input_ids, labels``, whose loss falls on the reply. ``dpo``: ``prompt_ids, chosen_ids,
+    rejected_ids``: the right verdict and the wrong one. ``reward``: ``chosen_ids, rejected_ids``, the better
+    response and the worse one; ties teach nothing there.
     """
     rows: list[dict[str, Any]] = []
-    too_long = 0
+    too_long, chat = 0, ChatTokenizer(tokenizer)
     strategy = None if recipe.method == "reward" else strategy_of(recipe)
     for pair in pairs:
         if strategy is None:
-            rows += _reward_rows(pair, recipe, tokenizer)
+            if pair.label != "tie":
+                first, second = both_responses(chat, pair, recipe.max_length)
+                chosen, rejected = (first, second) if pair.label == "A" else (second, first)
+                rows.append({"chosen_ids": chosen, "rejected_ids": rejected})
             continue
-        explanation = (explanations or {}).get(pair.item_id) if recipe.explanations else None
-        if recipe.explanations and explanation is None:
-            raise ValueError(f"{pair.where}: explanations are wanted, and it has none")
         label: str = pair.label  # type: ignore[assignment]  # `mixed` lets no pair without one pass
-        wrong = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
-        replies = reply_text(strategy, label, explanation), reply_text(strategy, wrong)
-        room = recipe.max_length - max(len(_reply_tokens(tokenizer, reply)) for reply in replies)
+        other = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
+        right, wrong = (_reply_tokens(chat, strategy.said[SAID[verdict]]) for verdict in (label, other))
         try:
-            messages = _messages(tokenizer, strategy, pair, room)
+            prompt = prompt_tokens(chat, strategy, pair, recipe.max_length - max(len(right), len(wrong)))
         except PromptTooLong:
             too_long += 1
             continue
-        rows.append((_preference_row if recipe.method == "dpo" else _verdict_row)(tokenizer, messages, *replies))
+        if recipe.method == "dpo":
+            rows.append({"prompt_ids": prompt, "chosen_ids": right, "rejected_ids": wrong})
+        else:
+            rows.append({"input_ids": prompt + right, "labels": [IGNORED] * len(prompt) + right})
     return rows, too_long
 
 
-def _verdict_row(tokenizer: Any, messages: Iterable[Mapping[str, str]], right: str, wrong: str) -> dict[str, Any]:
-    prompt, reply = chat_tokens(tokenizer, messages, right)
-    return {"input_ids": prompt + reply, "labels": [IGNORED] * len(prompt) + reply}
-
-
-def _preference_row(tokenizer: Any, messages: Iterable[Mapping[str, str]], right: str, wrong: str) -> dict[str, Any]:
-    """A tokenizer that begins every text with a token of its own would double the template's: that is left out."""
-    prompt = tokenizer.apply_chat_template(list(messages), **(_CHAT | {"tokenize": False}))
-    begin, end = tokenizer.bos_token, tokenizer.eos_token
-    if begin and tokenizer("x")["input_ids"][0] == tokenizer.bos_token_id:
-        prompt = prompt.removeprefix(begin)
-    return {"prompt": prompt, "chosen": right + end, "rejected": wrong + end}
-
-
-def _reward_rows(pair: PreferencePair, recipe: CausalRecipe, tokenizer: Any) -> list[dict[str, Any]]:
-    if pair.label == "tie":
-        return []
-    first, second = both_responses(tokenizer, pair, recipe.max_length)
-    chosen, rejected = (first, second) if pair.label == "A" else (second, first)
-    return [{"chosen_ids": chosen, "rejected_ids": rejected}]
-
-
-def both_responses(tokenizer: Any, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
+def both_responses(chat: ChatTokenizer, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
     """Token ids of the question and one response as a chat, for both sides of a pair; a response is cut at its end."""
     rows = []
     for side in ("response_a", "response_b"):
@@ -306,9 +255,9 @@ def both_responses(tokenizer: Any, pair: PreferencePair, limit: int) -> tuple[li
         for turn in pair.turns:
             messages.append({"role": "user", "content": turn.question})
             messages.append({"role": "assistant", "content": getattr(turn, side)})
-        asked = [*messages, {"role": "user", "content": pair.question}]
-        prompt, reply = chat_tokens(tokenizer, asked, getattr(pair, side))
-        rows.append([*(prompt + reply[:-1])[: limit - 1], reply[-1]])
+        prompt = chat.ids([*messages, {"role": "user", "content": pair.question}])
+        *reply, end = _reply_tokens(chat, getattr(pair, side))
+        rows.append([*(prompt + reply)[: limit - 1], end])
     return tuple(rows)
 
 

@@ -61,10 +61,8 @@ def announce(recipe: CausalRecipe) -> None:
     """Print what the training will need, before anything is loaded."""
     from transformers import AutoConfig
 
-    from judgekit.training.causal import TINY, base_location, on_gpu
+    from judgekit.training.causal import base_location, on_gpu
 
-    if recipe.base == TINY:
-        return
     try:
         config = AutoConfig.from_pretrained(base_location(recipe.base), revision=recipe.revision)
     except OSError as missing:
@@ -163,9 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {wrong}", file=sys.stderr)
         return 2
     if first:
-        for source, drawn in report.get("mixture", {}).items():
+        for source, drawn in report["mixture"].items():
             print(f"{source}: {drawn['pairs']} rows of {drawn['distinct']} pairs")
-        for part, count in report.get("too_long", {}).items():
+        for part, count in report["too_long"].items():
             if count:
                 print(f"{part}: {count} left out, their prompts do not fit max_length ({recipe.max_length} tokens)")
         print(f"{files.folder}: step {report['best_step']} of {report['steps']}")

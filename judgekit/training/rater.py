@@ -81,10 +81,6 @@ class TunedRecipe:
             raise ValueError(f"classes is {self.classes!r}: two or more scores are needed, ascending")
         return self
 
-    def as_dict(self) -> dict[str, Any]:
-        """The recipe as JSON-able values."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
 
 # ---------------------------------------------------------------- the encoder, cut in two
 
@@ -205,15 +201,11 @@ def tuned_predictions(
 ) -> Floats:
     """Class probabilities of every row by a tuned encoder that never saw the row's question, shape (n_items, n_scores).
 
-    Columns as in ``recipe.classes``. A text may occur under several aspects and is read once; given as (question,
-    response), both have a share of the tokens of their own. ``groups``: question of each row. ``folds``: (train rows,
-    test rows), each row tested once, no question on both sides; the scores of its test rows are not looked at.
-    ``folder``: where finished folds are kept, with what was chosen in each and the history of the inner runs (ridge or
-    rate, epoch, loss and accuracy in training, ranked probability score and accuracy on the inner validation
-    questions); an interrupted run loses the fold it was at.
-
-    ValueError if lengths differ, a score is none of the classes, rows are not tested exactly once, a question stands on
-    both sides of a fold, an aspect occurs in no training row of a fold, or the encoder cannot be cut.
+    Columns as in ``recipe.classes``. A text, or (question, response), may occur under several aspects and is read once.
+    ``groups``: question of each row. ``folds``: (train rows, test rows). ``folder``: where finished folds are kept,
+    with what was chosen in each; an interrupted run loses the fold it was at. ValueError if lengths differ, a score is
+    none of the classes, rows are not tested exactly once, a question stands on both sides of a fold, an aspect occurs
+    in no training row of a fold, or the encoder cannot be cut.
     """
     items = Items(texts, aspects, scores, groups, recipe)
     items.check(folds)
@@ -294,7 +286,7 @@ class Items:
         """Content key of a fold: all that its predictions depend on, and nothing of the test rows' scores."""
         name = base_location(self.recipe.base) + (f"@{self.recipe.revision}" if self.recipe.revision else "")
         rows = [(self.texts[self.text[i]], self.names[self.aspect[i]], self.group[i]) for i in (*train, *test)]
-        about = self.recipe.as_dict() | {"base": model_files(name).digest}
+        about = asdict(self.recipe) | {"base": model_files(name).digest}
         return fingerprint_of(_VERSION, about, rows, self.code[train].tolist(), len(train))
 
     def inner_split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,11 +1,5 @@
-"""The shipped encoder judge in other numeric formats and runtimes, in turns in one run: how fast, and how many verdicts
+"""The shipped encoder judge in bfloat16 and in single precision, in turns in one run: how fast, and how many verdicts
 stay as they are in single precision.
-
-``bf16`` and ``fp32`` are the judge's own; ``int8`` has its matrices quantised by PyTorch as it runs; ``onnx`` and
-``openvino`` are the same network exported, in single precision, in 8-bit integers (ONNX Runtime) and in bfloat16
-(OpenVINO). Only how texts become vectors differs; all else is the judge's own code, and every form gets the judge's
-own batches. What a library would be needed for and is not there is left out aloud (``pip install onnx onnxscript
-onnxruntime openvino``).
 
 How much of the machine is used: multiplications and additions that the texts need, padding left out, per second of
 judging, as a share of what this machine reaches on the network's own matrix shapes in the same format.
@@ -13,13 +7,9 @@ Writes ``bench.format.*``, ``bench.gemm.*`` and ``bench.cost.*`` to the run's re
 """
 
 import argparse
-import importlib.util
 import itertools
 import statistics
-import tempfile
-import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -36,116 +26,11 @@ from judgekit.stats import Number
 SETS = ("pandalm", "llmbar_adversarial")
 
 
-def unit(states, mask):
-    """Mean over tokens, of unit length."""
-    weights = mask[:, :, None].astype(np.float32)
-    vectors = (states.astype(np.float32) * weights).sum(1) / weights.sum(1)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def padded(id_lists):
-    """Token ids and mask of texts, as 64-bit integers."""
-    longest = max(map(len, id_lists))
-    ids, mask = (np.zeros((len(id_lists), longest), np.int64) for _ in range(2))
-    for row, values in enumerate(id_lists):
-        ids[row, : len(values)], mask[row, : len(values)] = values, 1
-    return ids, mask
-
-
-class States(torch.nn.Module):
-    """The network with the two inputs and the one output that runtimes are given."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids, attention_mask):
-        return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-
-
-def int8_form(judge, folder):
-    """PyTorch's dynamic quantisation of the matrices."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch moves it to another package
-        judge.encoder.model = torch.ao.quantization.quantize_dynamic(judge.encoder.model, {torch.nn.Linear})
-
-
-def exported(judge, folder):
-    """The network as an ONNX file."""
-    path = folder / "network.onnx"
-    if not path.exists():
-        ids, mask = (torch.from_numpy(part) for part in padded([[101, 2054, 102], [101, 102]]))
-        free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-        torch.onnx.export(
-            States(judge.encoder.model),
-            (ids, mask),
-            path,
-            input_names=["input_ids", "attention_mask"],
-            output_names=["states"],
-            dynamic_shapes={"input_ids": free, "attention_mask": free},
-            dynamo=True,
-            verbose=False,
-        )
-    return path
-
-
-def onnx_form(judge, folder, int8=False):
-    """ONNX Runtime on the processor."""
-    import onnxruntime
-
-    path = exported(judge, folder)
-    if int8:
-        from onnxruntime.quantization import quantize_dynamic
-
-        path, whole = folder / "int8.onnx", path
-        quantize_dynamic(whole, path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-    def vectors(id_lists, bf16=False):
-        ids, mask = padded(id_lists)
-        return unit(session.run(None, {"input_ids": ids, "attention_mask": mask})[0], mask)
-
-    judge.encoder.unit_vectors = vectors
-
-
-def openvino_form(judge, folder, precision="f32"):
-    """OpenVINO on the processor."""
-    import openvino
-
-    network = openvino.Core().read_model(exported(judge, folder))
-    settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
-    compiled = openvino.compile_model(network, "CPU", settings)
-
-    def vectors(id_lists, bf16=False):
-        ids, mask = padded(id_lists)
-        return unit(compiled({"input_ids": ids, "attention_mask": mask})[0], mask)
-
-    judge.encoder.unit_vectors = vectors
-
-
-FORMS = {
-    "int8": (int8_form, ()),
-    "onnx": (onnx_form, ("onnx", "onnxscript", "onnxruntime")),
-    "onnx_int8": (partial(onnx_form, int8=True), ("onnx", "onnxscript", "onnxruntime")),
-    "openvino": (openvino_form, ("onnx", "onnxscript", "openvino")),
-    "openvino_bf16": (partial(openvino_form, precision="bf16"), ("onnx", "onnxscript", "openvino")),
-}
-
-
-def judges_of(folder):
-    """The shipped judge in every form that this machine can run."""
+def judges_of():
+    """The shipped judge in each form that this machine computes in."""
     found = {"fp32": EncoderJudge(PRETRAINED / "minilm", bf16=False)}
     if native_bf16():
         found["bf16"] = EncoderJudge(PRETRAINED / "minilm", bf16=True)
-    for name, (change, needed) in FORMS.items():
-        if missing := [library for library in needed if not importlib.util.find_spec(library)]:
-            print(f"{name} is not measured: {', '.join(missing)} is not installed")
-            continue
-        judge = EncoderJudge(PRETRAINED / "minilm", bf16=False)
-        change(judge, folder)
-        found[name] = judge
     return found
 
 
@@ -179,8 +64,7 @@ def main():
     arguments.add_argument("--pairs", type=int, default=400, help="pairs per set that are timed, at most")
     arguments.add_argument("--price", type=float, default=0.04, help="dollars for an hour of one core")
     chosen = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        judges = judges_of(Path(folder))
+    judges = judges_of()
     requests = {name: [request_of(pair, "ab") for pair in load_set(name)] for name in SETS}
     verdicts = {
         form: list(itertools.chain(*(judged(judge, each) for each in requests.values())))

@@ -12,10 +12,10 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import torch
+from encoder_speed import seconds_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where the tests' tiny models are
 from tiny_causal import tiny_model, tiny_tokenizer
@@ -54,13 +54,6 @@ def judges_of(folder, dtype):
     weighing.load()
     writing.load()
     return weighing, writing
-
-
-def seconds_of(work):
-    """Wall-clock seconds of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def naive(judge, requests):

@@ -8,7 +8,8 @@ published system reads them. No states are cached. Writes ``bench.rate_shared_pa
 
 import argparse
 import statistics
-import time
+
+from encoder_speed import seconds_of
 
 from judgekit.data.sample import SAMPLE_SETS, load_sample
 from judgekit.inside.aspects import aspect_prompt, load_aspects
@@ -24,13 +25,6 @@ def answers(count):
     if len(found) < count:
         raise SystemExit(f"the sample holds {len(found)} different answers, fewer than {count}")
     return list(found)[:count]
-
-
-def seconds_of(work):
-    """Wall-clock seconds of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def main():

@@ -1,31 +1,18 @@
 """The table of test sets, and the prompts of further ones that training must not hold."""
 
 from collections.abc import Iterator
+from functools import partial
+from importlib import resources
 
 from judgekit.data.benchmarks import mtbench
-from judgekit.data.loading import Loaded, coded, each, of_files, pair_of, pairs, turned_pair
-from judgekit.data.sources import DataError, Row, read_document, source_names
-from judgekit.data.sources.rows import parse_json, read_rows
+from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
+from judgekit.data.plain_yaml import load_plain
+from judgekit.data.sources import Row, read_rows, source_names
 from judgekit.records import PreferencePair, majority_label
 
-# The eight groups of scenarios that Auto-J's authors report by (Li et al. 2023, arXiv:2310.05470).
-SCENARIO_GROUPS = {
-    "summarization": "note_summarization post_summarization text_summarization",
-    "exam_questions": "math_reasoning solving_exam_question_with_math solving_exam_question_without_math",
-    "code": "code_correction_rewriting code_generation code_simplification code_to_code_translation explaining_code",
-    "rewriting": "instructional_rewriting language_polishing paraphrasing text_correction text_simplification",
-    "creative_writing": "counterfactual creative_writing writing_advertisement writing_blog_post "
-    "writing_marketing_materials writing_personal_essay writing_presentation_script writing_social_media_post "
-    "writing_song_lyrics",
-    "functional_writing": "functional_writing writing_biography writing_cooking_recipe writing_email "
-    "writing_job_application writing_legal_document writing_news_article writing_product_description "
-    "writing_scientific_paper writing_technical_document",
-    "general_communication": "analyzing_general asking_how_to_question brainstorming chitchat explaining_general "
-    "open_question planning recommendation roleplay seeking_advice value_judgement verifying_fact",
-    "nlp_tasks": "classification_identification data_analysis information_extraction keywords_extraction others "
-    "question_generation ranking reading_comprehension text_to_text_translation title_generation topic_modeling",
-}
-GROUP_OF_SCENARIO = {scenario: group for group, scenarios in SCENARIO_GROUPS.items() for scenario in scenarios.split()}
+_text = resources.files(__package__).joinpath("scenarios.yaml").read_text(encoding="utf-8")
+SCENARIO_GROUPS: dict[str, list[str]] = load_plain(_text)
+GROUP_OF_SCENARIO = {scenario: group for group, scenarios in SCENARIO_GROUPS.items() for scenario in scenarios}
 LLMBAR = {
     "natural": "llmbar/LLMBar/Natural/dataset.json",
     "neighbor": "llmbar/LLMBar/Adversarial/Neighbor/dataset.json",
@@ -56,11 +43,7 @@ DIFFICULTIES = ("easy", "normal", "hard")
 
 
 def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
-    """The label is what at least two of three annotators say.
-
-    Six responses are JSON booleans: the models had printed the word, and a conversion made it a truth value. They are
-    turned back into the word, and counted as ``boolean_responses``.
-    """
+    """The label is what two of three annotators say; six responses are JSON booleans, and become words again."""
     models = row.text("cmp_key").split("_")
     if len(models) != 2:
         raise row.error("cmp_key", f"is {row.get('cmp_key')!r}, not two models joined by '_'")
@@ -93,11 +76,6 @@ def difficulty(chosen: int, rejected: int) -> str:
     return "normal" if chosen == rejected else "easy" if chosen > rejected else "hard"
 
 
-def rm_bench(rows: list[Row]) -> Loaded:
-    found = [pair for row in rows for pair in _rm_bench_pairs(row)]
-    return found, {"prompts": len({pair.cluster_id for pair in found})}
-
-
 def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
     """A prompt has three right and three wrong responses, each in three styles; nine pairs."""
     domain = PART_OF[row.file]
@@ -109,39 +87,33 @@ def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
             yield turned_pair(row, "rm_bench", row.text("prompt"), chosen, rejected, **names)
 
 
-def read_grouped(name: str) -> list[Row]:
-    """Rows of a file that groups them by bias, numbered through."""
-    groups = parse_json(read_document(name), name)
-    if not isinstance(groups, dict) or not all(isinstance(group, list) for group in groups.values()):
-        raise DataError(f"{name}: expected groups of rows by bias")
-    rows = [row for group in groups.values() for row in group]
-    return [Row(row, name, number) for number, row in enumerate(rows)]
-
-
+read_grouped = partial(read_rows, within="*")  # rows by bias
 pandalm = each(_pandalm_pair, "boolean_responses", "no_majority")
+rm_bench = each(_rm_bench_pairs)
 # 24 pairs for each of 58 scenarios.
-autoj = pairs(
+autoj = columns(
+    pair_of,
     "autoj",
     ("prompt", "response 1", "response 2"),
     kind="human",
     label=coded("label", {0: "A", 1: "B", 2: "tie"}),
-    turned=False,
     subset="scenario",
 )
 # Hard questions with a right and a wrong response of one model.
-judgebench = pairs(
+judgebench = columns(
+    pair_of,
     "judgebench",
     ("question", "response_A", "response_B"),
     kind="objective",
     label=coded("label", {"A>B": "A", "B>A": "B"}),
-    turned=False,
     item_id=lambda row: f"{PART_OF[row.file]}/{row.text('pair_id')}",
     subset=lambda row: f"{PART_OF[row.file]}/{row.text('source')}",
     model_a="response_model",
     model_b="response_model",
 )
 # Pairs made to mislead judges, in six kinds of bias. In the file the good response is always the first.
-evalbiasbench = pairs(
+evalbiasbench = columns(
+    turned_pair,
     "evalbiasbench",
     ("instruction", "response1", "response2"),
     kind="human",
@@ -150,12 +122,12 @@ evalbiasbench = pairs(
 )
 # Exactly one response follows the instruction. An item has one id in its own set and in the union of the others.
 llmbar = {
-    name: pairs(
+    name: columns(
+        pair_of,
         name,
         ("input", "output_1", "output_2"),
         kind="human",
         label=coded("label", {1: "A", "1": "A", 2: "B", "2": "B"}),
-        turned=False,
         item_id=lambda row: f"{PART_OF[row.file]}-{row.number}",
         subset=lambda row: PART_OF[row.file],
     )
@@ -198,7 +170,7 @@ def protected_files() -> dict[str, str]:
 def protected_prompts() -> dict[str, list[str]]:
     """Prompts of the further test sets, by file; each of a row's turns is one."""
     return {
-        name: [text for row in (read_grouped if name == BIAS_BENCH else read_rows)(name) for text in _texts(row, field)]
+        name: [text for row in read_rows(name, "*" if name == BIAS_BENCH else None) for text in _texts(row, field)]
         for name, field in protected_files().items()
     }
 

@@ -70,16 +70,20 @@ def load() -> Loaded:
     """The pairs, in the order of their first votes, and a report."""
     questions = {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
     references = {row.whole("question_id"): _turns_of_answer(row) for row in read_rows(REFERENCE_FILE)}
-    categories = {number: row.text("category") for number, row in questions.items()}
     if paths.data_mirror() is None:
         votes = votes_from_hub_rows(read_hub_rows(HUB_SET, "human"))
     else:
         votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
-    return pairs_from_votes(votes, categories, references)
+    return pairs_from_votes(votes, {number: row.text("category") for number, row in questions.items()}, references)
+
+
+def gpt4_rows(file: str) -> list[Row]:
+    """The rows of GPT-4's votes on pairs: of the mirror's file, or of the hub without a mirror."""
+    return read_hub_rows(HUB_SET, "gpt4_pair") if paths.data_mirror() is None else read_rows(file)
 
 
 def _turns_of_answer(row: Row) -> Texts:
-    """The turns of one line of a model's answer file."""
+    """The two turns of one line of a model's answer file."""
     (choice,) = row.checked_list("choices", dict, "choices", n=1)
     return tuple(Row(choice, row.file, row.number).texts("turns"))
 
@@ -122,33 +126,27 @@ def _conversation(row: Row, field: str) -> tuple[Texts, Texts]:
 def pairs_from_votes(votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts]) -> Loaded:
     """One pair per question, ordered pair of models and turn, with all its votes; a missing response is an empty one.
 
-    Sides stay as the rows have them: the same two models may be compared in both orders, as two items. The report has
-    ``votes``; ``missing_responses`` and ``empty_turns``: votes that lack a model's answers, or in which an answer shown
-    (an earlier turn's, too) is empty. ``references``: GPT-4's, one per turn, where there are any.
+    The report has ``votes``; ``missing_responses`` and ``empty_turns``: votes that lack a model's answers, or in which
+    an answer shown (an earlier turn's, too) is empty. ``references``: GPT-4's, one per turn, where there are any.
     """
     cells: dict[str, list[Vote]] = {}
     for vote in votes:
         cells.setdefault(vote.item_id, []).append(vote)
-    pairs = [
-        _pair_from_votes(cell, categories.get(cell[0].question_id, ""), references.get(cell[0].question_id, ()))
-        for cell in cells.values()
-    ]
     answers = [(vote.turn, vote.answers_a, vote.answers_b) for vote in votes]
     complete = [[*a[:turn], *b[:turn]] for turn, a, b in answers if a is not None and b is not None]
-    return pairs, {
+    return [_pair_from_votes(cell, categories, references) for cell in cells.values()], {
         "votes": len(votes),
         "missing_responses": len(votes) - len(complete),
         "empty_turns": sum(not all(text.strip() for text in shown) for shown in complete),
     }
 
 
-def _pair_from_votes(votes: list[Vote], category: str, reference: Texts) -> PreferencePair:
-    """The pair that votes of one cell are on; the label is their majority, None when there is none.
-
-    The second vote of a judge is kept as ``<judge>#2``, and so on.
-    """
+def _pair_from_votes(
+    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts]
+) -> PreferencePair:
+    """The pair that votes of one cell are on, with their majority; a judge's second vote is kept as ``<judge>#2``."""
     first = votes[0]
-    last = first.turn - 1
+    last, reference = first.turn - 1, references.get(first.question_id, ())
     answers_a, answers_b = first.answers_a or ("", ""), first.answers_b or ("", "")
     cast: dict[str, str] = {}
     seen: Counter[str] = Counter()
@@ -161,7 +159,7 @@ def _pair_from_votes(votes: list[Vote], category: str, reference: Texts) -> Pref
         question=first.questions[last],
         response_a=answers_a[last],
         response_b=answers_b[last],
-        subset=category,
+        subset=categories.get(first.question_id, ""),
         cluster_id=str(first.question_id),
         reference=reference[last] if len(reference) > last else None,
         turns=tuple(Turn(*turn) for turn in zip(first.questions, answers_a, answers_b, strict=False))[:last],
@@ -169,7 +167,9 @@ def _pair_from_votes(votes: list[Vote], category: str, reference: Texts) -> Pref
         model_b=first.model_b,
         label=majority_label(cast),
         votes=cast,
-        label_kind="human",
+        label_kind="missing"
+        if None in (first.answers_a, first.answers_b)
+        else "human",  # votes that none can be scored on
         source=first.where,
     )
 

@@ -1,20 +1,19 @@
 """Verdicts that published judges left with the test sets, for judges that replay them.
 
-Each reader takes the judge's name and files and gives `Verdict` records in the item's own A and B: where a file holds
+Each reader takes a row and the judge's name and gives `Verdict` records in the item's own A and B: where a file holds
 the verdicts on exchanged responses in the order shown, they are turned back here.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
-from judgekit.data import paths
 from judgekit.data.benchmarks import labelled, mtbench
-from judgekit.data.loading import Rows
-from judgekit.data.sources import Row, read_hub_rows, read_rows, source_hashes, source_names
-from judgekit.records import SWAPPED, PreferencePair, Verdict
+from judgekit.data.loading import keeps_sides
+from judgekit.data.sources import Row, read_rows, source_hashes, source_names
+from judgekit.records import SWAPPED, Verdict, label_of_gap
 
 FIRST_SECOND_TIE = {code: label for n, label in ((0, "A"), (1, "B"), (2, "tie")) for code in (n, str(n))}
 TIE_FIRST_SECOND = {code: label for n, label in ((0, "tie"), (1, "A"), (2, "B")) for code in (n, str(n))}
@@ -26,86 +25,66 @@ def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str |
     return Verdict(item_id=item_id, judge=judge, order=order, verdict=label, status=status, raw=raw, **scores)
 
 
-def pandalm_verdicts(judge: str, file: str, prefix: str = "pandalm") -> Iterator[Verdict]:
-    """Verdicts on the PandaLM set, given order only.
+def pandalm_row(row: Row, judge: str, prefix: str = "pandalm") -> Iterator[Verdict]:
+    """A verdict on the PandaLM set, given order only; ``raw`` is the row's own fields as JSON.
 
-    "garbage", the upstream word for a reply that could not be parsed, is status ``unparsed`` (the benchmark's
-    owner counts it as a tie; that is for a scoring protocol to say). ``raw`` is the row's own fields as JSON.
+    "garbage", the upstream word for a reply that could not be parsed, is ``unparsed`` (its owner counts it as a tie).
     """
     codes: dict[Any, str | None] = {**TIE_FIRST_SECOND, "Tie": "tie", "garbage": None}
-    for row in read_rows(file):
-        parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
-        label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
-        yield _verdict(str(row.whole("idx")), judge, "ab", label, raw)
+    parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
+    label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
+    yield _verdict(str(row.whole("idx")), judge, "ab", label, raw)
 
 
-def judgelrm_verdicts(judge: str, file: str) -> Iterator[Verdict]:
-    """JudgeLRM's verdicts on the PandaLM set, given order only; ``raw`` is the reply."""
-    for row in read_rows(file):
-        yield _verdict(str(row.whole("idx")), judge, "ab", row.code("result", TIE_FIRST_SECOND), row.text("output"))
+def judgelrm_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """JudgeLRM's verdict on the PandaLM set, given order only; ``raw`` is the reply."""
+    yield _verdict(str(row.whole("idx")), judge, "ab", row.code("result", TIE_FIRST_SECOND), row.text("output"))
 
 
-def autoj_verdicts(judge: str, given: str, exchanged: str) -> Iterator[Verdict]:
-    """Auto-J's own verdicts on its pairwise set, both orders; the files hold the verdict only, so ``raw`` is it.
-
-    In the exchanged file 0 means the response shown first, which is the item's B.
-    """
-    for file, order in ((given, "ab"), (exchanged, "ba")):
-        for row in read_rows(file):
-            shown = row.code("output", FIRST_SECOND_TIE)
-            label = shown if order == "ab" else SWAPPED[shown]
-            yield _verdict(str(row.number), judge, order, label, str(row.get("output")))
+def autoj_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """Auto-J's own verdict on its pairwise set; in the exchanged file 0 is the response shown first, the item's B."""
+    order, shown = "ba" if "exchange" in row.file else "ab", row.code("output", FIRST_SECOND_TIE)
+    label = shown if order == "ab" else SWAPPED[shown]
+    yield _verdict(str(row.number), judge, order, label, str(row.get("output")))
 
 
-def judgebench_verdicts(judge: str, file: str) -> Iterator[Verdict]:
+def judgebench_row(row: Row, judge: str) -> Iterator[Verdict]:
     """A reward model's verdicts on JudgeBench's gpt-4o pairs, both orders, with the two scores."""
-    for row in read_rows(file):
-        judgments = row.checked_list("judgments", dict, "judgments", n=2)
-        for order, judgment in zip(("ab", "ba"), judgments, strict=True):
-            inner = Row(judgment, row.file, row.number)
-            label = inner.code("decision", {"A>B": "A", "B>A": "B", "A=B": "tie", None: None})
-            scores = inner.inner("judgment").checked_list("scores", (int, float), "scores", n=2)
-            if order == "ba":
-                label, scores = SWAPPED[label], scores[::-1]
-            sides = {"score_a": scores[0], "score_b": scores[1]}
-            yield _verdict(f"gpt-4o/{row.text('pair_id')}", judge, order, label, judgment["decision"], **sides)
+    judgments = row.checked_list("judgments", dict, "judgments", n=2)
+    for order, judgment in zip(("ab", "ba"), judgments, strict=True):
+        inner = Row(judgment, row.file, row.number)
+        label = inner.code("decision", {"A>B": "A", "B>A": "B", "A=B": "tie", None: None})
+        scores = inner.inner("judgment").checked_list("scores", (int, float), "scores", n=2)
+        if order == "ba":
+            label, scores = SWAPPED[label], scores[::-1]
+        sides = {"score_a": scores[0], "score_b": scores[1]}
+        yield _verdict(f"gpt-4o/{row.text('pair_id')}", judge, order, label, judgment["decision"], **sides)
 
 
-def mtbench_verdicts(judge: str, file: str) -> list[Verdict]:
-    """GPT-4's pair verdicts on MT-bench, for every item of the set whose two models it compared.
+@cache
+def _mtbench_items() -> frozenset[str]:
+    return frozenset(pair.item_id for pair in mtbench.load()[0])
 
-    Upstream had already joined both orders into one verdict ("tie (inconsistent)" where they differ, a tie here),
-    so it is given once, as order ``ab``.
+
+def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """GPT-4's verdict on two models' answers, for each item of MT-bench on them (there may be one in either order).
+
+    Upstream had joined both orders into one verdict ("tie (inconsistent)" where they differ), given as order ``ab``.
     """
-    rows = read_hub_rows(mtbench.HUB_SET, "gpt4_pair") if paths.data_mirror() is None else read_rows(file)
-    return mtbench_rows(rows, mtbench.load()[0], judge)
+    vote = mtbench.vote_of(row)
+    turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a, label=SWAPPED[vote.label])
+    for one in (vote, turned):
+        if one.item_id in _mtbench_items():
+            yield _verdict(one.item_id, judge, "ab", one.label, row.text("winner"))
 
 
-def mtbench_rows(rows: Rows, pairs: list[PreferencePair], judge: str) -> list[Verdict]:
-    """Verdicts of GPT-4's rows on the items with the same question, turn and models, in either order."""
-    stated = {}
-    for row in rows:
-        vote = mtbench.vote_of(row)
-        turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a)
-        stated[vote.item_id] = (vote.label, row.text("winner"))
-        stated[turned.item_id] = (SWAPPED[vote.label], row.text("winner"))
-    return [_verdict(pair.item_id, judge, "ab", *stated[pair.item_id]) for pair in pairs if pair.item_id in stated]
-
-
-def repro_verdicts(judge: str, *files: str) -> Iterator[Verdict]:
-    """A judge's verdicts on `mtbench_repro`, both orders.
+def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """A judge's verdicts on `mtbench_repro`, both orders; ``ab`` in the file is the order of its own models.
 
     The files name the position that won, "A" for the response shown first in either order, and do not agree on which
     model of a pair comes first; here both are turned to the item's own sides. "error" is a reply without a verdict:
     status ``unparsed`` where there is a reply, ``error`` where there is none.
     """
-    for file in files:
-        for row in read_rows(file):
-            yield from repro_row(row, judge)
-
-
-def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
-    """The verdicts of one row; ``ab`` in the file is the order of its own ``model_a`` and ``model_b``."""
     first, second = row.text("model_a"), row.text("model_b")
     sides = mtbench.sides_of(first, second)
     item_id = f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"
@@ -119,21 +98,14 @@ def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
             yield _verdict(item_id, judge, order, label if order == "ab" else SWAPPED[label], raw)
 
 
-def llmbar_verdicts(judge: str, *files: str) -> Iterator[Verdict]:
-    """An LLMBar evaluator's verdicts on the five sets, both orders.
+def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """An LLMBar evaluator's verdicts in both orders; the winner is the better output's number whatever the order.
 
     The last call of a row decides, as in the owner's own count. ``raw`` is the reply of that call where it is kept.
     A rating method's two scores are kept; where they were equal the owner named the response shown first (or
     second) the winner in both orders, which is half a right verdict: compare the scores to see such a tie.
     """
-    for file in files:
-        subset = labelled.PART_OF[file.partition("evaluators/")[0] + "dataset.json"]
-        for row in read_rows(file):
-            yield from llmbar_row(row, judge, f"{subset}-{row.number}")
-
-
-def llmbar_row(row: Row, judge: str, item_id: str) -> Iterator[Verdict]:
-    """The verdicts of one row in both orders; the winner is the better output's number whatever the order."""
+    subset = labelled.PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
     calls = row.of_type("results", list, "a list")
     if not calls:
         raise row.error("results", "is empty")
@@ -143,7 +115,8 @@ def llmbar_row(row: Row, judge: str, item_id: str) -> Iterator[Verdict]:
         call = last.inner(key)
         completion = call.get("completion", None)
         raw = completion[0] if isinstance(completion, list) and completion else None
-        yield _verdict(item_id, judge, order, call.code("winner", {"1": "A", "2": "B", None: None}), raw, **scores)
+        label = call.code("winner", {"1": "A", "2": "B", None: None})
+        yield _verdict(f"{subset}-{row.number}", judge, order, label, raw, **scores)
 
 
 def _number(value: Any) -> float | None:
@@ -158,25 +131,46 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
+    """A model's probabilities on a pair of ``chatbot_arena``, turned as the pair was and rescaled to sum to one.
+
+    How the source combined the two orders is not stated, so all are given as order ``ab``.
+    """
+    chances = row.checked_list("probs", (int, float), "numbers", n=2)
+    if min(chances) < 0 or sum(chances) <= 0:
+        raise row.error("probs", f"are {chances}, not probabilities")
+    item_id = str(row.number)
+    sides = chances if keeps_sides("chatbot_arena", item_id) else chances[::-1]
+    p_a, p_b = (chance / sum(chances) for chance in sides)
+    verdict = label_of_gap(p_a - p_b)
+    yield Verdict(item_id=item_id, judge=judge, order="ab", verdict=verdict, p_a=p_a, p_b=p_b, p_tie=0.0)
+
+
 class Published(NamedTuple):
-    """The stored verdicts of one judge: the sets they are on, their reader and its files."""
+    """The stored verdicts of one judge: the sets they are on, the reader of a row, the files and how rows are had."""
 
     sets: tuple[str, ...]
-    read: Callable[..., Any]
+    read: Callable[[Row, str], Iterator[Verdict]]
     files: tuple[str, ...]
+    rows: Callable[[str], list[Row]] = read_rows
+
+
+def _arena_judge(model: str) -> Published:
+    """A model's probabilities on the Chatbot Arena's pairs; the files hold the same pairs and votes."""
+    return Published(("chatbot_arena",), arena_row, (f"chatbot_arena_calibration/{model}.calibration.jsonl",))
 
 
 def _reward_model(name: str) -> Published:
     """The JudgeBench outputs of a reward model."""
     responses = "dataset=judgebench,response_model=gpt-4o-2024-05-13"
     file = f"judgebench/outputs/{responses},judge_name=reward_model,judge_model={name}.jsonl"
-    return Published(("judgebench",), judgebench_verdicts, (file,))
+    return Published(("judgebench",), judgebench_row, (file,))
 
 
 def _repro_judge(folder: str) -> Published:
     """The stored verdicts of one judge of `mtbench_repro`: a file for every two models."""
     names = source_names(f"mt_bench_repro/judgments/{folder}/pairwise/*.jsonl")
-    return Published(("mtbench_repro",), repro_verdicts, tuple(names))
+    return Published(("mtbench_repro",), repro_row, tuple(names))
 
 
 def _llmbar_evaluators() -> dict[str, Published]:
@@ -185,20 +179,20 @@ def _llmbar_evaluators() -> dict[str, Published]:
     for file in source_names("llmbar/LLMBar/*/result.json"):
         judge, method = file.split("/")[-3:-1]
         files.setdefault(f"{judge}-{method}".lower().replace("_", "-"), []).append(file)
-    sets = tuple(labelled.LLMBAR_SETS)
-    return {name: Published(sets, llmbar_verdicts, tuple(names)) for name, names in files.items()}
+    return {name: Published(tuple(labelled.LLMBAR_SETS), llmbar_row, tuple(names)) for name, names in files.items()}
 
 
 _autoj_outputs = ("autoj/outputs/pairwise_example_output.jsonl", "autoj/outputs/pairwise_exchange_example_output.jsonl")
-_gpt_verdicts = partial(pandalm_verdicts, prefix="gpt")
+_gpt_row = partial(pandalm_row, prefix="gpt")
+_gpt4_pair = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 # Judge, without "replay/" -> its stored verdicts.
 PUBLISHED = {
-    "pandalm-7b": Published(("pandalm",), pandalm_verdicts, ("pandalm/pandalm-7b-testset-v1.json",)),
-    "gpt-3.5-turbo": Published(("pandalm",), _gpt_verdicts, ("pandalm/gpt-3.5-turbo-testset-v1.json",)),
-    "judgelrm-3b": Published(("pandalm",), judgelrm_verdicts, ("judgelrm/results_judgelrm3b.json",)),
-    "judgelrm-7b": Published(("pandalm",), judgelrm_verdicts, ("judgelrm/results_judgelrm7b.json",)),
-    "auto-j-13b": Published(("autoj",), autoj_verdicts, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench",), mtbench_verdicts, ("mtbench_derived/mtbench_gpt4_pair_votes.jsonl",)),
+    "pandalm-7b": Published(("pandalm",), pandalm_row, ("pandalm/pandalm-7b-testset-v1.json",)),
+    "gpt-3.5-turbo": Published(("pandalm",), _gpt_row, ("pandalm/gpt-3.5-turbo-testset-v1.json",)),
+    "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
+    "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
+    "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
+    "gpt-4-pair": Published(("mtbench",), mtbench_row, (_gpt4_pair,), mtbench.gpt4_rows),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),
@@ -212,22 +206,23 @@ PUBLISHED = {
     "qwen2.5-7b-repro": _repro_judge("qwen/judge_7B"),
     "qwen2.5-14b-repro": _repro_judge("qwen/judge_14B"),
     "qwen2.5-32b-repro": _repro_judge("qwen/judge_32B"),
+    **{f"arena-{model}": _arena_judge(model) for model in ("gpt-4-turbo", "gpt-3.5-turbo", "mistral-7b-instruct")},
 }
 
 
 def published_on(benchmark: str) -> list[str]:
-    """Names of the judges (keys of `PUBLISHED`) with stored verdicts on a test set."""
+    """Names of the judges (keys of `PUBLISHED`) with stored verdicts on a set."""
     return [model for model, published in PUBLISHED.items() if benchmark in published.sets]
 
 
 def published_verdicts(model: str) -> list[Verdict]:
-    """The stored verdicts of one of `PUBLISHED`, such as ``pandalm-7b``, which they name ``replay/pandalm-7b``.
+    """The stored verdicts of one of `PUBLISHED`, which name their judge ``replay/<name>``; KeyError lists them.
 
-    Order ``ba`` is there only where the judge was also shown the responses exchanged; not every item need have a
-    verdict. KeyError, which lists the judges there are, if there are no such outputs.
+    Order ``ba`` is there only where the judge was shown both orders; not every item need have a verdict.
     """
     published = published_of(model)
-    return list(published.read(f"replay/{model}", *published.files))
+    rows = (row for file in published.files for row in published.rows(file))
+    return [verdict for row in rows for verdict in published.read(row, f"replay/{model}")]
 
 
 def published_hashes(model: str) -> dict[str, str]:

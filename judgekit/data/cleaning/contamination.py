@@ -77,10 +77,8 @@ def drop_contaminated(
 ) -> Sifted:
     """Drop training items of which a question, in whatever turn, is or nearly is a test question.
 
-    ``test_questions``: where one stands, and its text, for every test set; a `QuestionIndex` saves making it anew for
-    each of several corpora, and has its own ``min_jaccard``. ``max_overlap``: largest share in [0, 1] of a question's
-    8-grams that may occur in test questions. Reasons are "test question", "test n-grams" and "near a test question",
-    in that order of precedence.
+    ``max_overlap``: largest share in [0, 1] of a question's 8-grams that may occur in test questions. A `QuestionIndex`
+    saves making it anew for each corpus, and has its own ``min_jaccard``.
     """
     index = test_questions if isinstance(test_questions, QuestionIndex) else QuestionIndex(test_questions, min_jaccard)
 

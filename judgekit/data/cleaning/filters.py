@@ -73,10 +73,7 @@ def drop_long(items: Iterable[Item], max_chars: int = 20_000) -> Sifted:
 
 
 def drop_short(items: Iterable[Item], min_chars: int = 1) -> Sifted:
-    """Drop items whose longer response has fewer than ``min_chars`` characters.
-
-    A short response beside a long one is a fault worth learning; two of a word each are a class label.
-    """
+    """Drop items whose longer response is shorter than ``min_chars``: two of a word each are a class label."""
 
     def too_short(item: Item) -> Reason:
         longest = max(len(response.strip()) for response in item.responses)
@@ -86,11 +83,7 @@ def drop_short(items: Iterable[Item], min_chars: int = 1) -> Sifted:
 
 
 def drop_languages(items: Iterable[Item], languages: Collection[str]) -> Sifted:
-    """Drop items that are not written in one of the given languages, as `language_of` names them; none means any.
-
-    The language is that of question and responses together: a translation task belongs to the language that most of it
-    is written in.
-    """
+    """Drop items mostly written in none of the languages, as `language_of` names them; none given means any."""
 
     def foreign(item: Item) -> Reason:
         language = language_of("\n".join(text[:SHOWN] for text in (item.question, *item.responses)))
@@ -106,10 +99,7 @@ def drop_questions(items: Iterable[Item], questions: Collection[str]) -> Sifted:
 
 
 def drop_over_cap(items: Sequence[Item], limit: int, seed: int = 0) -> Sifted:
-    """Keep at most ``limit`` items of each prompt and source, chosen pseudo-randomly by item and seed alone.
-
-    A few prompts with a hundred responses each would otherwise teach those prompts.
-    """
+    """Keep at most ``limit`` items of each prompt and source, chosen pseudo-randomly by item and seed alone."""
 
     def order(item: Item) -> str:
         return hashlib.sha256(f"{seed}:{item.benchmark}:{item.item_id}".encode()).hexdigest()[:12]
@@ -142,10 +132,7 @@ def split_by_prompt(
 
 
 def split_table(parts: dict[str, list[Item]], set_column: str = "benchmark") -> "pd.DataFrame":
-    """Which item is in which part (``train``, ``validation``): a table of set, item_id and split, in stable order.
-
-    ``set_column``: what the column with the set's name is called.
-    """
+    """Which item is in which part (``train``, ``validation``): a table of set, item_id and split, in stable order."""
     import pandas as pd
 
     rows = [(item.benchmark, item.item_id, name) for name, items in parts.items() for item in items]

@@ -5,18 +5,30 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from judgekit.data.cleaning.filters import Dropped, Item, Reason, Sifted, drop, sift
-from judgekit.data.cleaning.texts import N_PERMUTATIONS, minhash, normalise, similarity
+from judgekit.data.cleaning.texts import FORMS, N_PERMUTATIONS, minhash, normalise, similarity
 
 
-def texts_of(item: Item) -> list[str]:
-    """Normalised question with its earlier turns, and the responses in an order that orientation does not change."""
+def texts_of(item: Item, form: str = "words") -> list[str]:
+    """Question with its earlier turns in one of `FORMS`, and the responses in an order that orientation keeps."""
     asked = " ".join([*(turn.question for turn in item.turns), item.question])
-    return [normalise(asked), *sorted(map(normalise, item.responses))]
+    return [FORMS[form](asked), *sorted(map(FORMS[form], item.responses))]
 
 
-def content_key(item: Item) -> str:
-    """Key of an item's content whatever its orientation."""
-    return hashlib.sha256("\x1f".join(texts_of(item)).encode("utf-8", "replace")).hexdigest()
+def content_key(item: Item, form: str = "words") -> str:
+    """Key of an item's content whatever its orientation; ``form``: one of `FORMS`, by which texts are the same."""
+    return hashlib.sha256("\x1f".join(texts_of(item, form)).encode("utf-8", "replace")).hexdigest()
+
+
+def n_repeats(items: Iterable[Item], form: str = "exact") -> int:
+    """How many items repeat an earlier one, by one of `FORMS`."""
+    keys = [content_key(item, form) for item in items]
+    return len(keys) - len(set(keys))
+
+
+def n_shared_questions(items: Iterable[Item], others: Iterable[Item], form: str = "exact") -> int:
+    """How many different questions also stand among others, by one of `FORMS`."""
+    asked, known = ({FORMS[form](item.question) for item in group} for group in (items, others))
+    return len(asked & known)
 
 
 def oriented_label(item: Item) -> str | None:
@@ -81,10 +93,7 @@ class NearTexts:
 
 
 def drop_near_repeats(items: Sequence[Item], min_jaccard: float = 0.9) -> Sifted:
-    """Drop items whose question and responses each nearly repeat those of an earlier item.
-
-    Two pairs that share a long response and differ in a short one are no repeats. ``min_jaccard``: see `NearTexts`.
-    """
+    """Drop items whose question and responses each nearly repeat those of an earlier item (`NearTexts`)."""
     near, first = NearTexts(min_jaccard), dict[tuple[int, ...], Item]()
 
     def repeats(item: Item) -> Reason:

@@ -1,6 +1,7 @@
 """What "the same text" and "its language" mean to the filters."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -23,6 +24,15 @@ def normalise(text: str) -> str:
     '首 都 is'
     """
     return " ".join(re.findall(r"\w+", re.sub(f"([{UNSPACED}])", r" \1 ", text.lower())))
+
+
+# When two texts are the same. A count of repeats says which it is by: words alone take texts that differ in nothing but
+# punctuation or emojis for one.
+FORMS: dict[str, Callable[[str], str]] = {
+    "exact": lambda text: text,
+    "case and spaces": lambda text: " ".join(text.lower().split()),
+    "words": normalise,
+}
 
 
 def variants(question: str) -> set[str]:

@@ -2,8 +2,6 @@
 
 And pairs of two models on one instruction, derived from both comparisons with the baseline. Nobody compared the two:
 the soft label joins what the annotator said of each response here with how often each model won on other instructions.
-So the label kind is ``gpt-4``, and the label is an inference from GPT-4's labels, weaker than one of its own. Neither
-side of these is always the baseline.
 """
 
 import hashlib
@@ -13,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from judgekit.data.loading import Loaded, Rows, each, turned_pair
+from judgekit.data.loading import Loaded, Rows, turned_pair
 from judgekit.data.sources import Row
 from judgekit.records import PreferencePair, label_of_gap
 
-FILES = "alpaca_eval/*/annotations.json"  # <model>/<annotator>
-DRAWS = (0, 1.5)  # draws are 1.5, and 0 in older files
 # Parts of AlpacaEval whose prompts are test prompts (Self-Instruct: PandaLM; Vicuna: FairEval). They make no pairs of
 # two models, and what was said of models on them does not count towards win rates.
 TEST_PARTS = ("selfinstruct", "vicuna")
@@ -27,42 +23,41 @@ ITEM_WEIGHT = 0.35  # of the difference of log-odds on this instruction
 MODEL_WEIGHT = 0.5  # of the difference of log-odds of the two win rates
 ITEM_CLIP = 0.05  # a hard preference counts as this far from certain
 RATE_CLIP = 0.02  # keeps the log-odds of models that always win or lose finite
-PER_PROMPT = 25
 
 
-def _alpaca_eval(row: Row) -> Iterator[PreferencePair | str]:
+def alpaca_eval(row: Row) -> Iterator[PreferencePair | str]:
     """The baseline's response (A in the file) against a model's.
 
-    The subset is the annotator that the row itself names (in three files it is not the one of the folder:
-    ``annotator_not_of_folder`` counts those rows). The weighted annotators give a preference between 1 and 2: it is
-    kept as ``soft_label``, and the label is the nearer side.
+    The subset is the annotator that the row itself names (in three files it is not the one of the folder). The weighted
+    annotators give a preference between 1 and 2: it is kept as ``soft_label``, and the label is the nearer side.
     """
     if row.get("preference") is None:  # the annotator failed
         yield "skipped_no_preference"
         return
     model, folder = row.file.split("/")[1:3]
-    annotator = row.text("annotator")
+    annotator, probability = row.text("annotator"), _baseline_better(row)
     if annotator != folder:
         yield "annotator_not_of_folder"
-    label, soft_label = _labels(row)
-    fields = {"item_id": f"{model}/{folder}/{row.number}", "subset": annotator, "label": label, "label_kind": "gpt-4"}
-    fields |= {"model_a": row.text("generator_1"), "model_b": row.text("generator_2")}
-    texts = [row.text(field) for field in ("instruction", "output_1", "output_2")]
-    soft = soft_label if annotator.startswith("weighted") else None
-    yield turned_pair(row, "alpaca_eval", *texts, **fields, soft_label=soft)
+    yield turned_pair(
+        row,
+        "alpaca_eval",
+        *(row.text(field) for field in ("instruction", "output_1", "output_2")),
+        item_id=f"{model}/{folder}/{row.number}",
+        subset=annotator,
+        label=label_of_gap(probability - 0.5),
+        label_kind="gpt-4",
+        model_a=row.text("generator_1"),
+        model_b=row.text("generator_2"),
+        soft_label=probability if annotator.startswith("weighted") else None,
+    )
 
 
-alpaca_eval = each(_alpaca_eval, "skipped_no_preference", "annotator_not_of_folder")
-
-
-def _labels(row: Row) -> tuple[str, float]:
-    """Label and probability of the first response of a preference: 1 is the first response, 2 the second."""
-    preference = row.number_of("preference")
-    if preference in DRAWS:
-        return "tie", 0.5
+def _baseline_better(row: Row) -> float:
+    """Probability that the baseline is better, of a preference from 1 to 2 (draws: 1.5, in older files 0)."""
+    preference = row.number_of("preference") or 1.5
     if not 1 <= preference <= 2:
         raise row.error("preference", f"is {preference}, neither in [1, 2] nor 0")
-    return ("A" if preference < 1.5 else "B"), 2 - preference
+    return 2 - preference
 
 
 class Entry(NamedTuple):
@@ -73,7 +68,7 @@ class Entry(NamedTuple):
     preference: float
 
 
-def alpaca_cross(rows: Rows, per_prompt: int = PER_PROMPT) -> Loaded:
+def alpaca_cross(rows: Rows, per_prompt: int = 25) -> Loaded:
     """Pairs of two models on one instruction, at most ``per_prompt`` of each."""
     report = {"skipped_no_preference": 0, "skipped_test_parts": 0}
     prompts, rates = defaultdict(list), defaultdict(list)
@@ -83,7 +78,7 @@ def alpaca_cross(rows: Rows, per_prompt: int = PER_PROMPT) -> Loaded:
         elif row.get("preference") is None:
             report["skipped_no_preference"] += 1
         else:
-            entry = Entry(row, row.file.removesuffix("/annotations.json"), 1 - _labels(row)[1])
+            entry = Entry(row, row.file.removesuffix("/annotations.json"), 1 - _baseline_better(row))
             prompts[row.text("instruction")].append(entry)
             rates[entry.entrant].append(entry.preference)
     sums = {entrant: (sum(values), len(values)) for entrant, values in rates.items()}
@@ -96,10 +91,7 @@ def alpaca_cross(rows: Rows, per_prompt: int = PER_PROMPT) -> Loaded:
 
 
 def choose(entries: Sequence[Entry], per_prompt: int) -> list[tuple[Entry, Entry]]:
-    """At most ``per_prompt`` pairs of one instruction, by hash, with each model in about as many.
-
-    Only responses that the same annotator compared with the same baseline make a pair.
-    """
+    """At most ``per_prompt`` pairs of one instruction by hash, each model in about as many, by annotator."""
     groups = defaultdict(list)
     for entry in entries:
         groups[entry.row.text("annotator"), entry.row.text("generator_1")].append(entry)

@@ -44,10 +44,9 @@ class Task:
 
 
 def load_task(name: str) -> Task:
-    """People's votes on one of `TASKS`, and language models' labels, which stay classes also where nobody used them.
+    """People's votes on one of `TASKS`, and language models' labels.
 
-    KeyError if there is no such task; DataError if a file cannot be had, a label is neither text nor a whole number,
-    or a model lacks an item.
+    KeyError if there is no such task; DataError for a label that is neither text nor whole, or that a model lacks.
     """
     if name not in TASKS:
         raise KeyError(f"no annotation task {name!r}; there are {', '.join(TASKS)}")

@@ -9,27 +9,21 @@ import re
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 
-from judgekit.data.loading import chat_of, coded, dialogue_fields, each, of_files, response_of, responses
-from judgekit.data.sources import DataError, Row, open_source, read_document, read_rows
+from judgekit.data.loading import chat_of, coded, columns, dialogue_fields, each, of_files, response_of
+from judgekit.data.sources import Row, open_source, read_rows
 from judgekit.data.sources.rows import parse_json
 from judgekit.records import PreferencePair, Response
 
 # How Auto-J's prompt encloses the query and the response.
 AUTOJ_DATA = re.compile(r"\[Query\]: (.*)\n\*\*\*\n\[Response\]: (.*)\n\*\*\*\n\[END DATA\]", re.DOTALL)
-AUTOJ_FILE = "autoj/training/single_traindata.jsonl"
 # What people called a chatbot's response to a medical query; these two answer nothing.
 NO_ANSWER = ("Irrelevant or nonsensical", "No answer")
 CALCULATION = re.compile(r"<<[^>]*>>")  # GSM8K's marks for a calculator, as in 48/2 = <<48/2=24>>24
-MATH_FILE = "math/MATH.tar"
 MATH_TRAIN = re.compile(r"(?:^|/)train/([a-z_]+/\d+)\.json$")
 # The files hold the articles only; the task was put to writers and model in words like these.
 SUMMARY_TASK = "Summarize the following article."
-
-
-def read_instances(name: str) -> list[Row]:
-    """The rows of one of JUDGE-BENCH's files."""
-    return read_rows(name, within="instances")
 
 
 def _autoj_single(row: Row) -> Iterator[Response]:
@@ -38,9 +32,6 @@ def _autoj_single(row: Row) -> Iterator[Response]:
         raise row.error("usrmsg", "does not hold a [Query] and a [Response] between *** lines")
     score = row.number_of("pred_score")
     yield response_of(row, "autoj_single", match[1], match[2], score=score, label_kind="gpt-4")
-
-
-autoj_single = each(_autoj_single)
 
 
 def _medical_safety(row: Row) -> Iterator[Response | str]:
@@ -54,7 +45,7 @@ def _medical_safety(row: Row) -> Iterator[Response | str]:
 
 
 def _kto_en(row: Row) -> Iterator[Response]:
-    *messages, (_, response) = chat_of(row, "messages", "assistant")
+    *messages, (_, response) = chat_of(row, "messages", 0)
     score = float(row.code("label", {True: 1, False: 0}))
     texts = {"response": response, **dialogue_fields(messages)}
     yield response_of(row, "kto_en", **texts, score=score, label_kind="model")
@@ -65,14 +56,6 @@ def _flask(row: Row) -> Iterator[Response | str]:
         yield "skipped_no_answer"
     else:
         yield response_of(row, "flask", row.text("instruction"), row.text("answer"), item_id=str(row.whole("idx")))
-
-
-def _read_biggen(name: str) -> list[Row]:
-    """The instances of a file that lists them by their id."""
-    instances = parse_json(read_document(name), name)
-    if not isinstance(instances, dict):
-        raise DataError(f"{name}: expected instances by their id")
-    return [Row(instance, name, number) for number, instance in enumerate(instances.values())]
 
 
 def _read_math(name: str) -> list[Row]:
@@ -109,12 +92,17 @@ def _cobbler(row: Row) -> Iterator[Response]:
         yield response_of(row, "cobbler", row.text("instruction"), row.text(model), **named)
 
 
+def _writer(row: Row) -> str:
+    return "writer"
+
+
 ANSWERS = {
     # Responses of Chatbot Arena's models that GPT-4 rated from 1 to 10 for Auto-J's training.
-    "autoj_single": of_files(autoj_single, AUTOJ_FILE),
+    "autoj_single": of_files(each(_autoj_single), "autoj/training/single_traindata.jsonl"),
     # ChatGPT's responses that people marked for hallucination (1 free of it, 0 not); the file's own ids repeat.
     "halueval": of_files(
-        responses(
+        columns(
+            response_of,
             "halueval",
             ("user_query", "chatgpt_response"),
             kind="human",
@@ -124,12 +112,14 @@ ANSWERS = {
         "halueval/general_data.jsonl",
     ),
     # Answers to reasoning questions that people criticised in words (no score): most are wrong in some step.
-    "shepherd": of_files(responses("shepherd", ("question", "answer")), "shepherd/human_data_for_model.jsonl"),
+    "shepherd": of_files(
+        columns(response_of, "shepherd", ("question", "answer")), "shepherd/human_data_for_model.jsonl"
+    ),
     # Chatbots' responses to medical queries (JUDGE-BENCH), less those that people found to answer nothing.
     "medical_safety": of_files(
         each(_medical_safety, "skipped_no_text", "skipped_answers_nothing"),
         "judge_bench_dmg/medical-safety/data.json",
-        read=read_instances,
+        read=partial(read_rows, within="instances"),
     ),
     # The last responses of conversations marked good (1) or bad (0), shipped with LLaMA-Factory.
     "kto_en": of_files(each(_kto_en), "llamafactory/kto_en_demo.json"),
@@ -140,28 +130,30 @@ ANSWERS = {
     # left out: it says who answers, and the input says what is asked. Of the two sample files this one holds all
     # instances; the responses in it are placeholders.
     "biggen": of_files(
-        responses("biggen", ("input", "reference_answer"), item_id="id"),
+        columns(response_of, "biggen", ("input", "reference_answer"), item_id="id"),
         "biggen/sample_responses.json",
-        read=_read_biggen,
+        read=partial(read_rows, within="*"),
     ),
     # Training problems with their worked solutions; GSM8K's last line ``#### 72`` is the result.
     "gsm8k_train": of_files(
-        responses(
+        columns(
+            response_of,
             "gsm8k_train",
             ("question", lambda row: CALCULATION.sub("", row.text("answer"))),
             kind="objective",
-            model=lambda row: "writer",
+            model=_writer,
         ),
         "gsm8k/train.jsonl",
     ),
-    "math_train": of_files(each(_math_train, "skipped_not_train"), MATH_FILE, read=_read_math),
+    "math_train": of_files(each(_math_train, "skipped_not_train"), "math/MATH.tar", read=_read_math),
     # Freelance writers' summaries of news articles, those of `summ_pairwise`.
     "writer_summaries": of_files(
-        responses(
+        columns(
+            response_of,
             "writer_summaries",
             (lambda row: f"{SUMMARY_TASK}\n\n{row.text('article')}", "summary"),
             kind="human",
-            model=lambda row: "writer",
+            model=_writer,
         ),
         "summ_pairwise/writer_summaries.json",
     ),
@@ -175,11 +167,7 @@ ANSWERS = {
 
 
 def preferred_responses(pairs: Iterable[PreferencePair]) -> tuple[list[Response], dict[str, int]]:
-    """The better response of each decided pair, with the pair's item id, each text once per prompt.
-
-    ``skipped_undecided`` counts ties and pairs without label, ``skipped_again`` texts that were preferred before, to
-    another response.
-    """
+    """The better response of each decided pair, each text once per prompt, and counts of what was skipped."""
     found: dict[tuple[str, str, str], Response] = {}
     report = {"skipped_undecided": 0, "skipped_again": 0}
     shared = {field.name for field in fields(Response)} & {field.name for field in fields(PreferencePair)}

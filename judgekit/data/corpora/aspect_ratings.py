@@ -45,10 +45,7 @@ def load_probing_set(name: str) -> dict[str, list[Response]]:
 
 
 def read_probing_file(path: str | Path, name: str) -> dict[str, list[Response]]:
-    """The rated responses of a file in the published form, ``{aspect: [{"id", "eval_prompt", "score"}]}``.
-
-    DataError, which names file, item and field, if the file cannot be read or an item is malformed.
-    """
+    """The rated responses of a file ``{aspect: [{"id", "eval_prompt", "score"}]}``; DataError names a bad item."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as broken:

@@ -131,10 +131,7 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
 
 
 def _conversation(row: "ChosenFields", fields: Fields, place: Place) -> tuple[tuple[Turn, ...], tuple[str, str, str]]:
-    """Earlier turns, and the question with both responses, of a ``prompt``, ``chosen``, ``rejected`` row.
-
-    The responses may be whole conversations: what both share is then the prompt, or repeats it.
-    """
+    """Earlier turns, question and responses, which may be whole conversations: what both share is the prompt."""
     chosen, rejected = row.chosen, row.rejected
     shared = 0
     while shared < min(len(chosen), len(rejected)) - 1 and chosen[shared] == rejected[shared]:

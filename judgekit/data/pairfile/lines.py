@@ -26,10 +26,7 @@ Fields = dict[str, Any]
 
 
 def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
-    """Rows of a file with their places; with ``lists`` a ``.json`` file may hold one JSON list of them.
-
-    PairFileError, which names file and line, for what is no such file and for a record beyond `RECORD_BYTES`.
-    """
+    """Rows of a file with their places; with ``lists`` a ``.json`` file may hold one JSON list of them."""
     if "\0" in str(path):
         raise Place(path).error("no file has a NUL in its name")
     suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()

@@ -60,10 +60,8 @@ def load_sample(name: str) -> list[PreferencePair]:
 def load_sample_ratings() -> dict[str, list[Response]]:
     """Rated responses of the sample by aspect, balanced over the scores 1 to 5.
 
-    ``factuality`` is what the response states: right with its working (5), right without (4), a part of what was asked
-    or a mistake at the end of a working (3), plainly wrong (2), an answer to another question (1). ``informativeness``
-    is how much of the way it shows, right or wrong: all of it in order (5), all of it (4), a sentence (3), the bare
-    answer (2), no answer (1).
+    ``factuality``: right with its working (5), right (4), a part or a slip (3), wrong (2), beside the question (1).
+    ``informativeness``: all of the way in order (5), all of it (4), a sentence (3), the bare answer (2), none (1).
     """
     return {
         aspect: unique_items([Response(**row, benchmark="sample", label_kind="authored") for row in rows])

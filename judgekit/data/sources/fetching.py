@@ -23,9 +23,7 @@ verified: set[tuple[str, int, int]] = set()
 def fetch(name: str | Source, progress: bool = True) -> Path:
     """Path of a verified local copy of a registered file, downloaded first where need be.
 
-    In a mirror the file may be gzipped and its name then ends in a further ``.gz``; `read_bytes` and `open_source`
-    make no difference between the two. DataError if there is no such file, it cannot be had, or its content is not
-    the pinned content. A partial download is never left under the file's name.
+    In a mirror it may be gzipped (a further ``.gz``). DataError if it cannot be had or is not the pinned content.
     """
     source = find_source(name)
     path = _locate(source, progress)
@@ -57,9 +55,8 @@ def open_source(name: str | Source, binary: bool = False) -> IO[Any]:
 
 
 def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> dict[str, Path]:
-    """Get many files, by name or family (``"pandalm"``); those already here are checked and kept.
+    """Get many files, by name or family (``"pandalm"``; by default all that can be had); those here are checked.
 
-    By default everything that can be had: files that exist only in a mirror are left out when there is none.
     DataError after all were tried, if any failed: names how many and each failure. What succeeded stays.
     """
     wanted = expand(names)
@@ -160,10 +157,7 @@ def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
 
 
 def _verified_content(source: Source, path: Path, keep: bool = True) -> bytes:
-    """The uncompressed content of a local copy, its hash compared on the way (once per process and file).
-
-    Never more than the pinned size is unpacked. Nothing is held in memory, and nothing returned, without ``keep``.
-    """
+    """The content of a local copy (none without ``keep``), hashed once; at most the pinned size is unpacked."""
     # A blob that is a .gz upstream is hashed as it is; only the mirror's own compression is undone here.
     packed = path.name != source.mirror_path.rsplit("/", 1)[-1]
     stamp, size, parts = _stamp(path), 0, []

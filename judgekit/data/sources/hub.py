@@ -62,11 +62,7 @@ HUB_SETS = {
 
 
 def read_hub_rows(hub_set: HubSet, split: str, progress: bool = True) -> list[Row]:
-    """The rows of one split of a hub set, from a verified copy that is downloaded first where need be.
-
-    DataError if the file cannot be had, is not the pinned content, or holds another number of rows than it should. A
-    partial download is never left under the file's name.
-    """
+    """The rows of one split of a hub set, from a verified copy; DataError if it cannot be had or is not as pinned."""
     import pyarrow.parquet
 
     pinned = hub_set.splits[split]

@@ -41,10 +41,7 @@ class Source:
 
     @property
     def url(self) -> str | None:
-        """The pinned address a file is downloaded from, or None when it exists only in a mirror.
-
-        ``JUDGEKIT_UPSTREAM`` replaces the host, for a copy of the upstream repositories inside one's own network.
-        """
+        """The pinned address of a file, or None when only a mirror has it; ``JUDGEKIT_UPSTREAM`` replaces the host."""
         if self.repo is None or self.path_in_repo is None:
             return None
         base = os.environ.get("JUDGEKIT_UPSTREAM", "").strip() or UPSTREAM

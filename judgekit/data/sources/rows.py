@@ -118,17 +118,18 @@ def read_document(name: str | Source) -> str:
 
 
 def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
-    """The rows of a registered JSON or JSON-lines file.
+    """The rows of a registered JSON or JSON-lines file; DataError if it cannot be had, or a row does not parse.
 
-    ``within``: the field that holds the rows, where the file is one JSON object. DataError if the file cannot be had,
-    or a row does not parse.
+    ``within``: the field that holds the rows, where the file is one JSON object; ``*`` where each field holds one or
+    several.
     """
     source = find_source(name)
     text = read_document(source)
     if within is None:
         return parse_rows(text, source.name)
     document = Row(parse_json(text, source.name), source.name, 0)
-    records = document.checked_list(within, dict, within)
+    fields = list(document.values.values()) if within == "*" else [document.checked_list(within, dict, within)]
+    records = [record for field in fields for record in (field if isinstance(field, list) else [field])]
     return [Row(record, source.name, number) for number, record in enumerate(records)]
 
 
@@ -142,9 +143,5 @@ def text_key(text: str) -> str:
 
 
 def heads(item_id: str) -> bool:
-    """A fair coin that always falls the same way for the same item.
-
-    Corpora that list the better response first are turned by it, so that no judge can learn the label from the
-    position; and the same row is turned the same way in every run.
-    """
+    """A fair coin that falls the same way for the same item: corpora with the better response first turn by it."""
     return hashlib.sha256(f"side:{item_id}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0

@@ -1,21 +1,18 @@
 r"""Maps from stated probabilities to calibrated ones, fitted on people's shares.
 
-All but the isotonic one are multinomial logistic regressions on the logarithms of the stated probabilities
-:math:`\ell`, written in Davidson's terms, the difference :math:`d = \ell_A - \ell_B` and the tie parameter
-:math:`\log\nu = \ell_{tie} - (\ell_A + \ell_B) / 2`:
+Temperature and Davidson's are multinomial logistic regressions on the logarithms of the stated probabilities
+:math:`\ell`, in terms of the difference :math:`d = \ell_A - \ell_B` and of :math:`\log\nu = \ell_{tie} - (\ell_A +
+\ell_B) / 2`:
 
 - temperature: :math:`d / T,\; \log\nu / T` (Guo et al. 2017, arXiv:1706.04599);
 - Davidson: :math:`s d,\; s \log\nu + b`, a scale and a correction for ties (Davidson 1970);
-- vector: a slope for A and B together, slope and offset for ties (Platt's scaling, one class at a time);
-- Dirichlet: :math:`s d` and any linear :math:`\log\nu` of :math:`\ell_A + \ell_B` and :math:`\ell_{tie}`
-  (Kull et al. 2019, arXiv:1910.12656), with a ridge towards what was stated;
 - isotonic: increasing functions, one for A and B, one for ties, scaled to one (Zadrozny and Elkan 2002).
 
-No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first four are one.
+No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first two are one.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +26,9 @@ from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
 
 SCHEMA = 1
-LINEAR = ("temperature", "davidson", "vector", "dirichlet")
+LINEAR = ("temperature", "davidson")
 MAPS = (*LINEAR, "isotonic")
-RIDGE = {"dirichlet": 1.0}  # in items; elsewhere just enough for a unique answer
-LITTLE = 0.01
+RIDGE = 0.01  # in items: just enough for a unique answer
 STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
 N_FOLDS = 5
 NOTHING = "stated"  # the map that changes nothing
@@ -108,18 +104,9 @@ def _softmax(logits: Floats) -> Floats:
 def _design(name: str, probabilities: Array, symmetric: bool) -> Floats:
     """What the parameters of a linear map multiply, shape (n_items, n_classes, n_parameters)."""
     logs = np.log(np.maximum(probabilities, FLOOR))
-    zero, ties = np.zeros(len(logs)), logs.shape[1] == 3
-    odds = (logs[:, 0] - logs[:, 1]) / 2
-    if name == "temperature" or not ties:
-        columns = [logs]
-    elif name == "davidson":
-        columns = [logs, np.broadcast_to([0.0, 0.0, 1.0], logs.shape)]
-    else:
-        level, tie = logs[:, :2].mean(1), logs[:, 2]
-        sides = np.column_stack([odds, -odds, zero])
-        both = np.column_stack([logs[:, :2], zero])
-        columns = [both] if name == "vector" else [sides, np.column_stack([zero, zero, -level])]
-        columns += [np.column_stack([zero, zero, tie]), np.broadcast_to([0.0, 0.0, 1.0], logs.shape)]
+    columns = [logs]
+    if name == "davidson" and logs.shape[1] == 3:
+        columns.append(np.broadcast_to([0.0, 0.0, 1.0], logs.shape))
     if not symmetric:
         columns.append(np.broadcast_to([0.5, -0.5, 0.0][: logs.shape[1]], logs.shape))
     return np.stack(columns, axis=2)
@@ -127,10 +114,7 @@ def _design(name: str, probabilities: Array, symmetric: bool) -> Floats:
 
 def _stated_parameters(name: str, n_classes: int, symmetric: bool) -> Floats:
     """The parameters with which a linear map changes nothing."""
-    one = [1.0]
-    if n_classes == 3:
-        one = {"temperature": [1.0], "davidson": [1.0, 0.0], "vector": [1.0, 1.0, 0.0]}.get(name, [1.0, 1.0, 1.0, 0.0])
-    return np.array(one + ([] if symmetric else [0.0]))
+    return np.array([1.0] + [0.0] * (name == "davidson" and n_classes == 3) + [0.0] * (not symmetric))
 
 
 def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
@@ -152,7 +136,7 @@ def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
     Newton's method, steps halved until they descend: the loss is convex.
     """
     columns, weights = _design(name, cases.probabilities, cases.symmetric), cases.weights
-    start, ridge = _stated_parameters(name, cases.n_classes, cases.symmetric), RIDGE.get(name, LITTLE)
+    start = _stated_parameters(name, cases.n_classes, cases.symmetric)
 
     def problem(parameters: Floats) -> tuple[float, Floats, Floats]:
         fitted, away = _softmax(columns @ parameters), parameters - start
@@ -160,7 +144,7 @@ def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
         gradient = np.einsum("n,nk,nkm->m", weights, fitted - cases.shares, columns)
         centred = columns - np.einsum("nk,nkm->nm", fitted, columns)[:, None]
         hessian = np.einsum("nkm,nkl->ml", centred * (weights[:, None] * fitted)[:, :, None], centred)
-        return loss + ridge / 2 * away @ away, gradient + ridge * away, hessian + ridge * np.eye(len(start))
+        return loss + RIDGE / 2 * away @ away, gradient + RIDGE * away, hessian + RIDGE * np.eye(len(start))
 
     point, (loss, gradient, hessian) = start, problem(start)
     for _ in range(STEPS):
@@ -263,9 +247,9 @@ def cross_fitted(cases: Cases, name: str, n_folds: int = N_FOLDS, seed: int = 0)
     return _by_fold(cases, lambda others: name, n_folds, seed)[0]
 
 
-def best_map(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0, names: Sequence[str] | None = None) -> str:
+def best_map(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0) -> str:
     """The map with the smallest cross-fitted loss on these rows, of all that differ there and none at all."""
-    names = (NOTHING, *maps_for(cases)) if names is None else names
+    names = (NOTHING, *maps_for(cases))
     losses = [
         float(cases.weights @ log_losses(cases if name == NOTHING else cross_fitted(cases, name, n_folds, seed)))
         for name in names
@@ -273,8 +257,6 @@ def best_map(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0, names: Sequenc
     return names[int(np.argmin(losses))]
 
 
-def nested(
-    cases: Cases, n_folds: int = N_FOLDS, seed: int = 0, names: Sequence[str] | None = None
-) -> tuple[Cases, list[str]]:
+def nested(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0) -> tuple[Cases, list[str]]:
     """As `cross_fitted`, by the `best_map` of the other folds, and the map of every fold."""
-    return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1, names), n_folds, seed)
+    return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1), n_folds, seed)

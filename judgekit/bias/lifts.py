@@ -1,0 +1,114 @@
+r"""Self-preference: what a judge adds to the win rate of what its own family wrote.
+
+A target (one author, or the authors of a family) meets the other authors. On these items a judge gives the target a
+credit :math:`y` (1, 0.5 for a tie, 0; the mean of its orders), and a reference gives :math:`r`. No estimator can tell a
+taste for one's own from a taste for something that only one's own family does.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from judgekit.stats import Array, Floats, Number, interval_of, resampled_sums, two_sided_p
+
+STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
+SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
+STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
+
+
+@dataclass(frozen=True)
+class _Matchups:
+    """Sums per prompt and pair of authors: resampling prompts is cheap."""
+
+    sums: Floats  # (n_prompts, n_matchups, 3): items, credits by judge and by reference, for the first author
+    signs: Floats  # (n_matchups, n_authors): 1 for the first author, -1 for the second
+    side: Floats  # (n_matchups,): 1 where the first author is the target's, -1 where the second, else 0
+    others: int  # authors beside the target
+
+
+def _matchups(rows: pd.DataFrame) -> _Matchups:
+    codes, names = pd.factorize(np.concatenate([rows["author_a"], rows["author_b"]]), sort=True)
+    a, b = codes.reshape(2, -1)
+    credit = rows[["judged", "reference"]].to_numpy(float)
+    credit = np.where((a > b)[:, None], 1 - credit, credit)
+    pairs, cell = np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b), return_inverse=True)
+    prompt, prompts = pd.factorize(rows["prompt"].to_numpy(object), sort=True)
+    sums = np.zeros((len(prompts), len(pairs), 3))
+    np.add.at(sums, (prompt, cell), np.column_stack([np.ones(len(rows)), credit]))
+    unit, side = np.eye(len(names)), rows["side"].to_numpy()
+    signs = unit[pairs // len(names)] - unit[pairs % len(names)]
+    target = np.isin(np.arange(len(names)), [*a[side == 1], *b[side == -1]])
+    return _Matchups(sums, signs, signs @ target, int((~target).sum()))
+
+
+def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFrame:
+    r"""What a judge adds to the win rate of a target (one author, or a family's), over one draw of prompts.
+
+    ``rows``: an item each, with prompt, author_a, author_b, judged and reference (credits for A) and side: 1 where the
+    target wrote A, -1 where it wrote B, 0 where the others meet. Indexed by way, columns ``value`` (a
+    `Number`; n: items that hold the target) and ``p_value`` (two-sided). ``lift``:
+    win rate by the judge less that by the reference (Zheng et al. 2023, arXiv:2306.05685, section 3.3); the
+    self-preference only if the judge, apart from it, is as sharp as the reference: a sharper one lifts all who are
+    better than those they meet. ``calibrated``, only where two other authors meet: one Bradley-Terry model of both, the
+    log odds of the reference :math:`\theta_a - \theta_b`, those of the judge
+    :math:`\kappa(\theta_a - \theta_b) + o\,t_i`, :math:`t_i` the side of the target; the win rate by the judge less
+    :math:`\sigma(\kappa(\theta_a - \theta_b))`. ``sharpness``: :math:`\kappa`, learnt where the other authors meet.
+    Assumes that a judge sharpens all authors alike; length and style that go with an author are not taken off.
+    """
+    meetings = _matchups(rows)
+    once, drawn = meetings.sums.sum(0), resampled_sums(meetings.sums, n_boot, seed)
+    values: dict[str, tuple[Array, Array]] = {"lift": (_lift(once, meetings), _lift(drawn, meetings))}
+    if meetings.others > 1:
+        one, many = _calibrated(once, meetings), _calibrated(drawn, meetings)
+        values |= {"calibrated": (one[0], many[0]), "sharpness": (one[1], many[1])}
+    n, found = int((rows["side"] != 0).sum()), {}
+    for way, (value, draws) in values.items():
+        ends = interval_of(value, draws, len(meetings.sums), signed=way != "sharpness")
+        kind: dict[str, Any] = {"n": len(rows), "spec": ".2f"} if way == "sharpness" else {"n": n, "spec": ".1%"}
+        found[way] = {"value": Number(float(value), *ends, **kind), "p_value": two_sided_p(draws)}
+    return pd.DataFrame.from_dict(found, orient="index")
+
+
+def _lift(sums: Floats, meetings: _Matchups) -> Array:
+    gain = ((sums[..., 1] - sums[..., 2]) * meetings.side).sum(-1)
+    return gain / np.maximum((sums[..., 0] * np.abs(meetings.side)).sum(-1), 1e-9)
+
+
+def _logistic(x: Floats) -> Floats:
+    return expit(np.clip(x, -30, 30))
+
+
+def _calibrated(sums: Floats, meetings: _Matchups) -> tuple[Array, Array]:
+    """The calibrated lift, and the sharpness."""
+    strengths, kappa, _ = _calibration(sums, meetings)
+    weight = (sums[..., 0] * np.abs(meetings.side)).sum(-1)
+    expected = sums[..., 0] * _logistic(kappa[..., None] * (strengths @ meetings.signs.T))
+    return ((sums[..., 1] - expected) * meetings.side).sum(-1) / np.maximum(weight, 1e-9), kappa
+
+
+def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Floats]:
+    """Strengths (..., n_authors), sharpness and o, by Fisher scoring."""
+    k, m = meetings.signs.shape[1], len(meetings.side)
+    batch = sums.shape[:-2]
+    n = np.concatenate([sums[..., 0], sums[..., 0]], -1)
+    wins = np.concatenate([sums[..., 2], sums[..., 1]], -1)  # the reference's, then the judge's
+    centre, precision = np.zeros(k + 2), np.full(k + 2, STRENGTH_PRIOR)
+    centre[k], precision[k] = 1.0, SHARPNESS_PRIOR
+    first = np.hstack(_calibration(meetings.sums.sum(0), meetings)) if batch else centre  # resamples start there
+    place = np.broadcast_to(first, (*batch, k + 2)).copy()
+    slopes: Any = np.zeros((*batch, 2 * m, k + 2))
+    slopes[..., :m, :k], slopes[..., m:, k + 1] = meetings.signs, meetings.side
+    for _ in range(STEPS):
+        gap, kappa, own = place[..., :k] @ meetings.signs.T, place[..., k, None], place[..., k + 1, None]
+        p = _logistic(np.concatenate([gap, kappa * gap + own * meetings.side], -1))
+        slopes[..., m:, :k], slopes[..., m:, k] = kappa[..., None] * meetings.signs, gap
+        gradient = np.einsum("...mk,...m->...k", slopes, wins - n * p) - precision * (place - centre)
+        information = np.swapaxes(slopes, -1, -2) @ (slopes * (n * p * (1 - p))[..., None]) + np.diag(precision)
+        step = np.clip(np.linalg.solve(information, gradient[..., None])[..., 0], -1, 1)
+        place += step
+        if np.abs(step).max() < TOLERANCE:
+            break
+    return place[..., :k], place[..., k], place[..., k + 1]

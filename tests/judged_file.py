@@ -1,0 +1,44 @@
+"""One file of pairs judged from the command line, against a local server or a model: what tests of judges share."""
+
+import json
+
+import pytest
+from chat_server import KEY, ChatServer, running
+
+PAIR = {"question": "Q?", "response_a": "right", "response_b": "wrong"}
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Starts a server that the environment points at, for the length of a test."""
+    contexts = []
+
+    def start(*args, **more):
+        context = running(ChatServer(*args, **more))
+        contexts.append(context)
+        server = context.__enter__()
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        return server
+
+    yield start
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def judge_file(tmp_path, capsys):
+    """Judge pairs with some arguments: exit code, rows or None, standard error."""
+    from judgekit.cli import main
+
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+
+    def run(judge, *arguments, rows=(PAIR,)):
+        pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        out.unlink(missing_ok=True)
+        code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, *map(str, arguments)])
+        said = capsys.readouterr().err
+        assert KEY not in said and "Traceback" not in said
+        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
+
+    return run
