@@ -121,7 +121,7 @@ def recipe_of(values: Mapping[str, Any], where: str = "recipe") -> CausalRecipe:
 
     >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "r": 16}).r
     16
-    >>> recipe_of({"learning_rate": 1e-4})
+    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "learning_rate": 1e-4})
     Traceback (most recent call last):
     ...
     judgekit.training.causal_data.RecipeError: recipe: no field is called 'learning_rate'
