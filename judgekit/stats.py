@@ -21,7 +21,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Any]
 
 LEVEL = 0.95
-METHOD = "as_before"  # how `interval` is made
 POWER = 0.8
 EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
@@ -117,13 +116,15 @@ def interval(
     *,
     n: int | None = None,
     spec: str = "",
-    method: str = METHOD,
     n_boot: int = 10_000,
     seed: int = 0,
     level: float = LEVEL,
     signed: bool = False,
 ) -> "Number":
     """A statistic of items with its interval, the items' clusters (prompts) being resampled.
+
+    The percentile interval of the cluster bootstrap, at levels that allow for few prompts (`expanded_level`), and with
+    a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts.
 
     Parameters
     ----------
@@ -137,9 +138,6 @@ def interval(
         What each item adds, shape (n_items, ...); a single column is a mean: each item also counts one.
     n, spec
         Items that the number is quoted with (all by default), and how it is printed.
-    method
-        ``"as_before"``: the percentile interval of the cluster bootstrap. ``"expanded"``: the same at levels that
-        allow for few prompts, and with a width where all resamples are equal.
     signed
         Whether the statistic may be negative (a difference); asked where all resamples are 0.
     seed
@@ -149,11 +147,11 @@ def interval(
     '75.0'
     """
     if values is None:
-        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, method, signed)
+        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, signed)
     else:
         values = np.asarray(values, float)
         rows = np.column_stack([values, np.ones(len(values))]) if values.ndim == 1 else values
-        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, None, method, signed)
+        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, None, signed)
     return Number(*ends, n=len(clusters) if n is None else n, spec=spec)
 
 
@@ -164,7 +162,6 @@ def cluster_bootstrap(
     seed: int = 0,
     level: float = LEVEL,
     drawn: Floats | None = None,
-    method: str = METHOD,
     signed: bool = False,
 ) -> tuple[float, float, float]:
     """Value, low, high: `interval` of sums by cluster, shape (n_clusters, ...).
@@ -179,7 +176,7 @@ def cluster_bootstrap(
     sums = np.asarray(sums, float)
     drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
     value = float(statistic(sums.sum(0)))
-    return value, *interval_of(value, statistic(drawn), len(sums), level, method, signed)
+    return value, *interval_of(value, statistic(drawn), len(sums), level, signed)
 
 
 def weighted_bootstrap(
@@ -188,7 +185,6 @@ def weighted_bootstrap(
     n_boot: int = 10_000,
     seed: int = 0,
     level: float = LEVEL,
-    method: str = METHOD,
     signed: bool = False,
 ) -> tuple[float, float, float]:
     """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
@@ -199,7 +195,7 @@ def weighted_bootstrap(
             statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
         ]
     value = float(statistic(np.ones(len(index))))
-    return value, *interval_of(value, np.concatenate(statistics), len(names), level, method, signed)
+    return value, *interval_of(value, np.concatenate(statistics), len(names), level, signed)
 
 
 def interval_of(
@@ -207,17 +203,12 @@ def interval_of(
     statistics: Array,
     n_clusters: int,
     level: float = LEVEL,
-    method: str = METHOD,
     signed: bool = False,
 ) -> tuple[float, float]:
     """The one place where a value and its resamples become an interval (`interval`): low, high.
 
     ``n_clusters``: how many prompts were resampled.
     """
-    if method == "as_before":
-        return percentile_interval(statistics, level)
-    if method != "expanded":
-        raise ValueError(f"method {method!r}: there are 'as_before' and 'expanded'")
     low, high = percentile_interval(statistics, expanded_level(n_clusters, level))
     if low == high == value and value in (-1, 0, 1):  # nothing varied: as much as that many prompts can rule out
         low, high = np.sort(np.array(proportion_interval(abs(value), n_clusters, level)) * (value or 1.0))

@@ -10,7 +10,7 @@ import pytest
 
 from judgekit.data import paths
 from judgekit.report import latex, load_results
-from judgekit.report.generated import document_files, find_quotes
+from judgekit.report.quotes import document_files, find_quotes
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"

@@ -214,8 +214,6 @@ def test_one_door_to_every_interval():
     assert (single.value, single.low, single.high) == given == (columns.value, columns.low, columns.high)
     assert (weights.value, weights.low, weights.high) == pytest.approx(given)
     assert (single.n, columns.n) == (len(hits), 7)
-    with pytest.raises(ValueError, match="expanded"):
-        interval(share_of, prompts, hits, method="guess")
 
 
 def test_folds_keep_prompts_whole():
@@ -248,27 +246,28 @@ def test_power_by_hand():
 @pytest.mark.parametrize(
     ("value", "signed", "low", "high"), [(1, False, 0.722, 1), (0, False, 0, 0.278), (0, True, -0.278, 0.278)]
 )
-def test_an_expanded_interval_has_a_width_where_all_resamples_are_equal(value, signed, low, high):
+def test_an_interval_has_a_width_where_all_resamples_are_equal(value, signed, low, high):
     prompts = [f"p{i}" for i in range(10)]
-    number = interval(share_of, prompts, [value] * 10, method="expanded", n_boot=200, signed=signed)
+    number = interval(share_of, prompts, [value] * 10, n_boot=200, signed=signed)
     assert (number.low, number.high) == pytest.approx((low, high), abs=0.001)
 
 
-def test_an_expanded_interval_is_wider_the_fewer_prompts_there_are():
+def test_an_interval_is_wider_the_fewer_prompts_there_are():
     rng = np.random.default_rng(0)
     for count, more in ((5, 1.2), (20, 1.03), (200, 1.0)):
         values, prompts = rng.integers(0, 2, count), [f"p{i}" for i in range(count)]
-        before, now = (
-            interval(share_of, prompts, values, method=method, n_boot=4000) for method in ("as_before", "expanded")
+        now = interval(share_of, prompts, values, n_boot=4000)
+        plain = percentile_interval(
+            share_of(resampled_sums(cluster_sums(np.column_stack([values, np.ones(count)]), prompts), 4000, 0))
         )
-        assert now.high - now.low >= more * (before.high - before.low)
+        assert now.high - now.low >= more * (plain[1] - plain[0])
         assert 0 <= now.low <= now.value <= now.high <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.5, 0.8])
 @pytest.mark.parametrize("count", [10, 20, 90])
-def test_an_expanded_interval_covers_what_it_promises(count, rate):
+def test_an_interval_covers_what_it_promises(count, rate):
     """Prompts of one to four items whose rates differ by a beta distribution; binomial error of the share is 0.01."""
     covered = 0
     for number in range(500):
@@ -276,6 +275,6 @@ def test_an_expanded_interval_covers_what_it_promises(count, rate):
         sizes = rng.integers(1, 5, count)
         own = np.repeat(rng.beta(rate * 7 / 3, (1 - rate) * 7 / 3, count), sizes)
         prompts = np.repeat([f"p{i}" for i in range(count)], sizes)
-        estimate = interval(share_of, prompts, rng.random(len(own)) < own, method="expanded", n_boot=1000)
+        estimate = interval(share_of, prompts, rng.random(len(own)) < own, n_boot=1000)
         covered += estimate.low <= rate <= estimate.high
     assert 0.91 <= covered / 500 <= 0.98

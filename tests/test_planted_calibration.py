@@ -112,9 +112,7 @@ def test_the_planted_temperature_is_recovered():
 def test_what_confidence_is_worth_for_abstaining_is_held():
     truth = float(risk_coverage_gain(large("sure")))
     drawn_cases = (drawn("sure", k) for k in range(SIMULATIONS))
-    found = [
-        interval(partial(risk_coverage_gain, one), one.clusters, n_boot=400, method="expanded") for one in drawn_cases
-    ]
+    found = [interval(partial(risk_coverage_gain, one), one.clusters, n_boot=400) for one in drawn_cases]
     assert held(found, truth) >= ENOUGH
 
 

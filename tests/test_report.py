@@ -14,7 +14,9 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.paths import PRETRAINED
 from judgekit.report import latex, load_results, save_figure, save_results, save_table
-from judgekit.report.generated import SCRIPTS, document_files, find_quotes
+from judgekit.report.generated import SCRIPTS
+from judgekit.report.quotes import document_files, find_quotes, read_keys
+from judgekit.report.results import MOST_KEYS
 from judgekit.report.tables import latex_number
 from judgekit.report.workflow import jobs_of
 from judgekit.stats import Number
@@ -50,6 +52,11 @@ def test_all_that_is_quoted_exists(document):
         kept = name in results if kind == "number" else (ROOT / f"outputs/{RUN}/{kind}s/{name}.{ending}").exists()
         missing += [] if kept else [f"{kind} {name} at {place}"]
     assert not missing
+
+
+def test_every_kept_number_is_read():
+    kept = set(load_results(RUN))
+    assert len(kept) <= MOST_KEYS and not kept - read_keys(kept)
 
 
 def test_every_section_is_part_of_a_document():

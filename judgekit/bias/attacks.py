@@ -188,7 +188,7 @@ def clean_cost(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, 
     if first["item_id"].tolist() != second["item_id"].tolist():
         raise ValueError("the two tables are not of the same pairs")
     right = [table[["lost_ab", "lost_ba"]].to_numpy(float).mean(1) for table in (first, second)]
-    return interval(share_of, first["cluster"], right[0] - right[1], spec="+.1%", n_boot=n_boot, seed=seed)
+    return interval(share_of, first["cluster"], right[0] - right[1], spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
 
 
 # ---------------------------------------------------------------- the search

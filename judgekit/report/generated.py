@@ -1,10 +1,10 @@
-r"""What a document quotes (every ``\result{key}``), and the LaTeX that is made for it: numbers, owners, data, team."""
+"""The LaTeX that is made for a document: the numbers it quotes, their owners, data, team."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import yaml
@@ -14,13 +14,11 @@ from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import escape
 from judgekit.report.fonts import chinese_declarations, font_declarations
+from judgekit.report.quotes import document_files, find_quotes, tex_files
 from judgekit.report.results import load_provenance, load_results
 from judgekit.report.tables import latex_number
 
 HEAD = "% written by judgekit.report.latex; do not edit"
-QUOTE = re.compile(r"\\result(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
-INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
-COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
 # Results that no notebook makes, and the script of each. `make bench` runs those in tests/bench.
 SCRIPTS = {
@@ -33,56 +31,12 @@ SCRIPTS = {
 }
 
 
-class Quote(NamedTuple):
-    """A number, table or figure (``kind``) that a document quotes, and where: ``results.tex:12``."""
-
-    kind: str
-    name: str
-    place: str
-
-
-# ---------------------------------------------------------------- what is quoted
-
-
-def document_files(document: str) -> list[Path]:
-    """The LaTeX files of a document: ``report/<document>.tex`` and what it inputs from ``report/``, in order."""
-    report = paths.project_root() / "report"
-    queue, files = [f"{document}.tex"], []
-    while queue:
-        path = report / f"{queue.pop(0).removesuffix('.tex')}.tex"
-        if path.exists() and path not in files:
-            files.append(path)
-            queue = INPUT.findall(_code(path)) + queue
-    return files
-
-
-def _code(path: Path) -> str:
-    return "\n".join(COMMENT.sub(r"\1", line) for line in path.read_text(encoding="utf-8").splitlines())
-
-
-def find_quotes(tex_files: Iterable[Path]) -> list[Quote]:
-    """Every place in ``tex_files`` that quotes a result; comments are not text."""
-    quotes = []
-    for path in tex_files:
-        text = _code(path)
-        for match in QUOTE.finditer(text):
-            kind = match[1] if match[1] in ("table", "figure") else "number"
-            place = f"{path.name}:{text.count(chr(10), 0, match.start()) + 1}"
-            quotes.append(Quote(kind, " ".join(match[2].split()), place))
-    return quotes
-
-
-def _tex_files() -> list[Path]:
-    report = paths.project_root() / "report"
-    return [*report.glob("*.tex"), *report.glob("sections/*.tex")]
-
-
 # ---------------------------------------------------------------- what is written
 
 
 def write_numbers(run: str) -> Path:
     r"""``outputs/<run>/numbers.tex``: a ``\DefineResult`` line for each number of the run that a document quotes."""
-    keys = {quote.name for quote in find_quotes(_tex_files()) if quote.kind == "number"}
+    keys = {quote.name for quote in find_quotes(tex_files()) if quote.kind == "number"}
     quoted = [(key, row) for key, row in sorted(load_results(run).items()) if key in keys]
     return _write(paths.run_folder(run) / "numbers.tex", [_block("numbers", quoted=quoted)])
 
@@ -116,7 +70,7 @@ def write_generated(run: str) -> Path:
         _write(folder / f"{name}.tex", [text])
     outputs = paths.project_root() / "outputs" / run
     cases = sorted(outputs.glob("cases/*.tex"))
-    files = {*_tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
+    files = {*tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
     foreign = "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
     # Comments name the texts of cases that are there: latexmk would not see that a file has come to be.
     _write(folder / "fonts.tex", [*font_declarations(foreign), *(f"% {path.name}" for path in cases)])

@@ -16,6 +16,7 @@ from judgekit.data.paths import checked_name
 from judgekit.data.provenance import git_state, machine, process_age, versions
 from judgekit.judges import judges_of_run
 from judgekit.judges.names import slug
+from judgekit.report.quotes import read_keys
 from judgekit.stats import Number
 
 if TYPE_CHECKING:  # half a second that the report's build, which reads no frame, does without
@@ -46,8 +47,9 @@ def save_results(
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
     ``data``: SHA-256 of the upstream files that were read. ``seconds``: by default the age of this process. ``judges``:
-    fingerprints by name, by default of those that `load_judge` loaded for the run. A file whose numbers, data, judges
-    and versions are unchanged is left as it was: its commit is the one at which these numbers were first made.
+    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads
+    (`judgekit.report.quotes.read_keys`) stay in their frames. A file whose numbers, data, judges and versions are
+    unchanged is left as it was: its commit is the one at which these numbers were first made.
 
     ValueError where a key is not ``study.part[.part].quantity``, another results file of the run owns it, or it calls
     something a score that is none (``..._repro``, ``..._crossfit``). TypeError where a value is no ``Number``.
@@ -56,6 +58,7 @@ def save_results(
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}
     if not rows:
         raise ValueError(f"{stem} saves no numbers")
+    rows = {key: rows[key] for key in sorted(read_keys(rows))}
     path = paths.run_folder(run, "results") / f"{stem}.json"
     for other in _results_files(run):
         if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):

@@ -262,8 +262,7 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
             if end.code:
                 return int(end.code)
     check_inputs(run)
-    if run == SAMPLE:
-        count_keys(run)
+    count_keys(run)
     return 0
 
 

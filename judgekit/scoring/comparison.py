@@ -91,7 +91,7 @@ def compare_all(
     p_values = [two_sided_p(share_of(drawn[:, k])) for k in range(len(names))]
     comparisons = []
     for k, adjusted in enumerate(holm(p_values)):
-        ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k])
+        ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k], signed=True)
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
         only_a, only_b = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison

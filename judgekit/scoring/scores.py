@@ -62,8 +62,8 @@ def score(
     sums = _sums_of(table, protocol, both)
     drawn = resampled_together(sums, n_boot, seed)
 
-    def number(part: str, statistic: Statistic, spec: str = ".1%") -> Number:
-        return Number(*cluster_bootstrap(sums[part], statistic, drawn=drawn[part]), n=n, spec=spec)
+    def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:
+        return Number(*cluster_bootstrap(sums[part], statistic, drawn=drawn[part], signed=signed), n=n, spec=spec)
 
     scores = {
         "accuracy": number("credit", share_of),
@@ -71,13 +71,13 @@ def score(
         "precision": number("confusion", lambda s: metrics.macro(s, labels)[0]),
         "recall": number("confusion", lambda s: metrics.macro(s, labels)[1]),
         "balanced_accuracy": number("confusion", lambda s: metrics.balanced_accuracy(s, labels)),
-        "kappa": number("confusion", metrics.cohen_kappa, spec=".3f"),
-        "mcc": number("confusion", metrics.matthews_correlation, spec=".3f"),
+        "kappa": number("confusion", metrics.cohen_kappa, spec=".3f", signed=True),
+        "mcc": number("confusion", metrics.matthews_correlation, spec=".3f", signed=True),
         "coverage": number("coverage", share_of),
     }
     if both:
         scores |= {name: number(name, share_of) for name in ("agreement", "consistency", "first_rate")}
-        scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f")
+        scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True)
         read = int(sums["consistency"][:, 1].sum())
         scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
     if "losses" in sums:

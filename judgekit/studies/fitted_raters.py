@@ -127,7 +127,8 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
         cell = by_name[name[0], name[1], name[2]]
         sums = cluster_sums(class_counts(cell.labels, result.predicted, cell.head.classes), cell.groups)
         found = {metric: cluster_bootstrap(sums, function, n_boot, seed) for metric, function in METRICS.items()}
-        found["spearman"] = weighted_bootstrap(partial(spearman, cell.labels, result.scores), cell.groups, n_boot, seed)
+        ranks = partial(spearman, cell.labels, result.scores)
+        found["spearman"] = weighted_bootstrap(ranks, cell.groups, n_boot, seed, signed=True)
         for metric, ends in found.items():
             ends = ends if np.isfinite(ends).all() else (0.0, 0.0, 0.0)  # a constant ranks nothing
             number = Number(*ends, n=len(cell.labels), spec=_SPECS[metric])

@@ -38,9 +38,7 @@ def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list
 
     labels = pd.Series([pair.label for pair in pairs], votes.index, dtype=object)
     rows: list[tuple[Any, ...]] = [
-        (who, "majority", who, "with the majority", share(votes[who], labels))
-        for who in votes
-        if labels.notna().any()
+        (who, "majority", who, "with the majority", share(votes[who], labels)) for who in votes if labels.notna().any()
     ]
     for who in votes:
         given: Any = votes.drop(columns=who).to_dict("records")

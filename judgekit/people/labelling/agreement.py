@@ -24,4 +24,4 @@ def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
     sums = sums[sums[:, 1] > 0]
     if len(sums) < LEAST_PROMPTS:
         return None
-    return Number(*cluster_bootstrap(sums, share_of, method="expanded"), n=int(sums[:, 1].sum()), spec=".1%")
+    return Number(*cluster_bootstrap(sums, share_of), n=int(sums[:, 1].sum()), spec=".1%")

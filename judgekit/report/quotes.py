@@ -1,0 +1,66 @@
+r"""What is read of a run's results: every ``\result{key}`` of a document, and what notebooks and the README take."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from judgekit.data import paths
+
+QUOTE = re.compile(r"\\result(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
+INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
+COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
+READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
+    r"scores\.\w+\.\w+\.(accuracy|agreement|macro_f1)|mixture\.(seeds|.*\.mean)|ceiling\..*"
+    r"|consensus\.\w+\.majority\.hidden_accuracy|(bench|fault|resources|scale|training)\..*"
+)
+
+
+class Quote(NamedTuple):
+    """A number, table or figure (``kind``) that a document quotes, and where: ``results.tex:12``."""
+
+    kind: str
+    name: str
+    place: str
+
+
+def document_files(document: str) -> list[Path]:
+    """The LaTeX files of a document: ``report/<document>.tex`` and what it inputs from ``report/``, in order."""
+    report = paths.project_root() / "report"
+    queue, files = [f"{document}.tex"], []
+    while queue:
+        path = report / f"{queue.pop(0).removesuffix('.tex')}.tex"
+        if path.exists() and path not in files:
+            files.append(path)
+            queue = INPUT.findall(_code(path)) + queue
+    return files
+
+
+def _code(path: Path) -> str:
+    return "\n".join(COMMENT.sub(r"\1", line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def find_quotes(tex_files: Iterable[Path]) -> list[Quote]:
+    """Every place in ``tex_files`` that quotes a result; comments are not text."""
+    quotes = []
+    for path in tex_files:
+        text = _code(path)
+        for match in QUOTE.finditer(text):
+            kind = match[1] if match[1] in ("table", "figure") else "number"
+            place = f"{path.name}:{text.count(chr(10), 0, match.start()) + 1}"
+            quotes.append(Quote(kind, " ".join(match[2].split()), place))
+    return quotes
+
+
+def tex_files() -> list[Path]:
+    """The LaTeX files of all documents."""
+    report = paths.project_root() / "report"
+    return [*report.glob("*.tex"), *report.glob("sections/*.tex")]
+
+
+def read_keys(keys: Iterable[str]) -> set[str]:
+    """Those of ``keys`` that a document, a notebook or the README reads; all of them in a project without documents."""
+    if not (documents := tex_files()):
+        return set(keys)
+    quoted = {quote.name for quote in find_quotes(documents) if quote.kind == "number"}
+    return {key for key in keys if key in quoted or READ_BY_NOTEBOOKS.fullmatch(key)}
