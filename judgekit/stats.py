@@ -23,6 +23,7 @@ Statistic: TypeAlias = Callable[[Floats], Any]
 LEVEL = 0.95
 POWER = 0.8
 EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
+ROUNDING = 1e-12  # below it a difference of resamples is one of floating-point sums
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
 KEPT = 3 * BLOCK  # multiplicities kept for the next judge: a byte each, so 30 MB
 
@@ -210,9 +211,10 @@ def interval_of(
     ``n_clusters``: how many prompts were resampled.
     """
     low, high = percentile_interval(statistics, expanded_level(n_clusters, level))
-    if low == high == value and value in (-1, 0, 1):  # nothing varied: as much as that many prompts can rule out
-        low, high = np.sort(np.array(proportion_interval(abs(value), n_clusters, level)) * (value or 1.0))
-        low = -high if value == 0 and signed else low
+    whole = float(np.clip(np.round(value), -1, 1))
+    if np.allclose([low, high, value], whole, rtol=0, atol=ROUNDING):  # nothing varied: what so many cannot rule out
+        low, high = np.sort(np.array(proportion_interval(abs(whole), n_clusters, level)) * (whole or 1.0))
+        low = -high if whole == 0 and signed else low
     return float(low), float(high)
 
 

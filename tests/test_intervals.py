@@ -252,6 +252,11 @@ def test_an_interval_has_a_width_where_all_resamples_are_equal(value, signed, lo
     assert (number.low, number.high) == pytest.approx((low, high), abs=0.001)
 
 
+def test_rounding_is_no_width():
+    rounded = intervals.interval_of(2e-17, np.array([-2e-16, 0, 2e-16] * 10), 20, signed=True)
+    assert rounded == intervals.interval_of(0.0, np.zeros(30), 20, signed=True)
+
+
 def test_an_interval_is_wider_the_fewer_prompts_there_are():
     rng = np.random.default_rng(0)
     for count, more in ((5, 1.2), (20, 1.03), (200, 1.0)):
