@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judgekit.data.benchmarks import load_benchmark
+from judgekit.data.catalogue import load_set
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring.metrics import coincidences, fleiss_kappa, krippendorff_alpha, rating_counts
 from judgekit.studies.measure_agreement import ceiling_table, vote_agreement
@@ -136,7 +136,7 @@ def test_annotators_by_hand():
 @pytest.mark.realdata
 @pytest.mark.parametrize(("ties", "value", "n"), [(True, 0.630, 721), (False, 0.810, 479)])
 def test_mtbench_experts_at_turn_one(ties, value, n):
-    number = vote_agreement(load_benchmark("mtbench"), turn=1, ties=ties, **QUICK)
+    number = vote_agreement(load_set("mtbench"), turn=1, ties=ties, **QUICK)
     assert (round(number.value, 3), number.n) == (value, n)
 
 
@@ -169,12 +169,12 @@ def test_ceilings_of_a_panel_and_of_passing_voters():
 
 @pytest.mark.realdata
 def test_golden_ceilings():
-    panel = ceiling_table(load_benchmark("pandalm"), **QUICK).set_index(["who", "what"])["number"]
+    panel = ceiling_table(load_set("pandalm"), **QUICK).set_index(["who", "what"])["number"]
     others = [panel[f"annotator{n}", "others"] for n in (1, 2, 3)]
     assert [(round(number.value, 3), number.n) for number in others] == [(0.959, 917), (0.947, 928), (0.964, 912)]
     # Own votes flatter: nobody does better against the others alone.
     assert all(panel[f"annotator{n}", "majority"].value > one.value for n, one in zip((1, 2, 3), others, strict=True))
-    voters = ceiling_table(load_benchmark("mtbench"), **QUICK).set_index(["who", "what"])["number"]
+    voters = ceiling_table(load_set("mtbench"), **QUICK).set_index(["who", "what"])["number"]
     assert [round(panel[two, "kappa"].value, 3) for two, what in panel.index if what == "kappa"] == [
         0.852,
         0.879,

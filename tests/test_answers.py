@@ -72,7 +72,7 @@ def tar_of(files):
 
 def test_only_training_problems_are_read(monkeypatch):
     def of(files):
-        monkeypatch.setattr(answers, "open_source", lambda name, binary: io.BytesIO(tar_of(files)))
+        monkeypatch.setattr(answers, "read_bytes", lambda name: tar_of(files))
         return ANSWERS["math_train"].load()
 
     problem = json.dumps({"problem": "1+1?", "solution": "2"}).encode()

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.cleaning import Dropped, clean, normalise, split_by_prompt, split_table
-from judgekit.data.cleaning.contamination import drop_contaminated
 from judgekit.data.cleaning.filters import (
+    drop_contaminated,
     drop_degenerate,
     drop_languages,
     drop_long,
+    drop_near_repeats,
     drop_over_cap,
+    drop_repeats,
     drop_short,
 )
-from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats, n_repeats, n_shared_questions
 from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -345,18 +346,3 @@ def test_no_training_question_is_a_test_question():
     assert before & asked, "the corpus shares questions with the test sets: that is why it is cleaned"
     assert not {plain(p.question) for p in kept} & asked
     assert len(kept) + len(dropped) == len(pairs) and kept
-
-
-def test_a_repeat_is_counted_by_the_form_that_is_named():
-    pairs = [pair("1"), pair("2"), pair("3", question="q?"), pair("4", question="Q!"), pair("5", a="bad", b="good")]
-    assert [n_repeats(pairs, form) for form in ("exact", "case and spaces", "words")] == [2, 3, 4]
-    others = [pair("6", question="q ?")]
-    assert [n_shared_questions(pairs, others, form) for form in ("exact", "case and spaces", "words")] == [0, 0, 1]
-
-
-@pytest.mark.realdata
-def test_pandalm_repeats_and_shared_questions_by_form():
-    pandalm, alpaca = load_set("pandalm"), load_set("alpaca_eval")
-    forms = ("exact", "case and spaces", "words")
-    assert [n_shared_questions(pandalm, alpaca, form) for form in forms] == [162, 168, 169]
-    assert [n_repeats(pandalm, form) for form in forms] == [136, 138, 148]

@@ -7,8 +7,7 @@ import pytest
 
 from judgekit.data.benchmarks.outputs import arena_row
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
-from judgekit.data.corpora import CORPORA
-from judgekit.data.corpora import pairs as kinds
+from judgekit.data.corpora import CORPORA, SYSTEMS
 from judgekit.data.loading import keeps_sides, place
 from judgekit.data.sources import DataError, Row
 from judgekit.records import PreferencePair, Turn
@@ -82,8 +81,6 @@ def test_chatbot_arena_votes_and_probabilities():
         (verdict,) = arena_row(row, "j")
         assert verdict.verdict == pair.label
         assert max(verdict.p_a, verdict.p_b) == pytest.approx(0.75) and verdict.p_a + verdict.p_b == pytest.approx(1)
-    with pytest.raises(DataError, match="field 'probs'"):
-        list(arena_row(rows_of(record | {"probs": [0, 0]})[0], "j"))
 
 
 def test_finegrained_comparisons_are_in_the_files_order():
@@ -107,10 +104,6 @@ def test_hh_dialogues_are_parsed_and_different_ones_skipped():
     assert report == {"skipped_different_dialogues": 1} and len(pairs) == 1
     assert (pair.question, pair.response_a, pair.response_b) == ("One\n\nTwo", "good", "")
     assert pair.turns == (Turn("Hi", "Hello.\nYes?", "Hello.\nYes?"),)
-    with pytest.raises(DataError, match="field 'chosen' holds no response"):
-        CORPORA["hh_harmless"].build(rows_of({"chosen": "\n\nHuman: Hi", "rejected": "x"}))
-    with pytest.raises(DataError, match="is no dialogue"):
-        CORPORA["hh_harmless"].build(rows_of({"chosen": "Hi\n\nAssistant: x", "rejected": "Hi\n\nAssistant: y"}))
 
 
 def test_summaries_are_grouped_by_pair_with_their_votes():
@@ -156,8 +149,6 @@ def test_oasst_rankings_imply_pairs():
         ("0:0-2", "best", "good"),
     ]
     assert placed[0].turns == (Turn("P", "R", "R"),) and report == {"skipped_identical": 1}
-    with pytest.raises(DataError, match="field 'history'"):
-        CORPORA["oasst_zh"].build(rows_of(record | {"history": [["P"]]}))
 
 
 # --- objective and model labels
@@ -165,9 +156,9 @@ def test_oasst_rankings_imply_pairs():
 
 def test_gsm8k_pairs_right_with_wrong():
     record = {"question": "?", "ground_truth": "A: 3"}
-    for system, right in zip(kinds.SYSTEMS, (True, False, True, False), strict=True):
+    for system, right in zip(SYSTEMS, (True, False, True, False), strict=True):
         record[system] = {"is_correct": right, "solution": system}
-    never = record | {system: {"is_correct": False, "solution": ""} for system in kinds.SYSTEMS}
+    never = record | {system: {"is_correct": False, "solution": ""} for system in SYSTEMS}
     pairs, report = CORPORA["gsm8k_solutions"].build(rows_of(record, never))
     assert len(pairs) == 4 and report == {"problems": 2, "problems_without_pair": 1}
     assert {as_in_file(pair).model_a for pair in pairs} == {"6b_finetuning", "175b_finetuning"}

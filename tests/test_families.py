@@ -3,7 +3,7 @@
 import pytest
 
 from judgekit.bias.family import NO_FAMILY, family_of, family_patterns, same_family
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, load_benchmark
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.catalogue import load_answer_set, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA
@@ -71,7 +71,7 @@ def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_famil
 @needs_data
 @pytest.mark.realdata
 def test_every_author_of_the_loaded_sets_has_a_family():
-    sets = [load_benchmark(name) for name in [*BENCHMARKS, *UNLABELLED]] + [load_set(name) for name in CORPORA]
+    sets = [load_set(name) for name in [*BENCHMARKS, *UNLABELLED]] + [load_set(name) for name in CORPORA]
     authors = {author for pairs in sets for pair in pairs for author in (pair.model_a, pair.model_b)}
     authors |= {response.model for name in ANSWERS for response in load_answer_set(name)}
     authors |= {pair.subset for pair in load_set("alpaca_eval")}

@@ -85,8 +85,8 @@ def test_what_fits_and_chooses_cannot_reach_the_test_sets(path):
 
 
 def test_reaching_is_seen():
-    assert reaches(imported("def f():\n    from judgekit.data.benchmarks import load_benchmark")) == [
-        "data.benchmarks.load_benchmark"
+    assert reaches(imported("def f():\n    from judgekit.data.benchmarks import BENCHMARKS")) == [
+        "data.benchmarks.BENCHMARKS"
     ]
     assert reaches(imported("from judgekit import scoring")) == ["scoring"]
     assert reaches(imported("import judgekit.data.catalogue as c")) == ["data.catalogue"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.benchmarks import load_benchmark
 from judgekit.data.benchmarks.outputs import published_verdicts
+from judgekit.data.catalogue import load_set
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
 from judgekit.scoring import (
     Protocol,
@@ -301,7 +301,7 @@ def test_many_judges_share_one_draw_and_holms_adjustment():
 @cache
 def stored(judge, benchmark):
     verdicts = published_verdicts(judge)
-    pairs = pairs_judged_by(load_benchmark(benchmark), verdicts)
+    pairs = pairs_judged_by(load_set(benchmark), verdicts)
     held = {pair.item_id for pair in pairs}
     return [verdict for verdict in verdicts if verdict.item_id in held], pairs
 
@@ -313,7 +313,7 @@ def published(judge, benchmark, name, metric="accuracy", digits=4):
 
 @pytest.mark.realdata
 def test_paper_5_labels_of_pandalm_are_wrong_where_and_as_they_were():
-    pairs = load_benchmark("pandalm")
+    pairs = load_set("pandalm")
     labels = paper5_labels(pairs)
     alone = [pair for pair in pairs if list(pair.votes.values())[1] not in list(pair.votes.values())[::2]]
     wrong = [pair for pair in pairs if labels[pair.item_id] != pair.label]
@@ -347,7 +347,7 @@ def test_gpt_4_agrees_with_experts_as_fastchat_counts(name, value, n):
 
 @pytest.mark.realdata
 def test_the_two_judges_of_pandalm_cannot_be_told_apart_by_prompts():
-    pairs = load_benchmark("pandalm")
+    pairs = load_set("pandalm")
     found = compare(published_verdicts("gpt-3.5-turbo"), published_verdicts("pandalm-7b"), pairs, "pandalm")
     assert found.difference.value == pytest.approx(0.7107 - 0.6677, abs=1e-4)
     assert found.mcnemar_p < 0.02 < 0.05 < found.p_value  # items that share a prompt are not independent

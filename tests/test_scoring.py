@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from judgekit.data.benchmarks import load_benchmark
+from judgekit.data.catalogue import load_set
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
@@ -65,7 +65,7 @@ def both_orders(*labels):
 
 @cache
 def real_scores(set_name, judge_name):
-    pairs = load_benchmark(set_name)
+    pairs = load_set(set_name)
     label = majority_class(pairs, primary_protocol(set_name))
     judge = load_judge(judge_name, label=label)
     verdicts = run_judge(judge, pairs, store(), getattr(judge, "orders", BOTH), progress=False)
@@ -89,7 +89,7 @@ def test_autoj_as_published():
     scores = real_scores("autoj", "replay/auto-j-13b")
     assert percent(scores, "accuracy", "agreement", "consistency") == [54.96, 54.96, 83.41]
     forward = Protocol("given order")
-    pairs = load_benchmark("autoj")
+    pairs = load_set("autoj")
     verdicts = run_judge(load_judge("replay/auto-j-13b"), pairs, store(), progress=False)
     assert percent(score(verdicts, pairs, "autoj", forward, **QUICK), "accuracy") == [59.99]
 

@@ -13,7 +13,7 @@ import yaml
 from notebook_functions import functions_of
 
 from judgekit.data.benchmarks.outputs import PUBLISHED
-from judgekit.data.benchmarks.sizes import size_of, sizes
+from judgekit.data.benchmarks.published import size_of, sizes
 from judgekit.data.paths import project_root
 from judgekit.judges.names import slug
 

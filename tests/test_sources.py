@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import io
 import json
 import re
 import subprocess
@@ -16,27 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgekit.data import paths, sources
-from judgekit.data.sources import (
-    DataError,
-    HubSet,
-    HubSplit,
-    Row,
-    Source,
-    fetch,
-    fetching,
-    open_source,
-    read_bytes,
-    read_hub_rows,
-)
+from judgekit.data.benchmarks import mtbench
+from judgekit.data.sources import DataError, Row, Source, fetch, fetching, read_bytes
 from judgekit.data.sources.rows import parse_rows, read_rows
 
 CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
 
 
-def pinned(path, content=CONTENT, name=None, repo="owner/repo"):
+def pinned(path, content=CONTENT, repo="owner/repo", host="github"):
     """A `Source` record of authored content; `path` is what the test server is asked for."""
     return Source(
-        name=name or f"authored/{path}",
+        name=f"authored/{path}",
         source="authored",
         mirror_path=f"raw/authored/{path}",
         repo=repo,
@@ -48,6 +37,7 @@ def pinned(path, content=CONTENT, name=None, repo="owner/repo"):
         licence="MIT",
         split="train",
         description="authored for a test",
+        host=host,
     )
 
 
@@ -67,9 +57,8 @@ def test_registry_records_are_complete_and_pinned():
             assert record.url.startswith(start) and " " not in record.url and "," not in record.url
 
 
-def test_lookup_by_family_split_and_name():
+def test_lookup_by_family_and_name():
     assert {record.source for record in sources.sources("pandalm")} == {"pandalm"}
-    assert all(record.split == "test" for record in sources.sources(split="test"))
     assert list(sources.source_hashes(["pandalm/testset-v1.json"])) == ["pandalm/testset-v1.json"]
     with pytest.raises(DataError, match=r"pandalm/nothing\.json"):
         sources.find_source("pandalm/nothing.json")
@@ -110,17 +99,12 @@ def test_plain_and_gzipped_files_of_a_mirror_read_alike(authored_mirror):
     packed = authored_mirror("packed.json.gz", gzip.compress(CONTENT))
     assert read_bytes(pinned("plain.json")) == read_bytes(pinned("packed.json")) == CONTENT
     assert fetch(pinned("packed.json")) == packed
-    with open_source(pinned("packed.json")) as stream:
-        assert stream.readline() == CONTENT.decode().splitlines(keepends=True)[0]
 
 
-def test_a_blob_that_is_gzip_upstream_is_hashed_as_it_is_and_opened_as_text(authored_mirror):
+def test_a_blob_that_is_gzip_upstream_is_hashed_as_it_is_and_read_unpacked(authored_mirror):
     blob = gzip.compress(CONTENT)
     authored_mirror("blob.jsonl.gz", blob)
-    source = pinned("blob.jsonl.gz", blob)
-    assert read_bytes(source) == blob
-    with open_source(source, binary=True) as stream:
-        assert stream.read() == CONTENT
+    assert read_bytes(pinned("blob.jsonl.gz", blob)) == CONTENT
 
 
 def test_missing_altered_and_truncated_files_of_a_mirror(authored_mirror):
@@ -154,7 +138,7 @@ def test_a_bomb_in_a_mirror_is_refused_before_it_is_unpacked(authored_mirror):
     code = f"""
 from pathlib import Path
 from judgekit.data import paths
-from judgekit.data.sources import DataError, Source, open_source, read_bytes
+from judgekit.data.sources import DataError, Source, read_bytes
 paths.data_mirror = lambda: Path({str(bomb.parents[2])!r})
 blob = Path({str(bomb)!r}).read_bytes()
 Path({str(bomb.with_name("blob.jsonl.gz"))!r}).write_bytes(blob)
@@ -166,7 +150,7 @@ except DataError as error:
 values[1] = "raw/authored/blob.jsonl.gz"
 values[5:7] = [{hashlib.sha256(bomb.read_bytes()).hexdigest()!r}, len(blob)]
 try:
-    open_source(Source("authored/blob.jsonl.gz", *values))
+    read_bytes(Source("authored/blob.jsonl.gz", *values))
 except DataError as error:
     assert "unpacks to more than" in str(error), error
 """
@@ -280,11 +264,11 @@ def test_a_cut_download_goes_on_where_it_ended(upstream, cache, name):
 
 def test_a_killed_download_leaves_nothing_that_is_taken_for_whole(upstream, cache):
     code = (
-        "import sys\nfrom pathlib import Path\nfrom judgekit.data.sources.fetching import retrieve\n"
-        "retrieve('n', sys.argv[1], '0' * 64, 2**40, Path(sys.argv[2]) / 'endless.json', False)"
+        "import sys\nfrom pathlib import Path\nfrom judgekit.data.sources.fetching import Source, retrieve\n"
+        "values = ['n', 'n', 'n', 'r', 'c', 'endless.json', '0' * 64, 2**40, None, 'MIT', 'train', '']\n"
+        "retrieve(Source(*values), Path(sys.argv[1]) / 'endless.json', False)"
     )
-    url = f"http://127.0.0.1:{upstream.server_port}/endless.json"
-    process = subprocess.Popen([sys.executable, "-c", code, url, cache])
+    process = subprocess.Popen([sys.executable, "-c", code, cache])
     while not any(file.stat().st_size for file in cache.rglob("*") if file.is_file()):
         assert process.poll() is None
         time.sleep(0.05)
@@ -325,39 +309,30 @@ def test_fetch_all_takes_families_and_names():
 # --- the hub
 
 
-def hub_set(content, rows=2, file="data/good.parquet"):
-    """A hub set of one authored split."""
-    split = HubSplit(file, hashlib.sha256(content).hexdigest(), rows)
-    return HubSet("owner/set", "c0ffee", len(content), {"human": split}, "MIT", "authored for a test")
-
-
-@pytest.fixture
-def hub(upstream, monkeypatch):
-    """A local server in the hub's place; gives the parquet content it serves."""
-    stream = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), stream)
+def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch, capfd):
+    path = cache / "made.parquet"
+    pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), path)
+    upstream.content = path.read_bytes()
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{upstream.server_port}/")
-    upstream.content = stream.getvalue()
-    return upstream
-
-
-def test_hub_rows_are_downloaded_verified_and_kept(hub, cache, capfd):
-    rows = read_hub_rows(hub_set(hub.content), "human")
-    assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "owner/set[human]:1"
+    source = pinned("data/good.parquet", upstream.content, host="hub")
+    monkeypatch.setattr(mtbench, "hub_source", lambda file: source)
+    rows = mtbench.vote_rows(mtbench.VOTE_FILE)
+    assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "authored/data/good.parquet:1"
     assert rows[0].get("turns") == [{"role": "user"}]
-    assert hub.asked == ["/datasets/owner/set/resolve/c0ffee/data/good.parquet"]
+    assert upstream.asked == ["/datasets/owner/repo/resolve/c0ffee/data/good.parquet"]
     assert "%" in capfd.readouterr().err
-    (cache / "hub" / "owner" / "set" / "good.parquet").write_bytes(hub.content[:-1])
+    (cache / source.mirror_path).write_bytes(upstream.content[:-1])
     fetching.verified.clear()
-    assert len(read_hub_rows(hub_set(hub.content), "human", progress=False)) == 2
-    assert len(hub.asked) == 2, "a damaged copy is fetched again, a good one is not"
-    read_hub_rows(hub_set(hub.content), "human")
-    assert len(hub.asked) == 2
+    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2
+    assert len(upstream.asked) == 2, "a damaged copy is fetched again, a good one is not"
 
 
-def test_hub_rows_are_counted(hub):
-    with pytest.raises(DataError, match="has 2 rows, not 3"):
-        read_hub_rows(hub_set(hub.content, rows=3), "human", progress=False)
+def test_the_pinned_votes_on_the_hub_have_an_address():
+    found = mtbench.hub_source(mtbench.GPT4_FILE)
+    start = (
+        f"https://huggingface.co/datasets/lmsys/mt_bench_human_judgments/resolve/{mtbench.HUB_COMMIT}/data/gpt4_pair-"
+    )
+    assert found.url.startswith(start) and re.fullmatch(r"[0-9a-f]{64}", found.sha256)
 
 
 # --- rows

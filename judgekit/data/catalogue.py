@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED
-from judgekit.data.benchmarks.labelled import protected_files, protected_prompts
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, protected_files, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
 from judgekit.data.loading import Loaded, load_named
@@ -92,5 +91,5 @@ def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:
             where = f"{name}/{pair.item_id}"
             questions += [(where, question) for question in (*(turn.question for turn in pair.turns), pair.question)]
     if not sample:
-        questions += [(name, question) for name, texts in protected_prompts().items() for question in texts]
+        questions += protected_prompts()
     return questions

@@ -1,13 +1,11 @@
 """Votes of several annotators on items, and probabilities of a judge on them: tables whose rows are found by key.
 
-Every consensus is made from these two. Nothing here is aligned by position: a judge's probabilities carry the items
-they belong to, so that a table in another order cannot be taken for the right one.
+Nothing here is aligned by position: a table in another order cannot be taken for the right one.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,13 +33,10 @@ class Votes:
     clusters: tuple[str, ...] = ()  # each item's prompt or document, which uncertainty is clustered by; or itself
 
     def __post_init__(self) -> None:
-        for kind in ("items", "annotators", "classes", "clusters"):
-            object.__setattr__(self, kind, tuple(getattr(self, kind)))
-        object.__setattr__(self, "codes", np.asarray(self.codes, int))
-        if not self.clusters:
-            object.__setattr__(self, "clusters", self.items)
         for kind in ("items", "annotators", "classes"):
-            checked_keys(getattr(self, kind), kind)
+            object.__setattr__(self, kind, checked_keys(getattr(self, kind), kind))
+        object.__setattr__(self, "clusters", tuple(self.clusters) or self.items)
+        object.__setattr__(self, "codes", np.asarray(self.codes, int))
         if self.codes.shape != (len(self.items), len(self.annotators)):
             raise ValueError(
                 f"votes of shape {self.codes.shape} for {len(self.items)} items and {len(self.annotators)} annotators"
@@ -65,13 +60,13 @@ class Votes:
         """The votes on some items: a mask or positions, in their order."""
         chosen = np.arange(len(self.items))[np.asarray(chosen)]
         items, clusters = (tuple(names[i] for i in chosen) for names in (self.items, self.clusters))
-        return Votes(items, self.annotators, self.codes[chosen], self.classes, clusters)
+        return replace(self, items=items, codes=self.codes[chosen], clusters=clusters)
 
     def of(self, annotators: Iterable[str]) -> "Votes":
         """The votes of some annotators, in their order; items stay; KeyError names the first annotator there is not."""
         annotators = tuple(annotators)
         columns = positions(annotators, self.annotators, "annotator")
-        return Votes(self.items, annotators, self.codes[:, columns], self.classes, self.clusters)
+        return replace(self, annotators=annotators, codes=self.codes[:, columns])
 
     def without(self, *annotators: str) -> "Votes":
         """The votes of everybody else."""
@@ -88,11 +83,11 @@ class Votes:
         codes = np.full_like(self.codes, NO_VOTE)
         for new, old in enumerate(positions(classes, self.classes, "class")):
             codes[self.codes == old] = new
-        return Votes(self.items, self.annotators, codes, tuple(classes), self.clusters)
+        return replace(self, codes=codes, classes=tuple(classes))
 
     def masked(self, hidden: npt.NDArray[np.bool_]) -> "Votes":
         """The votes less those where ``hidden``, of shape (n_items, n_annotators), is true."""
-        return Votes(self.items, self.annotators, np.where(hidden, NO_VOTE, self.codes), self.classes, self.clusters)
+        return replace(self, codes=np.where(hidden, NO_VOTE, self.codes))
 
     def long(self) -> Any:
         """One row per vote, item by item: columns task, worker, label (crowd-kit's), a pandas.DataFrame."""
@@ -123,18 +118,13 @@ class ClassProbabilities:
     classes: tuple[str, ...] = LABELS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", tuple(self.items))
-        object.__setattr__(self, "classes", tuple(self.classes))
+        object.__setattr__(self, "items", checked_keys(self.items, "items"))
+        object.__setattr__(self, "classes", checked_keys(self.classes, "classes"))
         object.__setattr__(self, "values", np.asarray(self.values, float))
-        checked_keys(self.items, "items")
-        checked_keys(self.classes, "classes")
-        if self.values.shape != (len(self.items), len(self.classes)):
-            raise ValueError(
-                f"probabilities of shape {self.values.shape} for {len(self.items)} items "
-                f"and {len(self.classes)} classes"
-            )
-        fine = np.isfinite(self.values).all(1) & (self.values >= 0).all(1)
-        fine &= np.abs(self.values.sum(1) - 1) <= 1e-3
+        n_items, n_classes = len(self.items), len(self.classes)
+        if self.values.shape != (n_items, n_classes):
+            raise ValueError(f"probabilities of shape {self.values.shape} for {n_items} items and {n_classes} classes")
+        fine = (self.values >= 0).all(1) & (np.abs(self.values.sum(1) - 1) <= 1e-3)  # neither holds of NaN
         if not fine.all():
             raise ValueError(f"{self.items[int(np.argmin(fine))]}: the probabilities are no distribution")
 
@@ -152,8 +142,8 @@ class ClassProbabilities:
 def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.float64]:
     """A judge's probabilities for the rows of some votes, shape (n_items, n_classes).
 
-    Items and classes must be the same in the same order (`ClassProbabilities.at` puts them so by key): ValueError names
-    the first row that differs, and there is no way around it.
+    ValueError names the first row that differs: items and classes must be the same in the same order
+    (`ClassProbabilities.at` puts them so by key).
     """
     if votes.classes != probabilities.classes:
         raise ValueError(f"votes are on {votes.classes}, probabilities on {probabilities.classes}")
@@ -165,8 +155,9 @@ def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.f
     return probabilities.values
 
 
-def checked_keys(names: Sequence[str], kind: str) -> Sequence[str]:
+def checked_keys(names: Iterable[str], kind: str) -> tuple[str, ...]:
     """Names as they are, each once; ValueError names the first that stands twice."""
+    names = tuple(names)
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{kind}: {twice[0]!r} stands twice")
     return names
@@ -186,9 +177,8 @@ def votes_from_long(
 ) -> tuple[Votes, Repeats]:
     """Votes from single ones, (item, annotator, label, cluster) in any order, and the votes that are not in them.
 
-    Items and annotators stand in the order of their first votes; of an annotator's votes on one item the first counts.
-    The others are the repeats: people who met an item twice, from which one sees how steady they are. ValueError if a
-    label is no class, or an item has two clusters.
+    Items and annotators stand in the order of their first votes; of an annotator's votes on one item the first counts,
+    the others are the repeats. ValueError if a label is no class, or an item has two clusters.
 
     >>> votes, repeats = votes_from_long([("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("i", "ann", "B", "p")])
     >>> votes.codes.tolist(), repeats
@@ -206,12 +196,12 @@ def votes_from_long(
             repeats.append((item, annotator, first[item, annotator], label))
         else:
             first[item, annotator] = label
-    annotators = list(dict.fromkeys(annotator for _, annotator in first))
+    annotators = tuple(dict.fromkeys(annotator for _, annotator in first))
     codes = np.full((len(clusters), len(annotators)), NO_VOTE)
-    rows_at, columns_at = (dict(zip(names, count(), strict=False)) for names in (clusters, annotators))
+    rows_at, columns_at = ({name: at for at, name in enumerate(names)} for names in (clusters, annotators))
     for (item, annotator), label in first.items():
         codes[rows_at[item], columns_at[annotator]] = classes.index(label)
-    return Votes(tuple(clusters), tuple(annotators), codes, tuple(classes), tuple(clusters.values())), repeats
+    return Votes(tuple(clusters), annotators, codes, tuple(classes), tuple(clusters.values())), repeats
 
 
 def matchup_of(pair: PreferencePair) -> tuple[str, bool]:

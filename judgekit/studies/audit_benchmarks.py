@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.cleaning.repeats import NearTexts
+from judgekit.data.cleaning.near import NearTexts
 from judgekit.data.cleaning.texts import normalise
 from judgekit.records import LABELS, PreferencePair
 from judgekit.scoring.comparison import Contest

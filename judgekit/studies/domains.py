@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import pandas as pd
 
-from judgekit.data.benchmarks.labelled import GROUP_OF_SCENARIO
+from judgekit.data.benchmarks import GROUP_OF_SCENARIO
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import load_judge

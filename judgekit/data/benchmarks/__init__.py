@@ -1,20 +1,169 @@
-"""The test sets as preference pairs: those with labels, and one that judges judged and nobody else.
+"""The test sets as preference pairs, in the order of their files, and prompts that training must not hold."""
 
-Every loader returns the pairs in the file's own order, sides as published, and a report of what it had to repair.
-"""
+from collections.abc import Iterator
+from functools import partial
+from importlib import resources
 
-from judgekit.data.benchmarks.labelled import BENCHMARKS, UNLABELLED
-from judgekit.data.loading import Loaded, load_named
-from judgekit.records import PreferencePair
+from judgekit.data.benchmarks import mtbench
+from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
+from judgekit.data.plain_yaml import load_plain
+from judgekit.data.sources import Row, read_rows, source_names
+from judgekit.records import PreferencePair, majority_label
 
-__all__ = ["BENCHMARKS", "UNLABELLED", "load_benchmark", "load_benchmark_with_report"]
+_text = resources.files(__name__).joinpath("scenarios.yaml").read_text(encoding="utf-8")
+SCENARIO_GROUPS: dict[str, list[str]] = load_plain(_text)
+GROUP_OF_SCENARIO = {scenario: group for group, scenarios in SCENARIO_GROUPS.items() for scenario in scenarios}
+LLMBAR = {
+    "natural": "llmbar/LLMBar/Natural/dataset.json",
+    "neighbor": "llmbar/LLMBar/Adversarial/Neighbor/dataset.json",
+    "gptinst": "llmbar/LLMBar/Adversarial/GPTInst/dataset.json",
+    "gptout": "llmbar/LLMBar/Adversarial/GPTOut/dataset.json",
+    "manual": "llmbar/LLMBar/Adversarial/Manual/dataset.json",
+}
+# Benchmark name -> its subsets.
+LLMBAR_SETS = {f"llmbar_{subset}": [subset] for subset in LLMBAR}
+LLMBAR_SETS["llmbar_adversarial"] = [subset for subset in LLMBAR if subset != "natural"]
+# Who wrote a file's responses, shortly -> the file.
+JUDGEBENCH = {
+    "gpt-4o": "judgebench/dataset=judgebench,response_model=gpt-4o-2024-05-13.jsonl",
+    "claude-3.5-sonnet": "judgebench/dataset=judgebench,response_model=claude-3-5-sonnet-20240620.jsonl",
+}
+# Domain -> its file; that of mathematics is not in the mirror. The set's authors average the two parts of safety before
+# they average domains.
+RM_BENCH = {
+    "chat": "rm_bench/chat_filtered.json",
+    "code": "rm_bench/code_filtered.json",
+    "safety_refuse": "rm_bench/safety-refuse_filtered.json",
+    "safety_response": "rm_bench/safety-response_filtered.json",
+}
+PART_OF = {file: part for parts in (LLMBAR, JUDGEBENCH, RM_BENCH) for part, file in parts.items()}
+BIAS_BENCH = "evalbiasbench/biasbench.json"
+STYLES = ("concise", "detailed", "markdown")
+DIFFICULTIES = ("easy", "normal", "hard")
 
 
-def load_benchmark(name: str) -> list[PreferencePair]:
-    """The pairs of one of `BENCHMARKS` or `UNLABELLED`; errors as of `judgekit.data.loading.load_named`."""
-    return load_benchmark_with_report(name)[0]
+def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
+    """The label is what two of three annotators say; six responses are JSON booleans, and become words again."""
+    model_a, model_b = row.text("cmp_key").split("_")
+    responses = [row.get("response1"), row.get("response2")]
+    booleans = sum(isinstance(response, bool) for response in responses)
+    votes = {name: row.code(name, {0: "tie", 1: "A", 2: "B"}) for name in ("annotator1", "annotator2", "annotator3")}
+    label = majority_label(votes)
+    yield from ["boolean_responses"] * booleans + ["no_majority"] * (label is None)
+    texts = [
+        str(given) if isinstance(given, bool) else row.text(f"response{n}") for n, given in enumerate(responses, 1)
+    ]
+    fields = {"item_id": str(row.whole("idx")), "subset": row.text("motivation_app"), "label_kind": "human"}
+    fields |= {"model_a": model_a, "model_b": model_b}
+    yield pair_of(row, "pandalm", row.joined("instruction", "input"), *texts, label=label, votes=votes, **fields)
 
 
-def load_benchmark_with_report(name: str) -> Loaded:
-    """The pairs of a test set, and counts: ``items``, ``empty_responses`` (pairs with one), what was repaired."""
-    return load_named("benchmark", BENCHMARKS | UNLABELLED, name)
+def difficulty(chosen: int, rejected: int) -> str:
+    """One of `DIFFICULTIES`, what style does to a pair of RM-Bench, by the positions of the two styles in `STYLES`.
+
+    Easy: the right response is the richer one in style; hard: the wrong one is. Liu et al. (2025), arXiv:2410.16184,
+    section 3: the halves of the matrix of right by wrong responses, and its diagonal.
+    """
+    return "normal" if chosen == rejected else "easy" if chosen > rejected else "hard"
+
+
+def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
+    """A prompt has three right and three wrong responses, each in three styles; nine pairs."""
+    domain = PART_OF[row.file]
+    right, wrong = (row.texts(field, n=len(STYLES)) for field in ("chosen", "rejected"))
+    for i, chosen in enumerate(right):
+        for j, rejected in enumerate(wrong):
+            names = {"item_id": f"{domain}-{row.number}/{STYLES[i]}-{STYLES[j]}"}
+            names |= {"subset": f"{domain}/{difficulty(i, j)}", "label": "A", "label_kind": "objective"}
+            yield turned_pair(row, "rm_bench", row.text("prompt"), chosen, rejected, **names)
+
+
+def _part(row: Row) -> str:
+    return PART_OF[row.file]
+
+
+# Hard questions with a right and a wrong response of one model.
+_judgebench = columns(
+    pair_of,
+    "judgebench",
+    ("question", "response_A", "response_B"),
+    kind="objective",
+    label=coded("label", {"A>B": "A", "B>A": "B"}),
+    item_id=lambda row: f"{_part(row)}/{row.text('pair_id')}",
+    subset=lambda row: f"{_part(row)}/{row.text('source')}",
+    model_a="response_model",
+    model_b="response_model",
+)
+# 24 pairs for each of 58 scenarios.
+_autoj = columns(
+    pair_of,
+    "autoj",
+    ("prompt", "response 1", "response 2"),
+    kind="human",
+    label=coded("label", {0: "A", 1: "B", 2: "tie"}),
+    subset="scenario",
+)
+# Pairs made to mislead judges, in six kinds of bias. In the file the good response is always the first.
+_evalbiasbench = columns(
+    turned_pair,
+    "evalbiasbench",
+    ("instruction", "response1", "response2"),
+    kind="human",
+    label=coded("label", {1: "A", 2: "B"}),
+    subset=lambda row: row.text("bias").replace(" ", "_"),
+)
+# Exactly one response follows the instruction. An item has one id in its own set and in the union of the others.
+_llmbar = {
+    name: columns(
+        pair_of,
+        name,
+        ("input", "output_1", "output_2"),
+        kind="human",
+        label=coded("label", {1: "A", "1": "A", 2: "B", "2": "B"}),
+        item_id=lambda row: f"{_part(row)}-{row.number}",
+        subset=_part,
+    )
+    for name in LLMBAR_SETS
+}
+BENCHMARKS = {
+    "pandalm": of_files(each(_pandalm_pair, "boolean_responses", "no_majority"), "pandalm/testset-v1.json"),
+    "autoj": of_files(_autoj, "autoj/testdata_pairwise.jsonl"),
+    "mtbench": mtbench.MTBENCH,
+    **{name: of_files(_llmbar[name], *(LLMBAR[part] for part in parts)) for name, parts in LLMBAR_SETS.items()},
+    "judgebench": of_files(_judgebench, *JUDGEBENCH.values()),
+    "rm_bench": of_files(each(_rm_bench_pairs), *RM_BENCH.values()),
+    "evalbiasbench": of_files(_evalbiasbench, BIAS_BENCH, read=partial(read_rows, within="*")),  # rows by bias
+}
+# The same for sets without labels: judges may be compared with each other there, never scored.
+UNLABELLED = {"mtbench_repro": mtbench.REPRO}
+
+# Prompts of further test sets that must stay out of training, most of which are not scored here: judges may be tried on
+# them one day, and the scored sets borrow from them. The PandaLM test prompts are Self-Instruct's, FairEval's are
+# Vicuna's; the Chinese ones are AlignBench's (also those of CritiqueLLM's evaluation samples), translations of
+# Auto-J's, and LLMZoo's translations of Vicuna's. File -> the field that holds the prompt, or several.
+PROTECTED = {
+    "mtbench/vicuna_bench/question.jsonl": "turns",
+    "self_instruct/user_oriented_instructions.jsonl": "instruction",
+    BIAS_BENCH: "instruction",
+    **dict.fromkeys(RM_BENCH.values(), "prompt"),
+    "autoj/testdata_critique.jsonl": "prompt",
+    "autoj/zh_testdata_critique.jsonl": "prompt",
+    "alignbench/data_v1.1_release.jsonl": "question",
+    "llmzoo/questions/questions-zh.jsonl": "text",
+}
+
+
+def protected_files() -> dict[str, str]:
+    """`PROTECTED`, and LLMBar's further sets."""
+    further = source_names("llmbar/CaseStudy/*dataset.json", "llmbar/Processed/*dataset.json")
+    return PROTECTED | dict.fromkeys(further, "input")
+
+
+def protected_prompts() -> list[tuple[str, str]]:
+    """Prompts of the further test sets, each after its file; each of a row's turns is one."""
+    prompts = []
+    for name, field in protected_files().items():
+        for row in read_rows(name, "*" if name == BIAS_BENCH else None):
+            texts = row.texts(field) if isinstance(row.get(field), list) else [row.text(field)]
+            prompts += [(name, text) for text in texts]
+    return prompts

@@ -2,10 +2,8 @@
 
 A mirror holds 2,619 of the 3,355 votes (all of turn 1) in three derived files; without a mirror all votes are read
 from the hub. In the mirror the order of the two models is upstream's own, except for 61 votes on turn 2 whose source
-had put the models in alphabetical order.
-
-`REPRO` is 1,200 pairs of newer conversations. Six judges compared them (`judgekit.data.benchmarks.outputs`), so the set
-says how judges agree with each other and with themselves. It has no labels: no protocol scores it.
+had put the models in alphabetical order. `REPRO` is 1,200 pairs of newer conversations without labels, which six judges
+compared (`judgekit.data.benchmarks.outputs`): no protocol scores it.
 """
 
 from collections import Counter
@@ -15,20 +13,65 @@ from typing import Any, NamedTuple
 
 from judgekit.data import paths
 from judgekit.data.loading import DataSet, Loaded, Rows, pair_of
-from judgekit.data.sources import HUB_SETS, DataError, Row, read_hub_rows, read_rows, source_hashes, source_names
+from judgekit.data.sources import Row, Source, fetch, read_rows, source_hashes, source_names
 from judgekit.records import PreferencePair, Turn, majority_label
 
 QUESTION_FILE = "mtbench/mt_bench/question.jsonl"
 REFERENCE_FILE = "mtbench/mt_bench/reference_answer/gpt-4.jsonl"
 VOTE_FILE = "mtbench_derived/mtbench_human_votes.jsonl"
 ANSWER_FILE = "mtbench_derived/mtbench_answers.jsonl"
+GPT4_FILE = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 REPRO_FILE = "mt_bench_repro/questions.jsonl"
-HUB_SET = HUB_SETS["mt_bench_human_judgments"]
+# Files that are read from the hub where there is no mirror: the mirror's file of votes -> split, file, SHA-256.
+HUB_SET, HUB_COMMIT = "lmsys/mt_bench_human_judgments", "f7d2896d2cc5d80f8b55c2bbc722613555233c25"
+HUB_FILES = {
+    VOTE_FILE: (
+        "human",
+        "human-00000-of-00001-25f4910818759289.parquet",
+        "4877bc46a40929f4082c3e79593700fb897b1d6c7f4c473032694a01322f5769",
+    ),
+    GPT4_FILE: (
+        "gpt4_pair",
+        "gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet",
+        "57068327ffb5f8fddb15fedbbfe40b26fe862da2326331e5cf64a42320a00e71",
+    ),
+}
 
 # "tie (inconsistent)": GPT-4 changed its verdict when the answers changed places.
 WINNER_CODES = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
 
 Texts = tuple[str, ...]
+
+
+def hub_source(file: str) -> Source:
+    """The file on the hub that stands for one of a mirror's files of votes."""
+    split, name, sha256 = HUB_FILES[file]
+    return Source(
+        name=f"{HUB_SET}[{split}]",
+        source=HUB_SET,
+        mirror_path=f"hub/{HUB_SET}/{name}",
+        repo=HUB_SET,
+        commit=HUB_COMMIT,
+        path_in_repo=f"data/{name}",
+        sha256=sha256,
+        bytes=1_388_888,  # of all files of the set together
+        records=None,
+        licence="CC-BY-4.0",
+        split="test",
+        description="MT-bench: votes with both conversations",
+        host="hub",
+    )
+
+
+def vote_rows(file: str) -> list[Row]:
+    """The rows of a mirror's file of votes; without a mirror those of the hub's."""
+    if paths.data_mirror() is not None:
+        return read_rows(file)
+    import pyarrow.parquet
+
+    source = hub_source(file)
+    table = pyarrow.parquet.read_table(fetch(source))
+    return [Row(values, source.name, number) for number, values in enumerate(table.to_pylist())]
 
 
 class Vote(NamedTuple):
@@ -51,11 +94,11 @@ class Vote(NamedTuple):
         return f"{self.question_id}:{self.model_a}:{self.model_b}:{self.turn}"
 
 
-def vote_of(row: Row, **texts: Any) -> Vote:
+def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, answers_b: Texts | None = None) -> Vote:
     """The vote of a row, whose fields both forms of the data spell alike."""
     number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
-    names = row.text("model_a"), row.text("model_b")
-    return Vote(number, *names, turn, row.text("judge"), row.code("winner", WINNER_CODES), row.where, **texts)
+    cast = (row.text("judge"), row.code("winner", WINNER_CODES), row.where)
+    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
 
 
 def _hashes() -> dict[str, str]:
@@ -63,42 +106,35 @@ def _hashes() -> dict[str, str]:
     shared = (QUESTION_FILE, REFERENCE_FILE)
     if paths.data_mirror() is not None:
         return source_hashes((*shared, VOTE_FILE, ANSWER_FILE))
-    return source_hashes(shared) | {f"hub:{HUB_SET.name}@{HUB_SET.revision}": HUB_SET.splits["human"].sha256}
+    return source_hashes(shared) | {f"hub:{HUB_SET}@{HUB_COMMIT}": hub_source(VOTE_FILE).sha256}
 
 
 def load() -> Loaded:
     """The pairs, in the order of their first votes, and a report."""
     questions = {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
-    references = {row.whole("question_id"): _turns_of_answer(row) for row in read_rows(REFERENCE_FILE)}
+    references = _answers_of(REFERENCE_FILE)
+    rows = vote_rows(VOTE_FILE)
     if paths.data_mirror() is None:
-        votes = votes_from_hub_rows(read_hub_rows(HUB_SET, "human"))
+        votes = votes_from_hub_rows(rows)
     else:
-        votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
+        votes = votes_from_files(rows, questions, read_rows(ANSWER_FILE))
     return pairs_from_votes(votes, {number: row.text("category") for number, row in questions.items()}, references)
 
 
-def gpt4_rows(file: str) -> list[Row]:
-    """The rows of GPT-4's votes on pairs: of the mirror's file, or of the hub without a mirror."""
-    return read_hub_rows(HUB_SET, "gpt4_pair") if paths.data_mirror() is None else read_rows(file)
+def _answers_of(file: str) -> dict[int, Texts]:
+    """Question id to the two turns of a model's answer."""
+    choices = {row.whole("question_id"): row.checked_list("choices", dict, "choices", n=1) for row in read_rows(file)}
+    return {number: tuple(choice["turns"]) for number, (choice,) in choices.items()}
 
 
-def _turns_of_answer(row: Row) -> Texts:
-    """The two turns of one line of a model's answer file."""
-    (choice,) = row.checked_list("choices", dict, "choices", n=1)
-    return tuple(Row(choice, row.file, row.number).texts("turns"))
-
-
-def votes_from_files(vote_rows: Rows, questions: Mapping[int, Row], answer_rows: Rows) -> list[Vote]:
+def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows) -> list[Vote]:
     """Votes of the mirror's derived files; ``questions``: id to the row of the question file."""
     answers = {(row.whole("question_id"), row.text("model")): tuple(row.texts("turns", n=2)) for row in answer_rows}
     votes = []
-    for row in vote_rows:
+    for row in rows:
         number = row.whole("question_id")
-        if number not in questions:
-            raise row.error("question_id", f"is {number}, which {QUESTION_FILE} does not hold")
-        asked = tuple(questions[number].texts("turns", n=2))
-        first, second = (answers.get((number, row.text(model))) for model in ("model_a", "model_b"))
-        votes.append(vote_of(row, questions=asked, answers_a=first, answers_b=second))
+        both = (answers.get((number, row.text(model))) for model in ("model_a", "model_b"))
+        votes.append(vote_of(row, tuple(questions[number].texts("turns", n=2)), *both))
     return votes
 
 
@@ -106,21 +142,18 @@ def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     """Votes of the hub set's rows, which carry both conversations as lists of ``{"role", "content"}``."""
     votes = []
     for row in rows:
-        (questions, answers_a), (_, answers_b) = (_conversation(row, f"conversation_{side}") for side in "ab")
-        votes.append(vote_of(row, questions=questions, answers_a=answers_a, answers_b=answers_b))
+        questions, answers_a = _conversation(row, "conversation_a")
+        votes.append(vote_of(row, questions, answers_a, _conversation(row, "conversation_b")[1]))
     return votes
 
 
-def _conversation(row: Row, field: str) -> tuple[Texts, Texts]:
-    """Questions and answers of a conversation, each at least as many texts as the row's turn."""
-    messages, n_turns = row.checked_list(field, dict, "messages"), row.code("turn", {1: 1, 2: 2})
-    asked, answered = (
+def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
+    """Questions and answers of a conversation."""
+    messages = row.checked_list(field, dict, "messages")
+    return tuple(
         tuple(str(message.get("content") or "") for message in messages if message.get("role") == role)
         for role in ("user", "assistant")
     )
-    if min(len(asked), len(answered)) < n_turns:
-        raise row.error(field, f"holds fewer than {n_turns} questions and answers")
-    return asked, answered
 
 
 def pairs_from_votes(votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts]) -> Loaded:
@@ -167,9 +200,8 @@ def _pair_from_votes(
         model_b=first.model_b,
         label=majority_label(cast),
         votes=cast,
-        label_kind="missing"
-        if None in (first.answers_a, first.answers_b)
-        else "human",  # votes that none can be scored on
+        # Votes on a missing response are votes that nobody can be scored on.
+        label_kind="missing" if None in (first.answers_a, first.answers_b) else "human",
         source=first.where,
     )
 
@@ -195,40 +227,21 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
 
 def load_repro() -> Loaded:
     """The pairs of `REPRO`, and an empty report."""
-    answers = {model: read_rows(file) for model, file in _repro_files().items()}
-    return repro_pairs(read_rows(REPRO_FILE), answers)
+    return repro_pairs(read_rows(REPRO_FILE), {model: _answers_of(file) for model, file in _repro_files().items()})
 
 
-def repro_pairs(question_rows: Rows, answer_rows: Mapping[str, list[Row]]) -> Loaded:
+def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]]) -> Loaded:
     """Every two models on every question: the second turn, with the first one before it."""
-    answers = {model: _answers_of(model, rows) for model, rows in answer_rows.items()}
     pairs = []
     for row in question_rows:
         number, questions = row.whole("question_id"), row.texts("turns", n=2)
         for models in combinations(answers, 2):
             a, b = sides_of(*models)
-            if lacking := [model for model in (a, b) if number not in answers[model]]:
-                raise row.error("question_id", f"is {number}, to which there is no answer of {lacking[0]}")
             first, second = zip(questions, answers[a][number], answers[b][number], strict=True)
             fields: dict[str, Any] = {"cluster_id": str(number), "subset": row.text("category")}
             fields |= {"item_id": f"{number}:{a}:{b}", "model_a": a, "model_b": b, "turns": (Turn(*first),)}
             pairs.append(pair_of(row, "mtbench_repro", *second, **fields))
     return pairs, {}
-
-
-def _answers_of(model: str, rows: Rows) -> dict[int, Texts]:
-    """Question id to the two turns of a model's answer."""
-    found: dict[int, Texts] = {}
-    for row in rows:
-        if row.text("model_id") != model:
-            raise row.error("model_id", f"is {row.get('model_id')!r} in the file of {model}")
-        turns = _turns_of_answer(row)
-        if len(turns) != 2:
-            raise row.error("choices", f"hold {len(turns)} turns, not 2")
-        found[row.whole("question_id")] = turns
-    if not found:
-        raise DataError(f"{model}: its file holds no answers")
-    return found
 
 
 MTBENCH = DataSet(load, _hashes)

@@ -1,8 +1,4 @@
-"""Verdicts that published judges left with the test sets, for judges that replay them.
-
-Each reader takes a row and the judge's name and gives `Verdict` records in the item's own A and B: where a file holds
-the verdicts on exchanged responses in the order shown, they are turned back here.
-"""
+"""Verdicts that published judges left with the test sets, in the item's own A and B, for judges that replay them."""
 
 import json
 import re
@@ -10,13 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from judgekit.data.benchmarks import labelled, mtbench
+from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
 from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import Row, read_rows, source_hashes, source_names
 from judgekit.records import SWAPPED, Verdict, label_of_gap
 
-FIRST_SECOND_TIE = {code: label for n, label in ((0, "A"), (1, "B"), (2, "tie")) for code in (n, str(n))}
-TIE_FIRST_SECOND = {code: label for n, label in ((0, "tie"), (1, "A"), (2, "B")) for code in (n, str(n))}
+FIRST_SECOND_TIE = {0: "A", 1: "B", 2: "tie", "0": "A", "1": "B", "2": "tie"}
+TIE_FIRST_SECOND = {0: "tie", 1: "A", 2: "B", "0": "tie", "1": "A", "2": "B"}
 
 
 def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str | None, **scores: Any) -> Verdict:
@@ -105,11 +101,8 @@ def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
     A rating method's two scores are kept; where they were equal the owner named the response shown first (or
     second) the winner in both orders, which is half a right verdict: compare the scores to see such a tie.
     """
-    subset = labelled.PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
-    calls = row.of_type("results", list, "a list")
-    if not calls:
-        raise row.error("results", "is empty")
-    last = Row(calls[-1], row.file, row.number)
+    subset = PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
+    last = Row(row.of_type("results", list, "a list")[-1], row.file, row.number)
     scores = {f"score_{side}": _number(last.get(f"score_{n}", None)) for side, n in (("a", 1), ("b", 2))}
     for order, key in (("ab", "swap = False"), ("ba", "swap = True")):
         call = last.inner(key)
@@ -125,10 +118,8 @@ def _number(value: Any) -> float | None:
     >>> _number(7), _number(["7", "stop"]), _number(["seven", "stop"]), _number(None)
     (7.0, 7.0, None, None)
     """
-    value = value[0] if isinstance(value, list) and value else value
-    if isinstance(value, str):
-        return float(value) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", value) else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    text = str(value[0] if isinstance(value, list) and value else value)
+    return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
 
 
 def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
@@ -137,8 +128,6 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
     How the source combined the two orders is not stated, so all are given as order ``ab``.
     """
     chances = row.checked_list("probs", (int, float), "numbers", n=2)
-    if min(chances) < 0 or sum(chances) <= 0:
-        raise row.error("probs", f"are {chances}, not probabilities")
     item_id = str(row.number)
     sides = chances if keeps_sides("chatbot_arena", item_id) else chances[::-1]
     p_a, p_b = (chance / sum(chances) for chance in sides)
@@ -153,11 +142,6 @@ class Published(NamedTuple):
     read: Callable[[Row, str], Iterator[Verdict]]
     files: tuple[str, ...]
     rows: Callable[[str], list[Row]] = read_rows
-
-
-def _arena_judge(model: str) -> Published:
-    """A model's probabilities on the Chatbot Arena's pairs; the files hold the same pairs and votes."""
-    return Published(("chatbot_arena",), arena_row, (f"chatbot_arena_calibration/{model}.calibration.jsonl",))
 
 
 def _reward_model(name: str) -> Published:
@@ -179,12 +163,11 @@ def _llmbar_evaluators() -> dict[str, Published]:
     for file in source_names("llmbar/LLMBar/*/result.json"):
         judge, method = file.split("/")[-3:-1]
         files.setdefault(f"{judge}-{method}".lower().replace("_", "-"), []).append(file)
-    return {name: Published(tuple(labelled.LLMBAR_SETS), llmbar_row, tuple(names)) for name, names in files.items()}
+    return {name: Published(tuple(LLMBAR_SETS), llmbar_row, tuple(names)) for name, names in files.items()}
 
 
 _autoj_outputs = ("autoj/outputs/pairwise_example_output.jsonl", "autoj/outputs/pairwise_exchange_example_output.jsonl")
 _gpt_row = partial(pandalm_row, prefix="gpt")
-_gpt4_pair = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 # Judge, without "replay/" -> its stored verdicts.
 PUBLISHED = {
     "pandalm-7b": Published(("pandalm",), pandalm_row, ("pandalm/pandalm-7b-testset-v1.json",)),
@@ -192,7 +175,7 @@ PUBLISHED = {
     "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
     "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench",), mtbench_row, (_gpt4_pair,), mtbench.gpt4_rows),
+    "gpt-4-pair": Published(("mtbench",), mtbench_row, (mtbench.GPT4_FILE,), mtbench.vote_rows),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),
@@ -206,7 +189,13 @@ PUBLISHED = {
     "qwen2.5-7b-repro": _repro_judge("qwen/judge_7B"),
     "qwen2.5-14b-repro": _repro_judge("qwen/judge_14B"),
     "qwen2.5-32b-repro": _repro_judge("qwen/judge_32B"),
-    **{f"arena-{model}": _arena_judge(model) for model in ("gpt-4-turbo", "gpt-3.5-turbo", "mistral-7b-instruct")},
+    # Models' probabilities on the Chatbot Arena's pairs; the files hold the same pairs and votes.
+    **{
+        f"arena-{model}": Published(
+            ("chatbot_arena",), arena_row, (f"chatbot_arena_calibration/{model}.calibration.jsonl",)
+        )
+        for model in ("gpt-4-turbo", "gpt-3.5-turbo", "mistral-7b-instruct")
+    },
 }
 
 

@@ -1,6 +1,6 @@
-"""Scores that papers and repositories published, each with its source and the words of its protocol.
+"""Published facts of judges, each with its source: scores with the words of their protocol, and numbers of parameters.
 
-They are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
+Scores are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
 """
 
 import json
@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from judgekit.data.benchmarks.labelled import LLMBAR
+from judgekit.data.benchmarks import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
+from judgekit.data.plain_yaml import load_plain
 from judgekit.data.sources import read_document
-
-STATISTICS = {"accuracy": "correct_average", "same": "equal"}
 
 
 class PublishedScore(NamedTuple):
@@ -113,15 +112,41 @@ def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
     """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), set by set.
 
-    Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) and ``same`` (same verdict in both), in [0, 1], and
-    ``kappa`` of the given order. The file writes rates as ``93.5%`` and as ``97 / 100 = 97.0%``.
+    Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) in [0, 1] and ``kappa`` of the given order. The file
+    writes rates as ``93.5%`` and as ``97 / 100 = 97.0%``.
     """
     found = {}
     for subset, path in LLMBAR.items():
         for file in published_of(model).files:
             if file.startswith(path.removesuffix("dataset.json")):
                 values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
-                rates = {name: values[key].rpartition("=")[2].strip(" %") for name, key in STATISTICS.items()}
-                found[f"llmbar_{subset}"] = {name: float(rate) / 100 for name, rate in rates.items()}
-                found[f"llmbar_{subset}"]["kappa"] = float(values["kappa_False"])
+                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100
+                found[f"llmbar_{subset}"] = {"accuracy": accuracy, "kappa": float(values["kappa_False"])}
     return found
+
+
+class Size(NamedTuple):
+    """The size of one judge."""
+
+    title: str  # the judge's name as written in figures
+    parameters: int | None  # None where the owner never stated it
+    source: str  # model card or paper, or what was counted
+
+
+@lru_cache(maxsize=1)
+def sizes() -> dict[str, Size]:
+    """Every size that is known, or known not to be published, by slug."""
+    text = resources.files(__package__).joinpath("sizes.yaml").read_text(encoding="utf-8")
+    return {slug: Size(**entry) for slug, entry in load_plain(text).items()}
+
+
+def size_of(judge: str) -> Size:
+    """The size of a judge, by its slug; a prompt or a variant has its judge's; KeyError if nothing is stated.
+
+    >>> size_of("auto_j_13b").parameters, size_of("gpt_4_vanilla_norules").parameters
+    (13000000000, None)
+    """
+    known = [name for name in sizes() if judge == name or judge.startswith(f"{name}_")]
+    if not known:
+        raise KeyError(f"no size is stated for {judge!r}: add it to judgekit/data/benchmarks/sizes.yaml")
+    return sizes()[max(known, key=len)]

@@ -1,22 +1,11 @@
 """Filters for training data: each gives the pairs or single responses that it keeps, and what it drops and why."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
-from judgekit.data.cleaning.contamination import QuestionIndex, Questions, drop_contaminated
-from judgekit.data.cleaning.filters import (
-    Dropped,
-    Item,
-    Sifted,
-    drop_degenerate,
-    drop_languages,
-    drop_long,
-    drop_over_cap,
-    drop_questions,
-    drop_short,
-    split_by_prompt,
-    split_table,
-)
-from judgekit.data.cleaning.repeats import drop_near_repeats, drop_repeats
+from judgekit.data.cleaning import filters
+from judgekit.data.cleaning.filters import Dropped, Item, Questions, Sifted, split_by_prompt, split_table
+from judgekit.data.cleaning.near import QuestionIndex
 from judgekit.data.cleaning.texts import normalise
 
 __all__ = ["Dropped", "QuestionIndex", "clean", "normalise", "split_by_prompt", "split_table"]
@@ -41,19 +30,17 @@ def clean(
     kept: list[Item] = list(items)
     dropped: list[Dropped] = []
     steps: tuple[Callable[[list[Item]], Sifted], ...] = (
-        drop_degenerate,
-        lambda items: drop_short(items, min_chars),
-        lambda items: drop_long(items, max_chars),
-        drop_repeats,
-        lambda items: drop_contaminated(items, test_questions),
-        lambda items: drop_questions(items, validation_questions),
-        lambda items: drop_languages(items, languages),
-        lambda items: drop_over_cap(items, max_per_prompt, seed),
-        drop_near_repeats,
+        filters.drop_degenerate,
+        partial(filters.drop_short, min_chars=min_chars),
+        partial(filters.drop_long, max_chars=max_chars),
+        filters.drop_repeats,
+        partial(filters.drop_contaminated, test_questions=test_questions),
+        partial(filters.drop_questions, questions=validation_questions),
+        partial(filters.drop_languages, languages=languages),
+        partial(filters.drop_over_cap, limit=max_per_prompt, seed=seed),
+        filters.drop_near_repeats,
     )
     for step in steps:
         kept, out = step(kept)
         dropped += out
-    if len(kept) + len(dropped) != len(items):
-        raise AssertionError(f"{len(items)} items in, {len(kept)} kept and {len(dropped)} dropped")
     return kept, dropped

@@ -5,13 +5,11 @@ Calderon, Reichart and Dror (2025), arXiv:2501.10970, and the data in its reposi
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.sources import DataError, read_document, source_hashes
-from judgekit.data.sources.rows import parse_json
+from judgekit.data.sources import parse_json, read_document, source_hashes
 from judgekit.data.votes import Votes, positions, votes_from_long
 
 TITLES = {
@@ -44,10 +42,7 @@ class Task:
 
 
 def load_task(name: str) -> Task:
-    """People's votes on one of `TASKS`, and language models' labels.
-
-    KeyError if there is no such task; DataError for a label that is neither text nor whole, or that a model lacks.
-    """
+    """People's votes on one of `TASKS`, and language models' labels; KeyError if there is no such task."""
     if name not in TASKS:
         raise KeyError(f"no annotation task {name!r}; there are {', '.join(TASKS)}")
     people, models = (_labels_of(file) for file in _files_of(name))
@@ -59,9 +54,6 @@ def load_task(name: str) -> Task:
         for item, label in by_item.items()
     ]
     votes, _ = votes_from_long(rows, classes)
-    for model, by_item in models.items():
-        if lacking := [item for item in votes.items if item not in by_item]:
-            raise DataError(f"{_files_of(name)[1]}: {model} has no label of {lacking[0]!r}")
     scale = np.array([float(label) for label in classes]) if name in ORDERED else None
     return Task(name, votes, models, scale)
 
@@ -87,19 +79,9 @@ def task_hashes(names: Iterable[str]) -> dict[str, str]:
 
 
 def _labels_of(file: str) -> Labels:
-    """Annotator to item to label, as text; DataError names the file, the annotator and the item."""
-    found = _as_object(file, parse_json(read_document(file), file))
-    for annotator, given in found.items():
-        for item, label in _as_object(f"{file}: {annotator}", given).items():
-            if isinstance(label, bool) or not isinstance(label, str | int):
-                raise DataError(f"{file}: {annotator}: {item!r} is labelled {label!r}, neither text nor a whole number")
+    """Annotator to item to label, as text."""
+    found = parse_json(read_document(file), file)
     return {annotator: {item: str(label) for item, label in given.items()} for annotator, given in found.items()}
-
-
-def _as_object(where: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or not value:
-        raise DataError(f"{where}: is no object, or an empty one")
-    return value
 
 
 def shares_of_judges(task: Task, leave_out: Collection[str] = (), added: float = 0.5) -> npt.NDArray[np.float64]:

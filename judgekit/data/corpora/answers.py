@@ -12,8 +12,7 @@ from dataclasses import fields
 from functools import partial
 
 from judgekit.data.loading import chat_of, coded, columns, dialogue_fields, each, of_files, response_of
-from judgekit.data.sources import Row, open_source, read_rows
-from judgekit.data.sources.rows import parse_json
+from judgekit.data.sources import Row, parse_json, read_bytes, read_rows
 from judgekit.records import PreferencePair, Response
 
 # How Auto-J's prompt encloses the query and the response.
@@ -27,11 +26,8 @@ SUMMARY_TASK = "Summarize the following article."
 
 
 def _autoj_single(row: Row) -> Iterator[Response]:
-    match = AUTOJ_DATA.search(row.text("usrmsg"))
-    if match is None:
-        raise row.error("usrmsg", "does not hold a [Query] and a [Response] between *** lines")
     score = row.number_of("pred_score")
-    yield response_of(row, "autoj_single", match[1], match[2], score=score, label_kind="gpt-4")
+    yield response_of(row, "autoj_single", *row.matched("usrmsg", AUTOJ_DATA), score=score, label_kind="gpt-4")
 
 
 def _medical_safety(row: Row) -> Iterator[Response | str]:
@@ -61,7 +57,7 @@ def _flask(row: Row) -> Iterator[Response | str]:
 def _read_math(name: str) -> list[Row]:
     """The problems in a tar of ``train/<subject>/<n>.json``, and of other folders."""
     rows = []
-    with open_source(name, binary=True) as stream, tarfile.open(fileobj=io.BytesIO(stream.read())) as tar:
+    with tarfile.open(fileobj=io.BytesIO(read_bytes(name))) as tar:
         for member in tar:
             content = tar.extractfile(member)
             if content is not None and member.name.endswith(".json"):

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judgekit.data.loading import Rows, response_of
-from judgekit.data.sources import DataError, Row, read_document, read_rows, text_key
-from judgekit.data.sources.rows import parse_json
+from judgekit.data.loading import response_of
+from judgekit.data.sources import DataError, Row, parse_json, read_document, read_rows, text_key
 from judgekit.records import Response, unique_items
 
 WRITER = "Meta-Llama-3-8B-Instruct"
@@ -22,12 +21,12 @@ ROSCOE = {name: f"judge_bench_dmg/roscoe/roscoe-{name}-overall.json" for name in
 
 # How the published prompt encloses question and response; what stands before is the aspect's definition.
 ENCLOSED = re.compile(
-    r".*?\n\nQuestion:\n(.*)\n\nGenerated response:\n(.*)\n\nNow evaluate the Question and Generated response above .*",
+    r"\A.*?\n\nQuestion:\n(.*)\n\nGenerated response:\n(.*)\n\nNow evaluate the Question and Generated response above ",
     re.DOTALL,
 )
 ASKED_FOR = "Put the final answer in \\boxed{}."  # GPQA: what follows are the options, in an order drawn per aspect
 ROSCOE_PARTS = re.compile(
-    r".*?\nCONTEXT:\n(.*)\n\nGENERATED RESPONSE:\n(.*)\nJudge the generated response:\n", re.DOTALL
+    r"\A.*?\nCONTEXT:\n(.*)\n\nGENERATED RESPONSE:\n(.*)\nJudge the generated response:\n\Z", re.DOTALL
 )
 GRADED = {"Overall Quality": "overall", "Coherency": "coherency"}
 ABSENT = {"Missing Steps": "no_missing_steps", "Contradiction": "no_contradiction"}
@@ -66,13 +65,11 @@ def _probing_items(text: str, name: str, file: str) -> dict[str, list[Response]]
 
 
 def _probing_response(row: Row, name: str) -> Response:
-    parts = ENCLOSED.fullmatch(row.text("eval_prompt"))
-    if parts is None:
-        raise row.error("eval_prompt", "does not hold a question and a response between the published markers")
+    question, response = row.matched("eval_prompt", ENCLOSED)
     fields: dict[str, Any] = {"item_id": str(row.get("id")), "model": WRITER, "label_kind": "model"}
     fields["score"] = row.code("score", {score: float(score) for score in (1, 2, 3, 4, 5)})
-    fields["cluster_id"] = text_key(parts[1].split(ASKED_FOR)[0].strip())
-    return response_of(row, name, parts[1], parts[2], **fields)
+    fields["cluster_id"] = text_key(question.split(ASKED_FOR)[0].strip())
+    return response_of(row, name, question, response, **fields)
 
 
 def load_roscoe(name: str) -> dict[str, list[Response]]:
@@ -84,24 +81,17 @@ def load_roscoe(name: str) -> dict[str, list[Response]]:
     """
     if name not in ROSCOE:
         raise KeyError(f"no ROSCOE set {name!r}; there are {', '.join(ROSCOE)}")
-    return roscoe_items(read_rows(ROSCOE[name], within="instances"), f"roscoe_{name}")
-
-
-def roscoe_items(rows: Rows, name: str) -> dict[str, list[Response]]:
-    """Rated responses of instances, by what was rated."""
     found: dict[str, list[Response]] = {metric: [] for metric in (*GRADED.values(), *ABSENT.values())}
-    for row in rows:
-        parts = ROSCOE_PARTS.fullmatch(row.text("instance"))
-        if parts is None:
-            raise row.error("instance", "does not hold a context and a response between the usual markers")
+    for row in read_rows(ROSCOE[name], within="instances"):
+        context, generated = row.matched("instance", ROSCOE_PARTS)
         # The task without what the raters were told of its solution, the response without numbers before its steps.
-        question = re.split(r"\n\\Solution:|\n\nCorrect Relationship", parts[1].removeprefix("Question: "))[0].strip()
-        response = re.sub(r"^Step \d+ - ", "", parts[2], flags=re.MULTILINE)
+        question = re.split(r"\n\\Solution:|\n\nCorrect Relationship", context.removeprefix("Question: "))[0].strip()
+        response = re.sub(r"^Step \d+ - ", "", generated, flags=re.MULTILINE)
         rated = row.inner("annotations")
         scores = {metric: rated.inner(title).number_of("mean_human") for title, metric in GRADED.items()}
         for title, metric in ABSENT.items():
             scores[metric] = rated.inner(title).code("majority_human", {"no": 1.0, "yes": 0.0})
         for metric, score in scores.items():
             fields = {"item_id": str(row.get("id")), "score": score, "label_kind": "human"}
-            found[metric].append(response_of(row, name, question, response, **fields))
+            found[metric].append(response_of(row, f"roscoe_{name}", question, response, **fields))
     return {metric: unique_items(responses) for metric, responses in found.items()}

@@ -16,10 +16,8 @@ from judgekit.data.pairfile.places import PairFileError, Place, kind_of, names_o
 
 OPTIONAL = ("reference", "label")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
-READ_ROWS = 1024  # rows of a Parquet file decoded at a time
-READ_NESTED = 16  # where it has columns of lists, whose texts cannot be read as they are stored
 BUFFER = 2**20  # bytes read ahead per Parquet column: a whole row group is never held
-AT_ONCE = 8  # rows of texts made of it at a time
+AT_ONCE = 8  # rows of a Parquet file decoded at a time: a text stored once may stand in many
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
 Fields = dict[str, Any]
@@ -53,38 +51,32 @@ def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
             yield Place(path, number), _json_fields(text.rstrip("\r\n"), Place(path, number))
 
 
-class _Object(dict[str, Any]):
-    """A JSON object that knows the first name that stands twice in it."""
+def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[Fields, int]:
+    """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none.
 
-    repeated: str | None = None
+    ``alone``: nothing may follow it.
+    """
+    names: list[str] = []
 
+    def keep(pairs: list[tuple[str, Any]]) -> Fields:
+        names[:] = [name for name, _ in pairs]  # in the end those of the outermost object
+        return dict(pairs)
 
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    value = _Object(pairs)
-    if len(value) < len(pairs):
-        value.repeated = _repeated([name for name, _ in pairs])
-    return value
-
-
-def _decode(text: str, start: int, place: Place) -> tuple[Any, int]:
-    """The JSON value that begins at ``start``, and where it ends; JSONDecodeError if there is none."""
     try:
-        return json.JSONDecoder(object_pairs_hook=_object).raw_decode(text, start)
+        value, end = json.JSONDecoder(object_pairs_hook=keep).raw_decode(text, start)
     except json.JSONDecodeError:
         raise
     except RecursionError:
         raise place.error("not JSON that can be read (nested too deeply)") from None
     except ValueError as bad:  # a number of thousands of digits
         raise place.error(f"not JSON that can be read ({bad})") from None
-
-
-def _row(value: Any, place: Place) -> Fields:
-    """A JSON value as a row: an object whose names are all different."""
-    if not isinstance(value, _Object):
+    if alone and (rest := text[end:].strip()):
+        raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
+    if not isinstance(value, dict):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
-    if value.repeated is not None:
-        raise place.error("stands twice in this row", value.repeated)
-    return value
+    if (repeated := _repeated(names)) is not None:
+        raise place.error("stands twice in this row", repeated)
+    return value, end
 
 
 def _json_fields(text: str, place: Place) -> Fields:
@@ -92,13 +84,10 @@ def _json_fields(text: str, place: Place) -> Fields:
     if text.lstrip().startswith("["):
         raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
     try:
-        value, end = _decode(text, _after_blanks(text, 0), place)
-        if rest := text[end:].strip():
-            raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
+        return _decode(text, _after_blanks(text, 0), place, alone=True)[0]
     except json.JSONDecodeError as bad:
         hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
         raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
-    return _row(value, place)
 
 
 def _after_blanks(text: str, position: int) -> int:
@@ -109,14 +98,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
     """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
-    lines, size = [], 0
-    for _, read in decoded_lines(path):
-        lines.append(read)
-        size += len(read)
-        if size > LIST_BYTES:
-            limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
-            raise Place(path).error(f"holds more than {limit}: write one object per line")
-    text, line, counted = "".join(lines), 1, 0
+    text, line, counted = _whole_text(path), 1, 0
     position = _after_blanks(text, 0)
     if text[position : position + 1] != "[":
         yield from _json_records(path)
@@ -132,7 +114,7 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
             raise place.error(f"not JSON ({bad.msg})") from None
         if end - position > RECORD_BYTES:
             raise _too_long(place, RECORD_BYTES)
-        yield place, _row(value, place)
+        yield place, value
         position = _after_blanks(text, end)
         if text[position : position + 1] not in (",", "]"):
             place = Place(path, line + text.count("\n", counted, position))
@@ -141,6 +123,18 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         position = _after_blanks(text, position + 1) if more else position
     if text[position + 1 :].strip():
         raise Place(path).error("goes on after the end of the list")
+
+
+def _whole_text(path: Path) -> str:
+    """The text of a file of at most `LIST_BYTES`."""
+    lines, size = [], 0
+    for _, read in decoded_lines(path):
+        lines.append(read)
+        size += len(read)
+        if size > LIST_BYTES:
+            limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
+            raise Place(path).error(f"holds more than {limit}: write one object per line")
+    return "".join(lines)
 
 
 def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
@@ -251,29 +245,21 @@ def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
 
     with _opened(path) as stream:
         try:
-            schema = ParquetFile(stream).schema
-            columns = [schema.column(index) for index in range(len(schema))]
-            nested = any("." in column.path for column in columns)
-            texts = [
-                column.path for column in columns if column.physical_type == "BYTE_ARRAY" and "." not in column.path
-            ]
-            # A text that is stored once for many rows stays one until the rows are made, a few at a time.
-            table = ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False, read_dictionary=texts)
+            table = ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False)
         except (pyarrow.ArrowException, OSError) as bad:
             raise Place(path).error(f"is no Parquet file, or a damaged one ({message(bad)})") from None
         if (repeated := _repeated(table.schema_arrow.names)) is not None:
             raise Place(path).error("stands twice among the columns", repeated)
         for number in range(table.num_row_groups):
-            _check_row_group(table.metadata.row_group(number), schema, Place(path, number + 1, "row group"))
+            _check_row_group(table.metadata.row_group(number), table.schema, Place(path, number + 1, "row group"))
         number = 0
         try:
-            for batch in table.iter_batches(READ_NESTED if nested else READ_ROWS, use_threads=False):
-                for start in range(0, len(batch), AT_ONCE):
-                    for row in batch.slice(start, AT_ONCE).to_pylist():
-                        number += 1
-                        if _size(row) > RECORD_BYTES:
-                            raise _too_long(Place(path, number, "row"), RECORD_BYTES)
-                        yield Place(path, number, "row"), row
+            for batch in table.iter_batches(AT_ONCE, use_threads=False):
+                for row in batch.to_pylist():
+                    number += 1
+                    if _size(row) > RECORD_BYTES:
+                        raise _too_long(Place(path, number, "row"), RECORD_BYTES)
+                    yield Place(path, number, "row"), row
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as bad:
             raise Place(path, number + 1, "row").error(f"or one after it is damaged ({message(bad)})") from None
 

@@ -10,21 +10,18 @@ families:
   a tie of two right or two wrong responses. The better response is, mildly, the longer one.
 - ``sample_adversarial``: test pairs whose worse response carries a distractor; no ties.
 
-``subset`` is the task family of an ordinary pair and the distractor of the others; ``item_id`` begins with
-the family in both. A question belongs to one set only and may serve several pairs (``cluster_id``).
-``label`` is the truth; ``votes`` (all sets but training) come from the simulated panel of `annotators` and
-err as it does.
+``subset`` is the task family of an ordinary pair and the distractor of the others; ``item_id`` begins with the family
+in both. A question belongs to one set only and may serve several pairs (``cluster_id``). ``label`` is the truth;
+``votes`` (all sets but training) come from the simulated panel of `annotators` and err as it does.
 """
 
 import json
 from functools import lru_cache
 from importlib import resources
+from random import Random
 from typing import Any, NamedTuple
 
-from judgekit.data.sample.annotators import Annotator, annotators
-from judgekit.records import PreferencePair, Response, unique_items
-
-__all__ = ["ASSISTANTS", "SAMPLE_SETS", "Annotator", "annotators", "load_sample", "load_sample_ratings"]
+from judgekit.records import LABELS, PreferencePair, Response, unique_items
 
 SAMPLE_SETS = ("sample_train", "sample_validation", "sample_natural", "sample_adversarial")
 
@@ -45,6 +42,39 @@ ASSISTANTS = (
 )
 
 
+class Annotator(NamedTuple):
+    """One simulated annotator and the true parameters of its votes.
+
+    A reader judges the responses; the biased ones read only part of the time: ``length`` else votes for the longer
+    response, ``position`` votes A; a ``spammer`` never reads, and votes a label at random.
+    """
+
+    name: str  # the key in ``PreferencePair.votes``
+    kind: str  # reader, length, position or spammer
+    accuracy: float  # probability of voting the truth when reading; errors are even over the two other labels
+    bias: float = 0.0  # probability of not reading
+
+
+def annotators() -> list[Annotator]:
+    """The panel behind the votes, with its true parameters: best reader first, the spammer last."""
+    readers = [Annotator(f"annotator-{n}", "reader", p) for n, p in enumerate((0.97, 0.92, 0.86, 0.78, 0.62), 1)]
+    return [
+        *readers,
+        Annotator("annotator-6", "length", 0.88, 0.5),
+        Annotator("annotator-7", "position", 0.88, 0.4),
+        Annotator("annotator-8", "spammer", 1 / 3, 1.0),
+    ]
+
+
+def vote(rng: Random, annotator: Annotator, truth: Any, longer: str) -> str:
+    """One annotator's label for an item, whose ``longer`` side has more characters."""
+    if rng.random() < annotator.bias:
+        return {"length": longer, "position": "A", "spammer": rng.choice(LABELS)}[annotator.kind]
+    if rng.random() < annotator.accuracy:
+        return truth
+    return rng.choice([label for label in LABELS if label != truth])
+
+
 def load_sample(name: str) -> list[PreferencePair]:
     """One of `SAMPLE_SETS`, the same pairs in the same order at every call, families mixed and sides balanced.
 
@@ -60,7 +90,7 @@ def load_sample(name: str) -> list[PreferencePair]:
 def load_sample_ratings() -> dict[str, list[Response]]:
     """Rated responses of the sample by aspect, balanced over the scores 1 to 5.
 
-    ``factuality``: right with its working (5), right (4), a part or a slip (3), wrong (2), beside the question (1).
+    ``factuality``: right with its working (5), right (4), a part or a slip (3), wrong (2), off-topic (1).
     ``informativeness``: all of the way in order (5), all of it (4), a sentence (3), the bare answer (2), none (1).
     """
     return {

@@ -1,36 +1,24 @@
-"""Pinned upstream files: what they are, where they come from, and a verified copy of each.
+"""Pinned upstream files: what they are, where they come from, a verified copy of each, and its rows.
 
 Every file is named ``<source>/<path>``, is pinned by repository, commit and SHA-256, and is read either from the
 mirror that ``JUDGEKIT_DATA`` names or from a download kept under ``data/``. Nothing is read unverified.
 """
 
-from judgekit.data.sources.fetching import fetch, fetch_all, open_source, read_bytes
-from judgekit.data.sources.hub import HUB_SETS, HubSet, HubSplit, read_hub_rows
-from judgekit.data.sources.registry import (
-    DataError,
-    Source,
-    find_source,
-    source_hashes,
-    source_names,
-    sources,
-)
-from judgekit.data.sources.rows import Row, heads, read_document, read_rows, text_key
+from judgekit.data.sources.fetching import fetch, fetch_all, read_bytes
+from judgekit.data.sources.registry import DataError, Source, find_source, source_hashes, source_names, sources
+from judgekit.data.sources.rows import Row, heads, parse_json, read_document, read_rows, text_key
 
 __all__ = [
-    "HUB_SETS",
     "DataError",
-    "HubSet",
-    "HubSplit",
     "Row",
     "Source",
     "fetch",
     "fetch_all",
     "find_source",
     "heads",
-    "open_source",
+    "parse_json",
     "read_bytes",
     "read_document",
-    "read_hub_rows",
     "read_rows",
     "source_hashes",
     "source_names",

@@ -6,16 +6,16 @@ import io
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from judgekit.data import paths
 from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources.registry import DataError, Source, find_source, sources
 
-CHUNK = 2**20  # bytes
 PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
 ATTEMPTS = 3  # requests of one download; each goes on where the one before was cut off
+ELSEWHERE = "try again, or set JUDGEKIT_DATA to a data mirror"
 # Files whose hash this process has seen to be right: (path, size, time of change). A file changed since is new.
 verified: set[tuple[str, int, int]] = set()
 
@@ -28,30 +28,25 @@ def fetch(name: str | Source, progress: bool = True) -> Path:
     source = find_source(name)
     path = _locate(source, progress)
     if _stamp(path) not in verified:
-        _verified_content(source, path, keep=False)
+        _verified_content(source, path)
     return path
 
 
 def read_bytes(name: str | Source, progress: bool = True) -> bytes:
-    """The verified, uncompressed content of a registered file; DataError as for `fetch`."""
+    """The verified content of a registered file, unpacked where it is a ``.gz`` upstream; DataError as for `fetch`."""
     source = find_source(name)
-    return _verified_content(source, _locate(source, progress))
-
-
-def open_source(name: str | Source, binary: bool = False) -> IO[Any]:
-    """A registered file opened for reading: UTF-8 text, or bytes; decompressed where it is a ``.gz`` upstream."""
-    source = find_source(name)
-    content = read_bytes(source)
-    if source.name.endswith(".gz"):
-        limit = unpacked_limit(len(content))
-        try:
-            with gzip.open(io.BytesIO(content)) as stream:
-                content = stream.read(limit + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise _damaged(source, error) from error
-        if len(content) > limit:
-            raise DataError(f"{source.name}: unpacks to more than {limit >> 20} MiB")
-    return io.BytesIO(content) if binary else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
+    content = _verified_content(source, _locate(source, progress))
+    if not source.name.endswith(".gz"):
+        return content
+    limit = unpacked_limit(len(content))
+    try:
+        with gzip.open(io.BytesIO(content)) as stream:
+            content = stream.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _damaged(source, error) from error
+    if len(content) > limit:
+        raise DataError(f"{source.name}: unpacks to more than {limit >> 20} MiB")
+    return content
 
 
 def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> dict[str, Path]:
@@ -77,11 +72,8 @@ def expand(names: Iterable[str | Source] | None) -> list[Source]:
     """The `Source` records that names and families stand for, each once."""
     if names is None:
         return [source for source in sources() if source.repo is not None or paths.data_mirror() is not None]
-    chosen: list[Source] = []
-    for name in names:
-        family = sources(name) if isinstance(name, str) and "/" not in name else []
-        chosen += family or [find_source(name)]
-    return list({source.name: source for source in chosen}.values())
+    families = [(sources(name) if isinstance(name, str) else []) or [find_source(name)] for name in names]
+    return list({source.name: source for family in families for source in family}.values())
 
 
 def _locate(source: Source, progress: bool) -> Path:
@@ -94,43 +86,38 @@ def _locate(source: Source, progress: bool) -> Path:
                 return path
         raise DataError(f"{source.name}: not in the mirror at {plain}; {_remedy(source)}")
     path = paths.data_cache() / source.mirror_path
-    url = source.url
-    if url is not None and not (path.is_file() and _stamp(path) in verified):
-        retrieve(source.name, url, source.sha256, source.bytes, path, progress)
+    if source.url is not None and not (path.is_file() and _stamp(path) in verified):
+        retrieve(source, path, progress)
     elif not path.is_file():
         raise DataError(f"{source.name}: exists only in a data mirror; set JUDGEKIT_DATA to a mirror that holds it")
     return path
 
 
-def retrieve(name: str, url: str, sha256: str, size: int, path: Path, progress: bool) -> None:
+def retrieve(source: Source, path: Path, progress: bool) -> None:
     """Have ``path`` hold the pinned content: a good copy stays, another is replaced by a download, whole or not at all.
 
-    ``size``: bytes after which a download is given up. DataError if it cannot be had or is another content.
+    DataError if it cannot be had, is another content, or goes on beyond the pinned size.
     """
     import pooch
 
     def download(url: str, part: str, _: Any) -> None:
-        with progress_bar(None, name, "B", progress) as bar:
+        with progress_bar(None, source.name, "B", progress) as bar:
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    return _download_rest(url, Path(part), size, bar)
+                    return _download_rest(url, Path(part), source.bytes, bar)
                 except ConnectionResetError:
                     if attempt == ATTEMPTS:
                         raise
 
     pooch.get_logger().setLevel("WARNING")
     try:
-        pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=path.name, path=path.parent, downloader=download)
+        pooch.retrieve(source.url, f"sha256:{source.sha256}", fname=path.name, path=path.parent, downloader=download)
     except ValueError as error:
-        raise DataError(
-            f"{name}: what {url} sent is not the pinned content (SHA-256 {sha256}); "
-            f"try again, or set JUDGEKIT_DATA to a data mirror"
-        ) from error
+        sent = f"what {source.url} sent is not the pinned content (SHA-256 {source.sha256})"
+        raise DataError(f"{source.name}: {sent}; {ELSEWHERE}") from error
     except OSError as error:  # requests' errors are OSErrors; a full disk is one, too
-        raise DataError(
-            f"{name}: could not be downloaded from {url} ({error}); "
-            f"check the connection and try again, or set JUDGEKIT_DATA to a data mirror"
-        ) from error
+        failed = f"could not be downloaded from {source.url} ({error}); check the connection and"
+        raise DataError(f"{source.name}: {failed} {ELSEWHERE}") from error
 
 
 def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
@@ -143,8 +130,7 @@ def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
         reply.raise_for_status()
         if reply.status_code != requests.codes.partial_content:  # a server without ranges sends all of it again
             start = 0
-        bar.total = start + int(reply.headers.get("Content-Length", 0)) or None
-        bar.reset(bar.total)
+        bar.reset(start + int(reply.headers.get("Content-Length", 0)) or None)
         bar.update(start)
         with open(part, "ab" if start else "wb") as stream:
             try:
@@ -156,32 +142,26 @@ def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
                 raise ConnectionResetError(str(error)) from error
 
 
-def _verified_content(source: Source, path: Path, keep: bool = True) -> bytes:
-    """The content of a local copy (none without ``keep``), hashed once; at most the pinned size is unpacked."""
+def _verified_content(source: Source, path: Path) -> bytes:
+    """The content of a local copy, hashed once; no more than the pinned size is unpacked."""
     # A blob that is a .gz upstream is hashed as it is; only the mirror's own compression is undone here.
     packed = path.name != source.mirror_path.rsplit("/", 1)[-1]
-    stamp, size, parts = _stamp(path), 0, []
-    digest = None if stamp in verified else hashlib.sha256(b"")
+    stamp = _stamp(path)
     try:
         with gzip.open(path) if packed else open(path, "rb") as stream:
-            while size <= source.bytes and (part := stream.read(CHUNK)):
-                size += len(part)
-                if digest:
-                    digest.update(part)
-                if keep:
-                    parts.append(part)
+            content = stream.read(source.bytes + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(source, error) from error
     except OSError as error:
         raise DataError(f"{source.name}: {path} cannot be read ({error.strerror})") from error
-    if digest and digest.hexdigest() != source.sha256:
-        length = f"more than {source.bytes}" if packed and size > source.bytes else size if packed else stamp[1]
+    if stamp not in verified and hashlib.sha256(content).hexdigest() != source.sha256:
+        length = f"more than {source.bytes}" if len(content) > source.bytes else len(content)
         raise DataError(
             f"{source.name}: {path} is not the pinned content ({length} bytes, {source.bytes} expected, "
             f"SHA-256 differs); {_remedy(source)}"
         )
     verified.add(stamp)
-    return b"".join(parts)
+    return content
 
 
 def _damaged(source: Source, error: Exception) -> DataError:

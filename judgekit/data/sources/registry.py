@@ -1,8 +1,7 @@
 """The register of pinned files, kept as one JSON file per source in ``registry/``.
 
 A JSON file lists groups of files that share a repository, a commit, a licence and a split; each file is
-``[SHA-256, bytes, records]`` of the uncompressed content. ``repo`` is null for a file that no single upstream
-address serves: it can only be read from a mirror.
+``[SHA-256, bytes, records]`` of the uncompressed content. ``repo`` is null for a file that only a mirror has.
 """
 
 import fnmatch
@@ -15,7 +14,11 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-UPSTREAM = "https://raw.githubusercontent.com"
+# Host -> the variable that replaces its address, the address, and a file's path there.
+HOSTS = {
+    "github": ("JUDGEKIT_UPSTREAM", "https://raw.githubusercontent.com", "{repo}/{commit}/{path}"),
+    "hub": ("HF_ENDPOINT", "https://huggingface.co", "datasets/{repo}/resolve/{commit}/{path}"),
+}
 
 
 class DataError(Exception):
@@ -38,14 +41,16 @@ class Source:
     licence: str  # as far as the upstream repository states one
     split: str  # "test" (labelled), "train", "judge-outputs" (stored verdicts) or "meta" (no labels)
     description: str
+    host: str = "github"  # one of `HOSTS`
 
     @property
     def url(self) -> str | None:
-        """The pinned address of a file, or None when only a mirror has it; ``JUDGEKIT_UPSTREAM`` replaces the host."""
+        """The pinned address of a file, or None when only a mirror has it."""
         if self.repo is None or self.path_in_repo is None:
             return None
-        base = os.environ.get("JUDGEKIT_UPSTREAM", "").strip() or UPSTREAM
-        return f"{base.rstrip('/')}/{self.repo}/{self.commit}/{quote(self.path_in_repo)}"
+        variable, address, path = HOSTS[self.host]
+        base = os.environ.get(variable, "").strip() or address
+        return f"{base.rstrip('/')}/{path.format(repo=self.repo, commit=self.commit, path=quote(self.path_in_repo))}"
 
 
 def _group_sources(family: str, mirror: str, group: dict[str, Any]) -> Iterator[Source]:
@@ -68,21 +73,18 @@ def _registered() -> dict[str, Source]:
     return {record.name: record for record in sorted(records, key=lambda record: record.name)}
 
 
-def sources(family: str | None = None, split: str | None = None) -> list[Source]:
-    """The registered files, of one family or split where given, in the order of their names."""
-    return [
-        record for record in _registered().values() if family in (None, record.source) and split in (None, record.split)
-    ]
+def sources(family: str | None = None) -> list[Source]:
+    """The registered files, of one family where given, in the order of their names."""
+    return [record for record in _registered().values() if family in (None, record.source)]
 
 
 def find_source(name: str | Source) -> Source:
     """The `Source` of a name; a `Source` passes through. DataError if no file of that name is registered."""
     if isinstance(name, Source):
         return name
-    try:
-        return _registered()[name]
-    except KeyError:
-        raise DataError(f"{name}: no such file is registered; 'judgekit fetch --list' lists all") from None
+    if name not in _registered():
+        raise DataError(f"{name}: no such file is registered; 'judgekit fetch --list' lists all")
+    return _registered()[name]
 
 
 def source_names(*patterns: str) -> list[str]:

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.data.sources.fetching import open_source
+from judgekit.data.sources.fetching import read_bytes
 from judgekit.data.sources.registry import DataError, Source, find_source
 
 MISSING = object()
@@ -32,10 +33,9 @@ class Row:
 
     def get(self, field: str, default: Any = MISSING) -> Any:
         """The value of a field; DataError if it is absent and no default is given."""
-        value = self.values.get(field, default)
-        if value is MISSING:
+        if field not in self.values and default is MISSING:
             raise self.error(field, f"is missing (the row has: {', '.join(map(str, self.values)) or 'nothing'})")
-        return value
+        return self.values.get(field, default)
 
     def of_type(self, field: str, kind: type | tuple[type, ...], words: str) -> Any:
         """The value of a field, checked to be of a type (a boolean is not a number)."""
@@ -47,6 +47,13 @@ class Row:
     def text(self, field: str) -> str:
         """A text."""
         return self.of_type(field, str, "text")
+
+    def matched(self, field: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        """The groups of a pattern that a text is to hold."""
+        match = pattern.search(self.text(field))
+        if match is None:
+            raise self.error(field, "does not hold the published markers")
+        return match.groups()
 
     def joined(self, first: str, second: str) -> str:
         """Two texts with a blank line between them; the first alone where the second is blank."""
@@ -111,8 +118,7 @@ def read_document(name: str | Source) -> str:
     """The text of a registered file; DataError if it cannot be had or is not UTF-8."""
     source = find_source(name)
     try:
-        with open_source(source) as stream:
-            return stream.read()
+        return read_bytes(source).decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{source.name}: is not UTF-8 text ({error})") from error
 
