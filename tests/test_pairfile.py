@@ -25,11 +25,6 @@ def pair_line(**changes):
     return json.dumps({name: value for name, value in (PAIR | changes).items() if value is not ...})
 
 
-def numbered(number):
-    """A row with a number as its id."""
-    return pair_line(id=number)
-
-
 def write(folder, content, name="pairs.jsonl"):
     """A file of the given text or bytes."""
     path = folder / name

@@ -1,6 +1,5 @@
 """The alt-test by its definition, the tasks it is tried on, what to label next, and replays of labelling."""
 
-
 import numpy as np
 import pytest
 from notebook_functions import functions_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, protected_files, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
-from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, load_probing_set, load_roscoe, read_probing_file
+from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
 from judgekit.data.loading import Loaded, load_named
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
@@ -51,30 +51,23 @@ def load_answer_set_with_report(name: str) -> Loaded:
 
 
 def answer_set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for everything that the named sources of single responses are read from."""
-    named = [ANSWERS[name] for name in names if name not in SAMPLE_SETS]
-    return {file: sha256 for source in named for file, sha256 in source.hashes().items()}
+    """File to SHA-256 for everything that the named sources of single responses are read from, save the sample."""
+    return {file: sha256 for n in names if n not in SAMPLE_SETS for file, sha256 in ANSWERS[n].hashes().items()}
 
 
 def load_rated_set(name: str) -> dict[str, list[Response]]:
     """Responses rated on several aspects, by aspect; errors as for `load_set`.
 
-    ``name``: a probing set (``gsm8k``, ``gpqa``, ``alpacaeval``), a set that people rated (``roscoe_gsm8k``, ...), the
-    ``sample``, or the path of a file in the published form (``.json``), e.g. one's own or that of MATH.
+    ``name``: one of `RATED`, the ``sample``, or the path of a file in the published form (``.json``), e.g. one's own.
     """
     if name == "sample":
         return load_sample_ratings()
-    if name.startswith("roscoe_"):
-        return load_roscoe(name.removeprefix("roscoe_"))
-    if name.endswith(".json"):
-        return read_probing_file(name, Path(name).stem)
-    return load_probing_set(name)
+    return read_probing_file(name, Path(name).stem) if name.endswith(".json") else load_rated(name)
 
 
 def rated_set_hashes(names: Iterable[str]) -> dict[str, str]:
     """File to SHA-256 for everything that the named rated sets are read from."""
-    files = {name: PROBING.get(name) or ROSCOE.get(name.removeprefix("roscoe_")) for name in names}
-    return source_hashes([file for file in files.values() if file])
+    return source_hashes([RATED[name] for name in names if name in RATED])
 
 
 def hashes_of_tests(sample: bool = False) -> dict[str, str]:
@@ -90,6 +83,4 @@ def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:
         for pair in load_set(name):
             where = f"{name}/{pair.item_id}"
             questions += [(where, question) for question in (*(turn.question for turn in pair.turns), pair.question)]
-    if not sample:
-        questions += protected_prompts()
-    return questions
+    return questions if sample else questions + protected_prompts()

@@ -1,6 +1,8 @@
 """Sets as loaders: one form for all of them, and the records their rows become: pairs, single responses, dialogues."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from judgekit.data.sources import Row, heads, read_rows, source_hashes, source_names, text_key
@@ -64,8 +66,7 @@ def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
 def load_named(kind: str, sets: Mapping[str, DataSet], name: str) -> Loaded:
     """The items of a named set and its report, as `judgekit.records.with_counts` gives them.
 
-    KeyError, which lists the sets there are, if there is no such set; ValueError if two items share an id; DataError
-    if a file cannot be had or a row is malformed (names file, row and field).
+    KeyError lists the sets there are; ValueError if two items share an id; DataError if a file cannot be had.
     """
     if name not in sets:
         raise KeyError(f"no {kind} {name!r}; there are {', '.join(sets)}")
@@ -105,37 +106,21 @@ def response_of(row: Row, benchmark: str, question: str, response: str, **fields
 
 
 def merge_speakers(messages: Messages) -> Messages:
-    """Messages with consecutive ones of one speaker joined by a blank line.
-
-    >>> merge_speakers([("human", "Hi."), ("human", "Well?"), ("model", "Hello.")])
-    [('human', 'Hi.\\n\\nWell?'), ('model', 'Hello.')]
-    """
-    merged: Messages = []
-    for speaker, text in messages:
-        if merged and merged[-1][0] == speaker:
-            text = f"{merged.pop()[1]}\n\n{text}"
-        merged.append((speaker, text))
-    return merged
+    """Messages with consecutive ones of one speaker joined by a blank line."""
+    groups = groupby(messages, key=itemgetter(0))
+    return [(speaker, "\n\n".join(text for _, text in said)) for speaker, said in groups]
 
 
-def chat_of(row: Row, field: str, n_last: int, keys: Sequence[str] = ("role", "content")) -> Messages:
+def chat_of(row: Row, field: str, speaker: str = "role", text: str = "content") -> Messages:
     """The messages of a field with a list of objects, a system message put before the first question.
 
-    Consecutive ones of a speaker are joined. DataError unless two speakers then alternate; ``n_last``: 1 where the
-    person (``user``, ``human``) has the last word, 0 where the assistant has.
+    Consecutive ones of a speaker are joined: the person and the assistant alternate.
     """
-    speaker, text = keys
-    inner = [Row(message, row.file, row.number) for message in row.checked_list(field, dict, "messages")]
-    messages = [(message.text(speaker), message.text(text)) for message in inner]
+    messages = [(message[speaker], message[text]) for message in row.checked_list(field, dict, "messages")]
     if len(messages) > 1 and messages[0][0] == "system":
         (_, system), (first, question), *rest = messages
         messages = [(first, f"{system}\n\n{question}" if system.strip() else question), *rest]
-    messages = merge_speakers(messages)
-    speakers = ("user", "assistant") if speaker == "role" else ("human", "gpt")
-    alternating = [speakers[n % 2] for n in range(len(messages))]
-    if not messages or [said_by for said_by, _ in messages] != alternating or len(messages) % 2 != n_last:
-        raise row.error(field, f"does not alternate between {' and '.join(speakers)}, to the {speakers[1 - n_last]}")
-    return messages
+    return merge_speakers(messages)
 
 
 def dialogue_fields(messages: Messages) -> dict[str, Any]:

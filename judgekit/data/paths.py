@@ -10,21 +10,14 @@ PRETRAINED = PACKAGE / "pretrained"
 NAME = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 
-def _is_project(folder: Path) -> bool:
-    """Whether a folder is a checkout of this project (it holds the notebooks and their parameters)."""
-    return (folder / "notebooks").is_dir() and (folder / "params").is_dir()
-
-
 @lru_cache(maxsize=1)
 def project_root() -> Path:
-    """The checkout that outputs are written to.
+    """The checkout that outputs are written to: that of an editable install, else the nearest above the working folder.
 
-    The folder the package is imported from when that is a checkout (an editable install, the usual case), else
-    the nearest checkout above the working directory, so that notebooks run from anywhere. FileNotFoundError if neither
-    is one: notebooks need the repository, not only the installed package.
+    FileNotFoundError if there is none: notebooks need the repository, not only the installed package.
     """
     for folder in (PACKAGE.parent, Path.cwd(), *Path.cwd().parents):
-        if _is_project(folder):
+        if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
     raise FileNotFoundError(
         "no checkout of this project here or above: run inside the repository, or install it with 'pip install -e .'"
@@ -49,10 +42,9 @@ def verdict_store_path() -> Path:
 
 @lru_cache(maxsize=1)
 def data_mirror() -> Path | None:
-    """The mirror that ``JUDGEKIT_DATA`` names, as an absolute path, or None when it is not set.
+    """The mirror that ``JUDGEKIT_DATA`` names, as an absolute path, or None; NotADirectoryError if it is no folder.
 
-    Resolved once and written back to the environment, so that a kernel started in another folder sees the same
-    mirror. NotADirectoryError if the variable names something that is not a folder.
+    Resolved once and written back to the environment, so that a kernel started in another folder sees the same mirror.
     """
     value = os.environ.get("JUDGEKIT_DATA", "").strip()
     if not value:

@@ -35,9 +35,6 @@ def load_plain(text: str) -> Any:
     """The value of a YAML text; None for an empty one.
 
     YAMLError if it is not YAML, holds a tag of Python's, is nested beyond reason, or larger than `LONGEST` or `MOST`.
-
-    >>> load_plain("steps: 3")
-    {'steps': 3}
     """
     if len(text) > LONGEST:
         raise yaml.YAMLError(f"{len(text):,} characters, where a file of settings has {LONGEST:,} at most")

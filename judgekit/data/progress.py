@@ -10,11 +10,9 @@ LOG_INTERVAL = 10  # seconds between lines when nobody watches a terminal
 def progress_bar(
     total: float | None, description: str, unit: str, shown: bool = True, initial: int = 0, delay: float = 0
 ) -> Any:
-    """A tqdm bar that redraws itself in a terminal and writes a line now and then elsewhere.
+    """A tqdm bar that redraws itself in a terminal and writes a line now and then elsewhere: text, never a widget.
 
-    Text rather than a widget: an executed notebook then shows how the work went, and a batch run can pass the line on.
-    ``delay`` is for work that is mostly short: the seconds after which there is a bar at all. ``unit="B"`` counts
-    bytes, shown as kB and MB.
+    ``delay``: seconds after which there is a bar at all. ``unit="B"`` counts bytes, shown as kB and MB.
     """
     from tqdm import tqdm  # here, so that `judgekit --help` need not wait for it
 

@@ -2,17 +2,17 @@
 
 import os
 import platform
+import re
 import subprocess
 import time
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from judgekit.data import paths
 
-LIBRARIES = (
-    "torch transformers peft trl vllm tokenizers datasets datasketch numpy pandas scipy scikit-learn matplotlib".split()
-)
+LIBRARIES = "torch transformers peft trl vllm tokenizers datasets datasketch numpy pandas scipy scikit-learn matplotlib"
 # What can change a result. The report's text and the results of other notebooks cannot.
 CODE = ("judgekit", "notebooks", "params", "pyproject.toml", "requirements.lock")
 
@@ -20,11 +20,9 @@ CODE = ("judgekit", "notebooks", "params", "pyproject.toml", "requirements.lock"
 def versions() -> dict[str, str]:
     """Versions of Python, this package and the libraries that decide results, where installed."""
     installed = {"python": platform.python_version()}
-    for name, distribution in [("judgekit", "judgekit-notebooks"), *((library, library) for library in LIBRARIES)]:
-        try:
-            installed[name] = metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
+    for name in ("judgekit", *LIBRARIES.split()):
+        with suppress(metadata.PackageNotFoundError):
+            installed[name] = metadata.version({"judgekit": "judgekit-notebooks"}.get(name, name))
     return installed
 
 
@@ -33,12 +31,10 @@ def machine() -> dict[str, Any]:
     import psutil
 
     info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    names = re.findall(r"(?m)^model name\s*: *(.*)", info.read_text(errors="replace")) if info.is_file() else []
     return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "cores": cores,
+        "processor": names[0].strip() if names else platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_mb": psutil.virtual_memory().total // 2**20,
         "system": platform.system(),
     }

@@ -22,10 +22,8 @@ def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str |
 
 
 def pandalm_row(row: Row, judge: str, prefix: str = "pandalm") -> Iterator[Verdict]:
-    """A verdict on the PandaLM set, given order only; ``raw`` is the row's own fields as JSON.
-
-    "garbage", the upstream word for a reply that could not be parsed, is ``unparsed`` (its owner counts it as a tie).
-    """
+    """A verdict on the PandaLM set, given order only; ``raw`` is the row's own fields as JSON."""
+    # "garbage" is upstream's word for a reply that could not be parsed; its owner counts it as a tie.
     codes: dict[Any, str | None] = {**TIE_FIRST_SECOND, "Tie": "tie", "garbage": None}
     parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
     label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
@@ -65,7 +63,7 @@ def _mtbench_items() -> frozenset[str]:
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
     """GPT-4's verdict on two models' answers, for each item of MT-bench on them (there may be one in either order).
 
-    Upstream had joined both orders into one verdict ("tie (inconsistent)" where they differ), given as order ``ab``.
+    Upstream had joined both orders into one verdict, given as order ``ab``.
     """
     vote = mtbench.vote_of(row)
     turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a, label=SWAPPED[vote.label])
@@ -77,9 +75,8 @@ def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
 def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
     """A judge's verdicts on `mtbench_repro`, both orders; ``ab`` in the file is the order of its own models.
 
-    The files name the position that won, "A" for the response shown first in either order, and do not agree on which
-    model of a pair comes first; here both are turned to the item's own sides. "error" is a reply without a verdict:
-    status ``unparsed`` where there is a reply, ``error`` where there is none.
+    The files name the position that won, and do not agree on which model of a pair comes first; here both are turned to
+    the item's own sides. "error" is a reply without a verdict: ``unparsed`` where there is a reply, else ``error``.
     """
     first, second = row.text("model_a"), row.text("model_b")
     sides = mtbench.sides_of(first, second)
@@ -97,9 +94,8 @@ def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
 def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
     """An LLMBar evaluator's verdicts in both orders; the winner is the better output's number whatever the order.
 
-    The last call of a row decides, as in the owner's own count. ``raw`` is the reply of that call where it is kept.
-    A rating method's two scores are kept; where they were equal the owner named the response shown first (or
-    second) the winner in both orders, which is half a right verdict: compare the scores to see such a tie.
+    The last call of a row decides, as in the owner's own count; ``raw`` is its reply where it is kept. Where a rating
+    method's scores were equal the owner named the response shown first (or second) the winner in both orders.
     """
     subset = PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
     last = Row(row.of_type("results", list, "a list")[-1], row.file, row.number)
@@ -113,11 +109,7 @@ def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 
 def _number(value: Any) -> float | None:
-    """A number, or a reply that is one (``["7", "stop"]``), as a float; a rating that was not understood as None.
-
-    >>> _number(7), _number(["7", "stop"]), _number(["seven", "stop"]), _number(None)
-    (7.0, 7.0, None, None)
-    """
+    """A number, or a reply that is one (``["7", "stop"]``), as a float; a rating that was not understood as None."""
     text = str(value[0] if isinstance(value, list) and value else value)
     return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
 
@@ -136,7 +128,7 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 
 class Published(NamedTuple):
-    """The stored verdicts of one judge: the sets they are on, the reader of a row, the files and how rows are had."""
+    """The stored verdicts of one judge: the sets they are on, the reader of a row, the files and how they are read."""
 
     sets: tuple[str, ...]
     read: Callable[[Row, str], Iterator[Verdict]]
@@ -205,10 +197,7 @@ def published_on(benchmark: str) -> list[str]:
 
 
 def published_verdicts(model: str) -> list[Verdict]:
-    """The stored verdicts of one of `PUBLISHED`, which name their judge ``replay/<name>``; KeyError lists them.
-
-    Order ``ba`` is there only where the judge was shown both orders; not every item need have a verdict.
-    """
+    """The stored verdicts of one of `PUBLISHED`, by ``replay/<name>``, not on every item and order."""
     published = published_of(model)
     rows = (row for file in published.files for row in published.rows(file))
     return [verdict for row in rows for verdict in published.read(row, f"replay/{model}")]

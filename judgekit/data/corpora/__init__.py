@@ -66,7 +66,7 @@ def _chosen_rejected(row: Row, name: str) -> Pairs:
         row.inner(field).text("value") if isinstance(row.get(field), dict) else row.text(field)
         for field in ("chosen", "rejected")
     )
-    fields = dialogue_fields(chat_of(row, "conversations", 1, ("from", "value")))
+    fields = dialogue_fields(chat_of(row, "conversations", "from", "value"))
     yield turned_pair(row, name, **fields, response_a=better, response_b=worse, label="A", label_kind="model")
 
 

@@ -26,10 +26,9 @@ RATE_CLIP = 0.02  # keeps the log-odds of models that always win or lose finite
 
 
 def alpaca_eval(row: Row) -> Iterator[PreferencePair | str]:
-    """The baseline's response (A in the file) against a model's.
+    """The baseline's response (A in the file) against a model's; a graded preference is kept as ``soft_label``.
 
-    The subset is the annotator that the row itself names (in three files it is not the one of the folder). The weighted
-    annotators give a preference between 1 and 2: it is kept as ``soft_label``, and the label is the nearer side.
+    The subset is the annotator that the row itself names (in three files it is not the one of the folder).
     """
     if row.get("preference") is None:  # the annotator failed
         yield "skipped_no_preference"
@@ -38,18 +37,12 @@ def alpaca_eval(row: Row) -> Iterator[PreferencePair | str]:
     annotator, probability = row.text("annotator"), _baseline_better(row)
     if annotator != folder:
         yield "annotator_not_of_folder"
-    yield turned_pair(
-        row,
-        "alpaca_eval",
-        *(row.text(field) for field in ("instruction", "output_1", "output_2")),
-        item_id=f"{model}/{folder}/{row.number}",
-        subset=annotator,
-        label=label_of_gap(probability - 0.5),
-        label_kind="gpt-4",
-        model_a=row.text("generator_1"),
-        model_b=row.text("generator_2"),
-        soft_label=probability if annotator.startswith("weighted") else None,
-    )
+    texts = (row.text(field) for field in ("instruction", "output_1", "output_2"))
+    fields = {"item_id": f"{model}/{folder}/{row.number}", "subset": annotator, "label_kind": "gpt-4"}
+    fields |= {"model_a": row.text("generator_1"), "model_b": row.text("generator_2")}
+    soft_label = probability if annotator.startswith("weighted") else None
+    label = label_of_gap(probability - 0.5)
+    yield turned_pair(row, "alpaca_eval", *texts, **fields, label=label, soft_label=soft_label)
 
 
 def _baseline_better(row: Row) -> float:

@@ -41,7 +41,7 @@ def _medical_safety(row: Row) -> Iterator[Response | str]:
 
 
 def _kto_en(row: Row) -> Iterator[Response]:
-    *messages, (_, response) = chat_of(row, "messages", 0)
+    *messages, (_, response) = chat_of(row, "messages")
     score = float(row.code("label", {True: 1, False: 0}))
     texts = {"response": response, **dialogue_fields(messages)}
     yield response_of(row, "kto_en", **texts, score=score, label_kind="model")
@@ -56,18 +56,13 @@ def _flask(row: Row) -> Iterator[Response | str]:
 
 def _read_math(name: str) -> list[Row]:
     """The problems in a tar of ``train/<subject>/<n>.json``, and of other folders."""
-    rows = []
     with tarfile.open(fileobj=io.BytesIO(read_bytes(name))) as tar:
-        for member in tar:
-            content = tar.extractfile(member)
-            if content is not None and member.name.endswith(".json"):
-                where = f"{name}/{member.name}"
-                rows.append(Row(parse_json(content.read(), where), where, 0))
-    return rows
+        members = [(f"{name}/{member.name}", tar.extractfile(member)) for member in tar]
+        files = [(where, file.read()) for where, file in members if file and where.endswith(".json")]
+    return [Row(parse_json(content, where), where, 0) for where, content in files]
 
 
 def _math_train(row: Row) -> Iterator[Response | str]:
-    """One problem; ``test`` is left to those who test on it."""
     match = MATH_TRAIN.search(row.file)
     if match is None:
         yield "skipped_not_train"

@@ -18,6 +18,7 @@ PROBING = {
     for name, file in (("gsm8k", "gsm8k"), ("gpqa", "gpqa"), ("alpacaeval", "alpaca2"))
 }
 ROSCOE = {name: f"judge_bench_dmg/roscoe/roscoe-{name}-overall.json" for name in ("gsm8k", "drop", "cosmos", "esnli")}
+RATED = PROBING | {f"roscoe_{name}": file for name, file in ROSCOE.items()}
 
 # How the published prompt encloses question and response; what stands before is the aspect's definition.
 ENCLOSED = re.compile(
@@ -32,15 +33,21 @@ GRADED = {"Overall Quality": "overall", "Coherency": "coherency"}
 ABSENT = {"Missing Steps": "no_missing_steps", "Contradiction": "no_contradiction"}
 
 
-def load_probing_set(name: str) -> dict[str, list[Response]]:
-    """The rated responses of one of `PROBING` by aspect; scores are 1 to 5, the cluster is the question.
+def load_rated(name: str) -> dict[str, list[Response]]:
+    """The rated responses of one of `RATED` by aspect; KeyError lists them.
 
-    GPQA's options stand in another order in every aspect, as the teacher saw them; questions are told apart without
-    them. The files of MATH are nowhere to be had: `read_probing_file` reads them from whoever has them.
+    Scores of a probing set are 1 to 5, the cluster is the question. GPQA's options stand in another order in every
+    aspect, as the teacher saw them; questions are told apart without them. MATH was not published: `read_probing_file`.
+
+    ROSCOE's reasoning tasks were rated by people (most by one expert): ``overall`` and ``coherency`` go from 1 to 5;
+    ``no_missing_steps`` and ``no_contradiction`` are 1 where people found none, else 0. The question holds no solution:
+    the teacher of the probing sets saw none either. Golovneva et al. (2023), arXiv:2212.07919, as in JUDGE-BENCH.
     """
-    if name not in PROBING:
-        raise KeyError(f"no probing set {name!r}; there are {', '.join(PROBING)}")
-    return _probing_items(read_document(PROBING[name]), name, PROBING[name])
+    if name not in RATED:
+        raise KeyError(f"no rated set {name!r}; there are {', '.join(RATED)}")
+    if name in PROBING:
+        return _probing_items(read_document(RATED[name]), name, RATED[name])
+    return _roscoe_items(name)
 
 
 def read_probing_file(path: str | Path, name: str) -> dict[str, list[Response]]:
@@ -58,9 +65,8 @@ def _probing_items(text: str, name: str, file: str) -> dict[str, list[Response]]
         raise DataError(f"{file}: holds no aspect")
     found = {}
     for aspect in aspects.values:
-        items = aspects.checked_list(aspect, dict, "items")
-        rows = [Row(item, f"{file} ({aspect})", number) for number, item in enumerate(items)]
-        found[aspect] = unique_items([_probing_response(row, name) for row in rows])
+        items = enumerate(aspects.checked_list(aspect, dict, "items"))
+        found[aspect] = unique_items([_probing_response(Row(item, f"{file} ({aspect})", n), name) for n, item in items])
     return found
 
 
@@ -72,17 +78,9 @@ def _probing_response(row: Row, name: str) -> Response:
     return response_of(row, name, question, response, **fields)
 
 
-def load_roscoe(name: str) -> dict[str, list[Response]]:
-    """Responses of one of `ROSCOE`, reasoning tasks that people rated (most by one expert), by what was rated.
-
-    ``overall`` and ``coherency`` go from 1 to 5; ``no_missing_steps`` and ``no_contradiction`` are 1 where people found
-    none, else 0. The question holds no solution: the teacher of the probing sets saw none either. Golovneva et al.
-    (2023), arXiv:2212.07919, in the form of JUDGE-BENCH.
-    """
-    if name not in ROSCOE:
-        raise KeyError(f"no ROSCOE set {name!r}; there are {', '.join(ROSCOE)}")
+def _roscoe_items(name: str) -> dict[str, list[Response]]:
     found: dict[str, list[Response]] = {metric: [] for metric in (*GRADED.values(), *ABSENT.values())}
-    for row in read_rows(ROSCOE[name], within="instances"):
+    for row in read_rows(RATED[name], within="instances"):
         context, generated = row.matched("instance", ROSCOE_PARTS)
         # The task without what the raters were told of its solution, the response without numbers before its steps.
         question = re.split(r"\n\\Solution:|\n\nCorrect Relationship", context.removeprefix("Question: "))[0].strip()
@@ -93,5 +91,5 @@ def load_roscoe(name: str) -> dict[str, list[Response]]:
             scores[metric] = rated.inner(title).code("majority_human", {"no": 1.0, "yes": 0.0})
         for metric, score in scores.items():
             fields = {"item_id": str(row.get("id")), "score": score, "label_kind": "human"}
-            found[metric].append(response_of(row, f"roscoe_{name}", question, response, **fields))
+            found[metric].append(response_of(row, name, question, response, **fields))
     return {metric: unique_items(responses) for metric, responses in found.items()}

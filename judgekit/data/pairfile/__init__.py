@@ -1,10 +1,8 @@
 """Users' own preference pairs and single responses, read from JSON lines, CSV or Parquet.
 
-Whatever is wrong with a file is told in one sentence that names the file, the line and the field. Nothing in a text is
-ever interpreted: it is read, judged and forgotten.
+Whatever is wrong with a file is told in one sentence that names the file, the line and the field.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judgekit.data.pairfile.lines import Fields, records
 from judgekit.data.pairfile.places import PairFileError, Place, missing, row_place
+from judgekit.data.sources import text_key
 from judgekit.records import PreferencePair, Turn
 
 if TYPE_CHECKING:
@@ -58,14 +57,14 @@ class ResponseRow:
 def read_pairs(path: str | Path) -> list[PreferencePair]:
     """The preference pairs of a user's file, in its order; PairFileError if anything is wrong with the file.
 
-    JSON lines, or CSV with a header where the name ends in ``.csv``; either may be gzipped (``.gz``). UTF-8. Or Parquet
-    (``.parquet``); its rows are counted from 1 as lines are.
+    JSON lines, or CSV with a header (``.csv``), in UTF-8, may be gzipped (``.gz``); rows of Parquet (``.parquet``) are
+    counted from 1 as lines are. A row takes at most 8 MiB, unpacked.
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
     a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
     is a tie; ``1`` and ``2`` are refused because they may count from 0). Or it is ``prompt``, ``chosen``, ``rejected``,
-    each a text or a list of ``{"role", "content"}`` messages, as preference sets for training have them; the chosen
-    response is then A, and the label is A. Other fields are ignored. A row takes at most 8 MiB, unpacked.
+    each a text or a list of ``{"role", "content"}`` messages; the chosen response is then A, and the label is A. Other
+    fields are ignored.
     """
     return [row.pair for row in read_pair_rows(path)]
 
@@ -113,20 +112,11 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
         row = models.checked(models.ResponsesFields, fields, place)
         texts = (row.question, row.response_a, row.response_b)
     given: Any = place.line if row.id is None else row.id
-    prompt = json.dumps([texts[0], [turn.question for turn in turns]])
-    pair = PreferencePair(
-        # A lone surrogate cannot be hashed or stored as UTF-8; the id as given is kept beside the pair.
-        item_id=str(given).encode("utf-8", "backslashreplace").decode("utf-8"),
-        benchmark="pairs",
-        cluster_id=hashlib.sha256(prompt.encode()).hexdigest()[:16],
-        question=texts[0],
-        response_a=texts[1],
-        response_b=texts[2],
-        label=row.label,
-        reference=row.reference,
-        source=str(place),
-        turns=turns,
-    )
+    cluster = text_key(json.dumps([texts[0], [turn.question for turn in turns]]))
+    # A lone surrogate cannot be hashed or stored as UTF-8; the id as given is kept beside the pair.
+    item_id = str(given).encode("utf-8", "backslashreplace").decode("utf-8")
+    fields = {"label": row.label, "reference": row.reference, "source": str(place), "turns": turns}
+    pair = PreferencePair(item_id, "pairs", *texts, cluster_id=cluster, **fields)
     return PairRow(given, pair, place, "chosen" if chosen else "responses")
 
 

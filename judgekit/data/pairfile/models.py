@@ -1,11 +1,9 @@
-"""What a row of a user's file may hold: one model per kind of record.
-
-Loaded with the first row, since pydantic takes a while.
+"""What a row of a user's file may hold: a model per kind of record, loaded with the first row (pydantic takes a while).
 
 A ValueError of a validator is the end of a sentence that names file, line and field.
 """
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, StrictStr, ValidationError
 
@@ -13,7 +11,6 @@ from judgekit.data.pairfile.lines import Fields
 from judgekit.data.pairfile.places import Place, kind_of, missing
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie", "c": "tie"}
-ROLES = ("system", "user", "assistant")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -40,14 +37,8 @@ def _label_of_chosen(value: str | None) -> str:
     return "A"
 
 
-def _role(value: str) -> str:
-    if value not in ROLES:
-        raise ValueError(f"is {value!r:.40}, not one of {', '.join(ROLES)}")
-    return value
-
-
 class _Message(BaseModel):
-    role: Annotated[StrictStr, AfterValidator(_role)]
+    role: Literal["system", "user", "assistant"]
     content: StrictStr
 
 
@@ -99,5 +90,7 @@ def checked(model: type[Model], fields: Fields, place: Place) -> Model:
         raise missing(first["input"], name, place)
     if first["type"] == "too_short":
         raise place.error("is an empty list of messages", name)
+    if first["type"] == "literal_error":
+        raise place.error(f"is {first['input']!r:.40}, not one of {first['ctx']['expected']}", name)
     expected = EXPECTED.get(first["type"])
     raise place.error(f"is {kind_of(first['input'])}, not {expected}" if expected else str(first["ctx"]["error"]), name)
