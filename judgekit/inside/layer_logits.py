@@ -134,18 +134,18 @@ def layer_logits(
 ) -> Floats:
     """Logits of candidates at every layer, where the model is about to write one.
 
-    Shape (n_prompts, n_layers + 1, n_candidates), in the order of the prompts; depends on neither padding nor batch
-    beyond float rounding. ``prompts``: token ids up to where the reply, or the rest of it, begins. ``plan``: of scores
-    (`score_plan`), or of verdicts (`judgekit.models.one_pass.plan_of`). ``normed``: as for `ScoreHead`.
-    ``batch_tokens``: per forward pass, padding included; halved where memory runs out.
+    Shape (n_prompts, n_layers + 1, n_candidates); depends on neither padding nor batch beyond float rounding.
+    ``prompts``: token ids up to where the reply, or the rest of it, begins. ``plan``: of scores (`score_plan`), or of
+    verdicts. ``normed``: as for `ScoreHead`. ``batch_tokens``: per forward pass, padding included; halved where memory
+    runs out.
 
     Where every candidate is one token, these are that token's logits: what the published code takes. A candidate of
     several tokens has the logit of its first one plus the log-probabilities, over the whole vocabulary and at the same
     layer, of the others: at the last layer the softmax over candidates is exactly that of `judgekit.models.one_pass`.
     Models that cap or scale their logits have every layer's capped or scaled alike; the published code leaves that out.
 
-    ValueError where a prompt is empty, a logit is not finite, or the model's output head cannot be applied to its
-    layers; MemoryError where a single prompt does not fit into the memory.
+    ValueError where a prompt is empty, a logit is not finite, or the head cannot be applied to layers; MemoryError
+    where a single prompt does not fit into the memory.
     """
     head = ScoreHead(engine.model, normed)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers

@@ -120,8 +120,6 @@ class LayerWeights:
 def soft_target(labels: Array, scores: Sequence[int]) -> Floats:
     """Labels as probabilities of scores, shape (n_items, n_scores): a label between two is divided between them.
 
-    The published code drops what follows the decimal point: 3.67, the mean of three raters, becomes 3.
-
     >>> soft_target([2, 2.25], (1, 2, 3)).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.75, 0.25]]
     """
@@ -168,11 +166,10 @@ class RatedItems:
 def fit_weights(logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed") -> LayerWeights:
     """The weights with the least loss on rated items.
 
-    ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of the mean squared error of the expected score; the
-    rest as for `RatedItems`. Both are those of LAGER's code: cross-entropy over all layers in its first version, the
-    mixed one without the last layer since. There the search is a single epoch of Adam, which stops near where it
-    started (`judgekit.studies.published_layers.published_weights`); here it goes on to the optimum, by L-BFGS, so that
-    the outcome depends on no seed, no order and no step size. RuntimeError where the search does not end.
+    ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of the mean squared error of the expected score. Both
+    are those of LAGER's code, whose search is a single epoch of Adam, which stops near where it started
+    (`judgekit.studies.published_layers.published_weights`); here it goes on to the optimum, by L-BFGS, so that the
+    outcome depends on no seed, no order and no step size. RuntimeError where the search does not end.
     """
     items = RatedItems(logits, labels, scores, loss)
 
@@ -226,8 +223,7 @@ def load_weights(path: str | Path, **wanted: Any) -> SavedWeights:
     """Weights from a JSON file.
 
     ``wanted``: what they must have been fitted for: ``model``, ``prompt``, ``normed``, ``over``, ``scores``.
-    WeightsError where the file is missing, no JSON, lacks a field or holds something else in it, or was fitted for
-    something else.
+    WeightsError where the file is missing or damaged, or was fitted for something else.
     """
     saved: SavedWeights = read_json(Path(path), SavedWeights, WeightsError)
     for name, value in wanted.items():

@@ -375,7 +375,7 @@ def nested_probe(
 
     Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
     they choose, so the estimate is of the procedure, and of no single probe. ValueError where shapes disagree, a
-    feature is not finite, a label is no class of the head, or there are too few questions.
+    feature is NaN, a label is no class of the head, or there are too few questions.
     """
     labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
     if wrong := [name for name, array in features.items() if len(array) != len(labels)]:
