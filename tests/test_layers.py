@@ -8,7 +8,7 @@ from scipy.special import softmax
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan, written_up_to
+from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan
 from judgekit.inside.layers import OVER, distribution, fit_weights, soft_target
 from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel
@@ -175,17 +175,6 @@ def test_damaged_weights_and_empty_prompts_are_refused():
         layer_logits(engine, [[3, 4]], PLAN)
 
 
-@pytest.mark.parametrize("max_new_tokens", [None, 6])
-def test_a_reader_asks_conversations(reader, max_new_tokens):
-    plan = reader.plan(SCALE)
-    found = reader.logits(ASKED[:3], plan, max_new_tokens=max_new_tokens)
-    assert found.shape == (3, 3, 5)
-    prompts = [reader.tokens.ids(messages) for messages in ASKED[:3]]
-    if max_new_tokens:
-        prompts = written_up_to(prompts, [reader.write([prompt], 6)[0] for prompt in prompts], plan)
-    assert found == pytest.approx(layer_logits(reader.engine, prompts, plan), abs=NEAR, nan_ok=True)
-
-
 def test_hostile_texts_are_read_as_text(reader):
     found = reader.logits(ASKED, reader.plan(SCALE))
     assert np.isfinite(found).all()
@@ -195,17 +184,12 @@ def test_hostile_texts_are_read_as_text(reader):
     assert ids.count(reader.tokens.tokenizer.eos_token_id) == 1
 
 
-def test_what_cannot_be_asked_is_refused(reader, folder, tmp_path, monkeypatch):
-    for conversation in ("Rate this.", [], ["Rate this."], [{"role": "user"}], [{"role": "user", "content": None}]):
-        with pytest.raises(ValueError, match="conversation 1 "):
-            reader.logits([ASKED[0], conversation], reader.plan(SCALE))
+def test_what_cannot_be_asked_is_refused(reader, tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "room", 40)
     with pytest.raises(ValueError, match=r"conversation 1 has .* 40 positions"):
         reader.logits(ASKED[:2], reader.plan(SCALE))
     with pytest.raises(Unavailable):
         LayerReader(str(tmp_path))
-    with pytest.raises(Unavailable, match="dtype='int8'"):
-        LayerReader(str(folder), dtype="int8")
     model = seeded_model()
     model.model.norm = None
     with pytest.raises(ValueError, match=r"no final norm.*normed=False"):
@@ -297,14 +281,6 @@ def test_planted_weights_are_found_again(loss):
     assert found.training_loss < brief.training_loss
 
 
-def test_without_the_last_layer_it_has_no_weight():
-    logits, labels, _ = planted(n=300)
-    found = fit_weights(logits, labels, SCALE, last=False)
-    assert found.values[-1] == 0 and sum(found.values) == pytest.approx(1)
-    logits[:, -1] = 1e6
-    assert fit_weights(logits, labels, SCALE, last=False).values == found.values
-
-
 def test_one_epoch_leaves_the_random_numbers_of_others_alone():
     logits, labels, _ = planted(n=40)
     torch.manual_seed(5)
@@ -329,7 +305,6 @@ def test_fractional_labels_are_not_cut_off():
         ({"scores": range(1, 10)}, "5 scores, but the scale has 9"),
         ({"loss": "mae"}, "loss='mae'"),
         ({"logits": np.full((6, 3, 5), np.nan)}, "missing"),
-        ({"logits": np.zeros((6, 1, 5)), "last": False}, "there is none"),
         ({"logits": np.zeros((0, 3, 5)), "labels": np.zeros(0)}, "for 0 items"),
     ],
 )

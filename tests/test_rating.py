@@ -99,8 +99,6 @@ def test_the_best_share_is_rounded_down_and_best_first(reader):
             {"question": "q", "response": "r", "prediction": "p"},
             r"samples\[1\]: field 'prediction' and 'response' are both there",
         ),
-        ({"question": 3, "response": "r"}, r"samples\[1\]: field 'question' is the number 3, not text"),
-        ({"response": "r"}, r"samples\[1\]: field 'question' is missing"),
         ({"question": "q", "response": "r", "fluency": 1}, r"samples\[1\]: field 'fluency' is there already"),
         ({"question": "q", "response": "r", "total_score": 1}, r"samples\[1\]: field 'total_score' is there already"),
     ],
@@ -110,14 +108,10 @@ def test_a_bad_sample_is_named(reader, sample, words):
         evaluate_samples([SAMPLES[0], sample], rater_on(reader), reader=reader)
 
 
-@pytest.mark.parametrize("name", ["rated.jsonl", "rated.json"])
-def test_files_in_and_out(folder, tmp_path, reader, name):
+def test_samples_come_from_a_file_too(folder, tmp_path, reader):
     path = tmp_path / "answers.json"
     path.write_text(json.dumps(SAMPLES), encoding="utf-8")
-    rated = evaluate_samples(path, folder, output_path=tmp_path / name)
-    text = (tmp_path / name).read_text(encoding="utf-8")
-    found = json.loads(text) if name == "rated.json" else [json.loads(line) for line in text.splitlines()]
-    assert found == rated == evaluate_samples(SAMPLES, rater_on(reader), reader=reader)
+    assert evaluate_samples(path, folder) == evaluate_samples(SAMPLES, rater_on(reader), reader=reader)
 
 
 # ---------------------------------------------------------------- raters in folders
@@ -163,7 +157,7 @@ def test_probes_that_do_not_go_together_are_refused(reader):
 
 def test_another_model_is_refused(folder, tmp_path, capsys):
     """The folder of the model holds other weights than those that the probes were fitted on."""
-    model = load_rater(folder).inputs.model
+    model = load_rater(folder).model
     kept = tmp_path / "kept"
     shutil.copytree(model, kept)
     answers = tmp_path / "answers.jsonl"
@@ -199,18 +193,17 @@ def test_the_shipped_raters_work_offline_and_say_what_they_are():
 # ---------------------------------------------------------------- the command
 
 
-BAD_ANSWERS = {
-    "missing": ('{"question": "q"}\n', "line 1: field 'response' is missing"),
-    "clash": ('{"question": "q", "response": "r", "fluency": 1}\n', "line 1: field 'fluency' is there already"),
-    "empty": ("", "holds no responses"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, capsys, name):
-    content, words = BAD_ANSWERS[name]
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"question": "q"}\n', "line 1: field 'response' is missing"),
+        ('{"question": "q", "response": "r", "fluency": 1}\n', "line 1: field 'fluency' is there already"),
+        ("", "holds no responses"),
+    ],
+)
+def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, capsys, content, words):
     path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_text(content)
     assert main(["rate", str(path), "--probe", str(folder), "--out", str(out)]) == 2
     said = capsys.readouterr().err
     assert words in said and str(path) in said

@@ -12,7 +12,7 @@ from judgekit.inside.probes import Choice, fit_choice
 from judgekit.inside.representations import StateCache, inputs_of, states_for
 from judgekit.inside.saved_probes import ProbeError, saved_probe
 from judgekit.models import Unavailable
-from judgekit.models.states import POOLINGS, QUANTITIES, StateReader, pool, pooled_width
+from judgekit.models.states import POOLINGS, QUANTITIES, StateReader, pool
 
 TEXTS = [
     "2",
@@ -48,19 +48,7 @@ def test_poolings_of_a_worked_example_ignore_padding():
     states = torch.tensor([[[torch.nan, 5.0], [1.0, -2.0], [3.0, 4.0], [99.0, torch.nan]]])
     mask = torch.tensor([[False, True, True, False]])
     found = {name: pool(states, mask, name)[0].tolist() for name in POOLINGS}
-    assert found == {
-        "mean": [2.0, 1.0],
-        "last": [3.0, 4.0],
-        "first": [1.0, -2.0],
-        "min": [1.0, -2.0],
-        "max": [3.0, 4.0],
-        "concat": [1.0, -2.0, 3.0, 4.0, 2.0, 1.0],
-    }
-    assert {name: pooled_width(2, name) for name in POOLINGS} == {name: len(row) for name, row in found.items()}
-    with pytest.raises(ValueError, match="none of mean"):
-        pool(states, mask, "median")
-    with pytest.raises(ValueError, match="without tokens"):
-        pool(states, torch.zeros_like(mask), "mean")
+    assert found == {"mean": [2.0, 1.0], "last": [3.0, 4.0], "max": [3.0, 4.0]}
 
 
 # ---------------------------------------------------------------- reading
@@ -199,7 +187,6 @@ def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
 
 
 def test_what_is_not_there_is_refused(readers, tmp_path):
-    assert inputs_of(readers["bert"], "concat", (2,)).width == 96
     with pytest.raises(ValueError, match="'token_statistics' is none of mean"):
         inputs_of(readers["bert"], "token_statistics", (1,))
     for layers in ((2, 1), (3,), (1, 1)):
@@ -207,9 +194,6 @@ def test_what_is_not_there_is_refused(readers, tmp_path):
             inputs_of(readers["bert"], "mean", layers)
     with pytest.raises(Unavailable, match="no model here"):
         StateReader(str(tmp_path))
-    (tmp_path / "states").write_text("mine")
-    with pytest.raises(NotADirectoryError, match="is a file"):
-        StateCache(tmp_path / "states")
 
 
 # ---------------------------------------------------------------- the cache
@@ -232,11 +216,11 @@ def test_what_is_cached_is_not_computed_again(cached, monkeypatch):
     monkeypatch.setattr(cached, "forward", lambda *a: passes.append(a[1]) or forward(*a))
     again = cached.read(TEXTS[::-1], ("mean", "last"), layers=(0, 1))
     assert passes == [] and (again["mean"][::-1, 1:] == first["mean"]).all()
-    cached.read([*TEXTS, "another text"], ("mean", "min"))
-    assert sorted(passes) == [("mean", "min"), ("min",)]  # what is there is not read again
+    cached.read([*TEXTS, "another text"], ("mean", "max"))
+    assert sorted(passes) == [("max",), ("mean", "max")]  # what is there is not read again
 
 
-@pytest.mark.parametrize("other", [{"limit": 12}, {"bf16": True}, {"name": "bert"}])
+@pytest.mark.parametrize("other", [{"limit": 12}, {"name": "bert"}])
 def test_readers_that_read_otherwise_share_a_folder_and_no_file(folders, cached, other):
     texts = TEXTS[2:3]
     cached.read(texts, ("mean",))
@@ -247,28 +231,20 @@ def test_readers_that_read_otherwise_share_a_folder_and_no_file(folders, cached,
     assert (shared == alone).all() and len(files_of(cached)) == 2
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "text"])
-def test_a_file_that_cannot_be_trusted_is_computed_again(cached, damage):
-    expected = cached.read(TEXTS[:2], ("mean",))["mean"]
-    path, other = files_of(cached)
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 255
-    damaged = {
-        "cut": path.read_bytes()[:100],
-        "changed": bytes(content),
-        "foreign": other.read_bytes(),
-        "text": b"not a safetensors file",
-    }
-    path.write_bytes(damaged[damage])
+@pytest.mark.parametrize("damaged", [b"not a safetensors file", None])
+def test_a_file_that_cannot_be_read_is_computed_again(cached, damaged):
+    expected = cached.read(TEXTS[:1], ("mean",))["mean"]
+    (path,) = files_of(cached)
+    path.write_bytes(damaged or path.read_bytes()[:-100])
     with pytest.warns(UserWarning, match=path.name):
-        assert (cached.read(TEXTS[:2], ("mean",))["mean"] == expected).all()
+        assert (cached.read(TEXTS[:1], ("mean",))["mean"] == expected).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it has been written anew
-        cached.read(TEXTS[:2], ("mean",))
+        cached.read(TEXTS[:1], ("mean",))
 
 
 def test_an_interrupted_write_leaves_no_file(cached, monkeypatch):
-    def interrupted(tensors, path, metadata):
+    def interrupted(tensors, path):
         path.write_bytes(b"half of it")
         raise KeyboardInterrupt
 
@@ -279,14 +255,10 @@ def test_an_interrupted_write_leaves_no_file(cached, monkeypatch):
 
 
 def test_keys_differ_wherever_values_may():
-    cache = StateCache("unused")
-    base = ("model", "text", "mean", 512, False)
-    others = [
-        ("x", *base[1:]),
-        *((*base[:i], other, *base[i + 1 :]) for i, other in enumerate(["x", "y", "z", 9, True])),
-    ]
-    assert len({cache.key(*args) for args in (base, *others)}) == 6
-    assert cache.key("model", "\ud800", "mean", 512, False)  # a lone surrogate has a key too
+    cache, base = StateCache("unused"), ("model", "text", "mean", 512)
+    others = [(*base[:i], other, *base[i + 1 :]) for i, other in enumerate(["x", "y", "z", 9])]
+    assert len({cache.key(*args) for args in (base, *others)}) == 5
+    assert cache.key("model", "\ud800", "mean", 512)  # a lone surrogate has a key too
 
 
 def test_a_model_with_other_weights_has_another_fingerprint(folders, readers, tmp_path):

@@ -67,10 +67,8 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
 
     rater = load_rater(probe)
     rows = read_response_rows(answers, reserved=added_fields(rater))
-    with loading(rater.inputs.model):
-        reader = rater.reader()
-        for each in rater.probes.values():
-            each.check_model(reader.fingerprint, reader.limit, reader.bf16)
+    with loading(rater.model):
+        reader = rater.reader
     with keeping.opened(rater) as replies:
         kept = _Kept(replies, rater.fingerprint)
         return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, kept), rater.name

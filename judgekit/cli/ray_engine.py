@@ -10,7 +10,7 @@ from typing import Any
 
 from judgekit.cli.messages import UNEXPECTED, Stop, reason
 from judgekit.judges import ASKED, Judge, Request, load_judge
-from judgekit.models.batching import few_kernels
+from judgekit.models import few_kernels
 from judgekit.records import Reply
 from judgekit.scoring.running import replies_of
 

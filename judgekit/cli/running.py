@@ -19,7 +19,7 @@ from judgekit.cli.source import DELAY, ROWS, PairSource, check_source
 from judgekit.data.pairfile import PairRow
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
-from judgekit.models.batching import few_kernels
+from judgekit.models import few_kernels
 from judgekit.records import LABELS, ORDERS, Verdict
 
 REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more

@@ -1,7 +1,5 @@
-"""Aspects that a single response is scored by: definition, described levels, and the prompts that ask for a score."""
+"""Aspects that a single response is scored by: definition, described levels, and how a response is shown."""
 
-import re
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -11,10 +9,10 @@ from pydantic import Field, StrictInt, StringConstraints, TypeAdapter, Validatio
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.plain_yaml import PlainSafeLoader
-from judgekit.prompts.files import fill, read_sections
 from judgekit.prompts.texts import marks_pattern, neutralised
 
-LAYOUTS = ("aspect_first", "shared", "plain")
+_SCALES = resources.files("judgekit.inside") / "scales"
+_MARKS = marks_pattern(["[Instruction]", "[Question]", "[Response]", "[Your Task]"], "")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Score = Annotated[StrictInt, Field(ge=0, le=100)]
@@ -73,18 +71,12 @@ class _SafeOnceLoader(PlainSafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """A mapping, each key once."""
-        seen = set()
-        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
                 raise AspectError(f"line {key.start_mark.line + 1}: field {key.value!r} stands twice")
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep)
-
-
-def preset_names() -> list[str]:
-    """Names of the aspects that come with the package."""
-    files = (resources.files("judgekit.inside") / "scales").iterdir()
-    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
 def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
@@ -98,15 +90,16 @@ def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
     >>> list(load_aspects("reasoning")), load_aspects("sft")["relevance"].scores[-1]
     (['semantic_consistency', 'logicality', 'informativeness', 'fluency', 'factuality'], 9)
     """
-    shipped = str(name_or_path) in preset_names()
+    presets = sorted(file.name.removesuffix(".yaml") for file in _SCALES.iterdir())
+    shipped = str(name_or_path) in presets
     where = f"{name_or_path}.yaml" if shipped else str(name_or_path)
-    source = resources.files("judgekit.inside") / "scales" / where if shipped else Path(name_or_path)
+    source = _SCALES / where if shipped else Path(name_or_path)
     try:
         values = yaml.load(source.read_text(encoding="utf-8-sig"), Loader=_SafeOnceLoader)
     except AspectError as wrong:
         raise AspectError(f"{where}: {wrong}") from None
     except FileNotFoundError:
-        known = ", ".join(preset_names())
+        known = ", ".join(presets)
         raise AspectError(f"{where}: neither a file nor one of the aspects that come with judgekit ({known})") from None
     except (OSError, UnicodeDecodeError) as bad:
         raise AspectError(f"{where}: cannot be read ({bad})") from None
@@ -131,35 +124,12 @@ def _aspect_of(name: Any, fields: Any, where: str) -> Aspect:
         raise AspectError(f"{where}: {field}: {first['msg']} (not {first['input']!r:.60})") from None
 
 
-@cache
-def _templates() -> tuple[dict[str, str], re.Pattern[str]]:
-    """The layouts' templates by name, and the expression for marks that a shown text must not contain."""
-    text = (resources.files("judgekit.inside") / "scales" / "layouts.txt").read_text(encoding="utf-8")
-    sections = dict(read_sections(text)[1])
-    return sections, marks_pattern(sections.values(), "")
+def shown_response(question: str, response: str) -> str:
+    """A question and a response as one text; marks of a prompt and special tokens in them get full-width brackets."""
+    return f"[Question]\n\n{neutralised(question, _MARKS)}\n\n[Response]\n\n{neutralised(response, _MARKS)}"
 
 
-def aspect_prompt(aspect: Aspect | None, question: str, response: str, layout: str) -> str:
-    """The text that a model reads before it scores a response.
-
-    Question and response are put in by one pass of plain substitution; marks of the prompt and special tokens in them
-    get full-width brackets (`judgekit.prompts.texts`), so that a text cannot pass for a part of the prompt.
-
-    ``layout``: ``aspect_first`` defines the aspect before question and response: a causal model reads the response in
-    the light of the aspect. ``shared`` shows question and response first, so that the texts of all aspects begin alike.
-    ``plain`` shows question and response only, and no ``aspect``. ValueError where there is no such layout, or it needs
-    an aspect and there is none.
-    """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout {layout!r} is not one of {', '.join(LAYOUTS)}")
-    if aspect is None and layout != "plain":
-        raise ValueError(f"layout {layout!r} needs an aspect")
-    sections, marks = _templates()
-    shown = {"question": neutralised(question, marks), "response": neutralised(response, marks)}
-    return fill(sections[layout], shown | ({} if layout == "plain" else rubric(aspect)))
-
-
-def rubric(aspect: Any) -> dict[str, str]:
+def rubric(aspect: Aspect) -> dict[str, str]:
     """What a template says about an aspect, by placeholder."""
     return {
         "title": aspect.title,

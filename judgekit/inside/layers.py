@@ -42,16 +42,9 @@ def _checked_logits(logits: Array, n_scores: int | None = None) -> Floats:
     return logits
 
 
-def uniform_weights(n_layers: int, last: bool = True) -> Floats:
-    """Equal weights that sum to one, with 0 for the last layer where it is left out, shape (n_layers,).
-
-    >>> uniform_weights(3, last=False).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    used = n_layers if last else n_layers - 1
-    if used < 1:
-        raise ValueError(f"{n_layers} layers leave none to average")
-    return np.r_[np.full(used, 1 / used), np.zeros(n_layers - used)]
+def uniform_weights(n_layers: int) -> Floats:
+    """Equal weights that sum to one, shape (n_layers,)."""
+    return np.full(n_layers, 1 / n_layers)
 
 
 def last_only(n_layers: int) -> Floats:
@@ -60,13 +53,12 @@ def last_only(n_layers: int) -> Floats:
 
 
 def distribution(logits: Array, weights: Array, over: str = "logits") -> Floats:
-    """Probabilities of the scores (or verdicts) from all layers, shape (n_items, n_scores).
+    """Probabilities of the scores from all layers, shape (n_items, n_scores); NaN where logits are.
 
-    Rows sum to one; NaN where logits are. ``logits``: shape (n_items, n_layers, n_scores). ``weights``: shape
-    (n_layers,), not negative. ``over``: what is averaged: ``logits``, before the softmax (LAGER); each layer's
-    ``probabilities``; or these, with another softmax after it (``double_softmax``, the published code's ablation:
-    exponents within [0, 1] are all but flat). ValueError where the weights are not one for each layer, negative, or all
-    zero, or ``over`` is unknown.
+    ``logits``: shape (n_items, n_layers, n_scores). ``weights``: shape (n_layers,), not negative. ``over``: what is
+    averaged: ``logits``, before the softmax (LAGER); each layer's ``probabilities``; or these, with another softmax
+    after it (``double_softmax``, the published code's ablation: all but flat). ValueError where the weights are not one
+    for each layer, negative, or all zero, or ``over`` is unknown.
 
     >>> logits = np.log([[[0.5, 0.5], [0.9, 0.1]]])
     >>> [distribution(logits, [0.5, 0.5], over).round(2).tolist() for over in OVER]
@@ -86,11 +78,7 @@ def distribution(logits: Array, weights: Array, over: str = "logits") -> Floats:
 
 
 def expected_score(probabilities: Array, scores: Sequence[int]) -> Floats:
-    """Mean of the scale under each row of probabilities, shape (n_items,).
-
-    >>> expected_score([[0.25, 0.75]], (1, 5)).tolist()
-    [4.0]
-    """
+    """Mean of the scale under each row of probabilities, shape (n_items,)."""
     return np.asarray(probabilities, float) @ np.array(checked_scores(scores), float)
 
 
@@ -111,8 +99,8 @@ _Weight = Annotated[float, Field(ge=0)]
 class LayerWeights:
     """Weights over layers, and what they hold for.
 
-    ``values``: one for each layer, the embedding output first; 0 for a last layer that was left out. ``scores``: the
-    scale. ``n_items``: rated items that they were fitted on. ``training_loss``: on those items, with these weights.
+    ``values``: one for each layer, the embedding output first. ``scores``: the scale. ``n_items``: rated items that
+    they were fitted on. ``training_loss``: on those items, with these weights.
     """
 
     values: Annotated[tuple[_Weight, ...], Field(min_length=2), AfterValidator(_sum_to_one)]
@@ -132,8 +120,6 @@ class LayerWeights:
 def soft_target(labels: Array, scores: Sequence[int]) -> Floats:
     """Labels as probabilities of scores, shape (n_items, n_scores): a label between two is divided between them.
 
-    The published code drops what follows the decimal point: 3.67, the mean of three raters, becomes 3.
-
     >>> soft_target([2, 2.25], (1, 2, 3)).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.75, 0.25]]
     """
@@ -141,14 +127,13 @@ def soft_target(labels: Array, scores: Sequence[int]) -> Floats:
 
 
 class RatedItems:
-    """Checked items to fit weights on, as tensors: ``logits`` (n_items, n_used_layers, n_scores), ``labels``.
+    """Checked items to fit weights on, as tensors: ``logits`` (n_items, n_layers, n_scores), ``labels`` (n_items,).
 
-    ``logits``: shape (n_items, n_layers, n_scores). ``labels``: what people gave, from the lowest score to the highest;
-    may be fractional. ``loss``: of `LOSSES`. ``last``: whether the last layer is used. ValueError where shapes do not
-    fit, a number is missing, a label lies outside the scale, no layer or item is left, or the loss is unknown.
+    ``labels``: what people gave, from the lowest score to the highest; may be fractional. ``loss``: of `LOSSES`.
+    ValueError where shapes do not fit, a number is missing, a label lies outside the scale, or the loss is unknown.
     """
 
-    def __init__(self, logits: Array, labels: Array, scores: Sequence[int], loss: str, last: bool) -> None:
+    def __init__(self, logits: Array, labels: Array, scores: Sequence[int], loss: str) -> None:
         if loss not in LOSSES:
             raise ValueError(f"loss={loss!r} is none of {', '.join(LOSSES)}")
         scale = checked_scores(scores)
@@ -158,44 +143,35 @@ class RatedItems:
         if not (np.isfinite(logits).all() and np.isfinite(labels).all()):
             raise ValueError("a logit or label is missing: leave items without a score out of training")
         if labels.min() < scale[0] or labels.max() > scale[-1]:
-            raise ValueError(
-                f"labels from {labels.min():g} to {labels.max():g} on a scale from {scale[0]} to {scale[-1]}"
-            )
-        used = logits if last else logits[:, :-1]
-        if not used.shape[1]:
-            raise ValueError("without the last layer there is none")
-        given = (used, labels, soft_target(labels, scale), scale)
+            ends = f"{labels.min():g} to {labels.max():g}"
+            raise ValueError(f"labels from {ends} on a scale from {scale[0]} to {scale[-1]}")
+        given = (logits, labels, soft_target(labels, scale), scale)
         self.logits, self.labels, self._target, self._scores = (torch.tensor(x, dtype=torch.float64) for x in given)
-        self._kind, self._scale, self._last = loss, scale, last
+        self._kind, self._scale = loss, scale
 
     def loss(self, weights: torch.Tensor, rows: Any = slice(None)) -> torch.Tensor:
-        """Loss of some weights (n_used_layers,), which need not sum to one, on some of the items."""
+        """Loss of some weights (n_layers,), which need not sum to one, on some of the items."""
         share = LOSSES[self._kind]
         logits = torch.einsum("l,nlk->nk", weights, self.logits[rows])
         gap = logits.softmax(-1) @ self._scores - self.labels[rows]
         return share * cross_entropy(logits, self._target[rows]) + (1 - share) * (gap**2).mean()
 
     def weights(self, parameters: torch.Tensor) -> LayerWeights:
-        """The softmax of some parameters (n_used_layers,), as weights with their loss."""
-        with torch.no_grad():
-            values = parameters.softmax(0)
-            reached = float(self.loss(values))
-        whole = (*values.tolist(), *([] if self._last else [0.0]))
-        return LayerWeights(whole, self._scale, self._kind, len(self.labels), reached)  # type: ignore[arg-type]
+        """The softmax of some parameters (n_layers,), as weights with their loss."""
+        values = parameters.detach().softmax(0)
+        loss: Any = self._kind
+        return LayerWeights(tuple(values.tolist()), self._scale, loss, len(self.labels), float(self.loss(values)))
 
 
-def fit_weights(
-    logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed", last: bool = True
-) -> LayerWeights:
+def fit_weights(logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed") -> LayerWeights:
     """The weights with the least loss on rated items.
 
-    ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of the mean squared error of the expected score; the
-    rest as for `RatedItems`. Both are those of LAGER's code: cross-entropy over all layers in its first version, the
-    mixed one without the last layer since. There the search is a single epoch of Adam, which stops near where it
-    started (`judgekit.studies.published_layers.published_weights`); here it goes on to the optimum, by L-BFGS, so that
-    the outcome depends on no seed, no order and no step size. RuntimeError where the search does not end.
+    ``loss``: ``cross_entropy``, or ``mixed``: 0.62 of it and 0.38 of the mean squared error of the expected score. Both
+    are those of LAGER's code, whose search is a single epoch of Adam, which stops near where it started
+    (`judgekit.studies.published_layers.published_weights`); here it goes on to the optimum, by L-BFGS, so that the
+    outcome depends on no seed, no order and no step size. RuntimeError where the search does not end.
     """
-    items = RatedItems(logits, labels, scores, loss, last)
+    items = RatedItems(logits, labels, scores, loss)
 
     def loss_and_gradient(values: Floats) -> tuple[float, Floats]:
         parameters: Any = torch.tensor(values, requires_grad=True)
@@ -231,11 +207,7 @@ class SavedWeights:
     prompt: str
     normed: bool = False
     over: Literal["logits", "probabilities", "double_softmax"] = "logits"
-
-
-@dataclass(frozen=True, config=_STRICT, kw_only=True)
-class _File(SavedWeights):
-    schema: Literal[1]
+    schema: Literal[1] = 1
 
 
 def save_weights(path: str | Path, saved: SavedWeights) -> Path:
@@ -243,7 +215,7 @@ def save_weights(path: str | Path, saved: SavedWeights) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as temporary:
-        temporary.write_text(json.dumps({"schema": 1, **asdict(saved)}, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(asdict(saved), indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -251,11 +223,9 @@ def load_weights(path: str | Path, **wanted: Any) -> SavedWeights:
     """Weights from a JSON file.
 
     ``wanted``: what they must have been fitted for: ``model``, ``prompt``, ``normed``, ``over``, ``scores``.
-    WeightsError where the file is missing, no JSON, lacks a field or holds something else in it, or was fitted for
-    something else.
+    WeightsError where the file is missing or damaged, or was fitted for something else.
     """
-    file = read_json(Path(path), _File, WeightsError)
-    saved = SavedWeights(file.weights, file.model, file.prompt, file.normed, file.over)
+    saved: SavedWeights = read_json(Path(path), SavedWeights, WeightsError)
     for name, value in wanted.items():
         value = tuple(value) if name == "scores" else value
         if value != (given := saved.weights.scores if name == "scores" else getattr(saved, name)):

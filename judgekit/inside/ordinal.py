@@ -12,18 +12,15 @@ from judgekit.stats import Array, Floats
 
 
 class OrdinalLogistic(ClassifierMixin, BaseEstimator):
-    r"""The proportional odds model with a ridge penalty.
-
-    ``P(y <= class k) = sigmoid(threshold_k - x @ coef)``, thresholds ascending. With two classes this is logistic
-    regression.
+    r"""The proportional odds model with a ridge penalty: ``P(y <= class k) = sigmoid(threshold_k - x @ coef)``.
 
     ``C`` and ``class_weight`` as in scikit-learn. Fitted: ``classes_``, ``coef_`` (n_features,) and ``thresholds_``
     (n_classes - 1,). McCullagh (1980), Journal of the Royal Statistical Society B 42. The search runs over the
     logarithms of the gaps between thresholds, which keeps these in order.
     """
 
-    def __init__(self, C: float = 1.0, class_weight: Any = None, max_iter: int = 2000) -> None:
-        self.C, self.class_weight, self.max_iter = C, class_weight, max_iter
+    def __init__(self, C: float = 1.0, class_weight: Any = None) -> None:
+        self.C, self.class_weight = C, class_weight
 
     def fit(self, X: Array, y: Array) -> Self:
         """The model fitted by penalised maximum likelihood; ValueError where there are fewer than two classes."""
@@ -35,14 +32,15 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
         share = np.cumsum(np.bincount(codes, weight))[:-1] / weight.sum()
         first = np.log(share) - np.log1p(-share)  # the thresholds where no feature tells anything
         start = np.concatenate([np.zeros(X.shape[1]), first[:1], np.log(np.maximum(np.diff(first), 1e-3))])
-        options = {"maxiter": self.max_iter, "ftol": 1e-12, "gtol": 1e-7}
+        options = {"maxiter": 2000, "ftol": 1e-12, "gtol": 1e-7}
         fitted = minimize(penalised_loss, start, (X, codes, weight), jac=True, method="L-BFGS-B", options=options).x
         self.coef_, self.thresholds_ = fitted[: X.shape[1]], _thresholds(fitted[X.shape[1] :])
         return self
 
     def predict_proba(self, X: Array) -> Floats:
         """Probability of each class, shape (n_items, n_classes)."""
-        return class_probabilities(np.asarray(X, float) @ self.coef_, self.thresholds_)
+        position = np.asarray(X, float) @ self.coef_
+        return np.diff(expit(self.thresholds_ - position[:, None]), axis=1, prepend=0, append=1)
 
     def predict(self, X: Array) -> np.ndarray:
         """The most probable class of each item."""
@@ -52,16 +50,6 @@ class OrdinalLogistic(ClassifierMixin, BaseEstimator):
 def _thresholds(parameters: Floats) -> Floats:
     """Ascending thresholds from the lowest one and the logarithms of the gaps above it."""
     return parameters[0] + np.concatenate([[0.0], np.cumsum(np.exp(parameters[1:]))])
-
-
-def class_probabilities(position: Array, thresholds: Floats) -> Floats:
-    """Probability of each class from where items lie, shape (n_items, n_classes).
-
-    >>> class_probabilities(np.array([0.0]), np.array([0.0])).tolist()
-    [[0.5, 0.5]]
-    """
-    below = expit(thresholds[None, :] - np.asarray(position)[:, None])
-    return np.diff(below, axis=1, prepend=0, append=1)
 
 
 def penalised_loss(parameters: Floats, X: Floats, codes: np.ndarray, weight: Floats) -> tuple[float, Floats]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -31,10 +31,9 @@ CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 
 @dataclass(frozen=True)
 class Head:
-    """The labels of a probe.
+    """The labels of a probe: ``classes``, ascending (one that a fold lacks still counts in macro F1).
 
-    ``classes``: ascending, and stated: a class that a fold lacks still counts in macro F1. ``families``: of `FAMILIES`,
-    those that may be tried; the first one ranks layers.
+    ``families``: of `FAMILIES`, those that may be tried; the first one ranks layers.
     """
 
     name: str
@@ -50,13 +49,9 @@ HEADS = {
 }
 
 
-def binary_labels(scores: Array, threshold: float = GOOD) -> np.ndarray:
-    """Scores as good (1) or not (0), shape (n_items,); ``threshold``: lowest good score.
-
-    >>> binary_labels([1, 3, 4, 5]).tolist()
-    [0, 0, 1, 1]
-    """
-    return (np.asarray(scores, float) >= threshold).astype(int)
+def binary_labels(scores: Array) -> np.ndarray:
+    """Scores as good (1) or not (0), shape (n_items,)."""
+    return (np.asarray(scores, float) >= GOOD).astype(int)
 
 
 # ---------------------------------------------------------------- classifiers
@@ -97,12 +92,11 @@ class Projection(TransformerMixin, BaseEstimator):
 class Family:
     """A kind of classifier and the settings that are tried.
 
-    ``make``: from a seed and a setting to an unfitted classifier. ``grid``: the middle setting stands for the family
-    where layers are ranked. ``centred``: differences of two responses must not be: swapping the responses has to change
-    the sign of everything and nothing else.
+    ``grid``: the middle setting stands for the family where layers are ranked. ``centred``: differences of two
+    responses must not be: swapping the responses has to change the sign of everything and nothing else.
     """
 
-    make: Callable[..., Any]
+    classifier: Any
     grid: tuple[dict[str, Any], ...]
     centred: bool = True
 
@@ -111,34 +105,28 @@ class Family:
         """The setting that stands for the family."""
         return self.grid[len(self.grid) // 2]
 
+    def make(self, seed: int, **setting: Any) -> Any:
+        """An unfitted classifier with a setting."""
+        seeded = {"random_state": seed} if "random_state" in self.classifier.get_params() else {}
+        return clone(self.classifier).set_params(**setting, **seeded)
 
-def _strengths(*values: float) -> tuple[dict[str, Any], ...]:
-    return tuple({"C": value} for value in values)  # inverse strength of the penalty
+
+def _grid(name: str, *values: float) -> tuple[dict[str, Any], ...]:
+    return tuple({name: value} for value in values)
 
 
-_FOUR = _strengths(0.001, 0.01, 0.1, 1.0)
+_STRENGTHS = _grid("C", 0.001, 0.01, 0.1, 1.0)  # inverse strength of the penalty
+_BALANCED: dict[str, Any] = {"class_weight": "balanced"}
 FAMILIES = {
-    "majority": Family(lambda seed: DummyClassifier(strategy="most_frequent"), ({},)),
-    "logistic": Family(
-        lambda seed, **setting: LogisticRegression(class_weight="balanced", max_iter=2000, **setting), _FOUR
-    ),
-    "linear_svm": Family(lambda seed, **setting: SVC(kernel="linear", class_weight="balanced", **setting), _FOUR),
-    "rbf_svm": Family(lambda seed, **setting: SVC(class_weight="balanced", **setting), _strengths(0.3, 1.0, 10.0)),
-    "forest": Family(
-        lambda seed, **setting: RandomForestClassifier(100, class_weight="balanced", random_state=seed, **setting),
-        ({"min_samples_leaf": 1}, {"min_samples_leaf": 3}, {"min_samples_leaf": 8}),
-    ),
+    "majority": Family(DummyClassifier(strategy="most_frequent"), ({},)),
+    "logistic": Family(LogisticRegression(max_iter=2000, **_BALANCED), _STRENGTHS),
+    "linear_svm": Family(SVC(kernel="linear", **_BALANCED), _STRENGTHS),
+    "rbf_svm": Family(SVC(**_BALANCED), _grid("C", 0.3, 1.0, 10.0)),
+    "forest": Family(RandomForestClassifier(100, **_BALANCED), _grid("min_samples_leaf", 1, 3, 8)),
     # L-BFGS: few rows, and none held back for early stopping; the loose tolerance saves most of the time.
-    "mlp": Family(
-        lambda seed, **setting: MLPClassifier(
-            (64,), solver="lbfgs", tol=0.01, max_iter=1000, random_state=seed, **setting
-        ),
-        ({"alpha": 0.1}, {"alpha": 1.0}, {"alpha": 10.0}),
-    ),
-    "ordinal": Family(lambda seed, **setting: OrdinalLogistic(class_weight="balanced", **setting), _FOUR),
-    "pair_logistic": Family(
-        lambda seed, **setting: LogisticRegression(fit_intercept=False, max_iter=2000, **setting), _FOUR, centred=False
-    ),
+    "mlp": Family(MLPClassifier((64,), solver="lbfgs", tol=0.01, max_iter=1000), _grid("alpha", 0.1, 1.0, 10.0)),
+    "ordinal": Family(OrdinalLogistic(**_BALANCED), _STRENGTHS),
+    "pair_logistic": Family(LogisticRegression(fit_intercept=False, max_iter=2000), _STRENGTHS, centred=False),
 }
 
 
@@ -165,15 +153,10 @@ def class_counts(labels: Array, predicted: Array, classes: Array) -> Floats:
 
     ``classes``: ascending. ValueError where the lengths differ, or a value is none of the classes.
     """
-    classes, sides = np.asarray(classes), [np.asarray(labels), np.asarray(predicted)]
-    if sides[0].shape != sides[1].shape:
-        raise ValueError(f"{len(sides[0])} labels for {len(sides[1])} predictions")
-    for side in sides:
-        if not np.isin(side, classes).all():
-            raise ValueError(f"{side[~np.isin(side, classes)][0]} is none of the classes {classes.tolist()}")
-    counts = np.zeros((len(sides[0]), len(classes), len(classes)))
-    counts[np.arange(len(sides[0])), *(np.searchsorted(classes, side) for side in sides)] = 1
-    return counts
+    sides = [np.asarray(side)[:, None] == np.asarray(classes) for side in (labels, predicted)]
+    if len(sides[0]) != len(sides[1]) or not all(side.any(1).all() for side in sides):
+        raise ValueError(f"{len(sides[0])} labels and {len(sides[1])} predictions are not all of {list(classes)}")
+    return np.einsum("na,nb->nab", *np.array(sides, float))
 
 
 def _class_f1(matrix: Floats) -> Floats:
@@ -197,9 +180,9 @@ class Space:
     """What is tried, and how it is compared.
 
     ``n_components``: principal components, fitted inside every fold; None for none. ``candidates``: best layers of a
-    ranking that the greedy search may add. ``max_layers``: layers side by side at most. ``stability``: standard
-    deviations over folds that a mean score is lowered by, so that of two equally good choices the steadier wins.
-    ``metric``: of `METRICS`. ``n_inner``: folds that choices are made on. ``families``: instead of the head's.
+    ranking that may be added, up to ``max_layers``. ``stability``: standard deviations over folds that a mean score is
+    lowered by, so that of two equally good choices the steadier wins. ``metric``: of `METRICS`. ``n_inner``: folds that
+    choices are made on. ``families``: instead of the head's.
     """
 
     n_components: int | None = 50
@@ -212,8 +195,6 @@ class Space:
 
     def __post_init__(self) -> None:
         """Refuse names that are not there, before hours are spent."""
-        if self.metric not in METRICS:
-            raise ValueError(f"metric {self.metric!r} is none of {', '.join(METRICS)}")
         if unknown := set(self.families or ()) - set(FAMILIES):
             raise ValueError(f"family {min(unknown)!r} is none of {', '.join(FAMILIES)}")
 
@@ -321,18 +302,15 @@ class Search:
 
         ``families``: instead of the search's own, with the same first one; what was scored before is not scored again.
         """
-        families = self.families if families is None else families
-        if families[0] != self.families[0]:
-            raise ValueError(f"layers were ranked by {self.families[0]}, not by {families[0]}")
-        first, ranking, layers = self.families[0], {}, {}  # type: str, dict[str, Floats], dict[str, tuple[int, ...]]
+        families, first = families or self.families, self.families[0]
+        usual, ranking, layers = FAMILIES[first].usual, {}, {}  # type: Any, dict[str, Floats], dict[str, tuple[int, ...]]
         for name in self.features:
             ranking[name], order = self.ranking(name)
             layers[name] = self._greedy_layers(name, order)
-        name = max(layers, key=lambda name: self.worth(name, layers[name], first, FAMILIES[first].usual))
+        name = max(layers, key=lambda name: self.worth(name, layers[name], first, usual))
         tried = [(family, setting) for family in families for setting in FAMILIES[family].grid]
         family, setting = max(tried, key=lambda pair: self.worth(name, layers[name], *pair))
-        mean, deviation = self.score(name, layers[name], family, setting)
-        return Choice(name, layers[name], family, setting, mean, deviation, ranking)
+        return Choice(name, layers[name], family, setting, *self.score(name, layers[name], family, setting), ranking)
 
 
 def choose_probe(
@@ -397,10 +375,11 @@ def nested_probe(
 
     Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
     they choose, so the estimate is of the procedure, and of no single probe. ValueError where shapes disagree, a
-    feature is not finite, a label is no class of the head, or there are too few questions.
+    feature is NaN, a label is no class of the head, or there are too few questions.
     """
-    features, labels = _checked(features, labels, len(groups), head)
-    groups, space = np.asarray(groups), space or Space()
+    labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
+    if wrong := [name for name, array in features.items() if len(array) != len(labels)]:
+        raise ValueError(f"features {wrong[0]!r} of {len(features[wrong[0]])} items for {len(labels)} labels")
     predicted, fold = np.zeros(len(labels), int), np.zeros(len(labels), int)
     scores, choices = np.zeros(len(labels)), []
     for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
@@ -415,20 +394,3 @@ def nested_probe(
         scores[test] = probe.predict_proba(X) @ probe.classes_ if hasattr(probe, "predict_proba") else predicted[test]
         choices.append(choice)
     return NestedResult(predicted, scores, fold, choices)
-
-
-def _checked(features: Mapping[str, Array], labels: Array, n_groups: int, head: Head) -> Any:
-    """Features by kind and labels as arrays, after a look at their shapes and values."""
-    arrays, labels = {name: np.asarray(array) for name, array in features.items()}, np.asarray(labels)
-    if len(labels) != n_groups or not features:
-        raise ValueError(f"{len(labels)} labels, {n_groups} groups and {len(features)} kinds of features")
-    for name, array in arrays.items():
-        if array.ndim != 3 or len(array) != len(labels):
-            raise ValueError(f"features {name!r} have shape {array.shape}: ({len(labels)}, layers, width) is needed")
-        if not np.isfinite(array).all():
-            raise ValueError(f"features {name!r} hold values that are not finite")
-    if unknown := sorted(set(labels.tolist()) - set(head.classes)):
-        raise ValueError(f"label {unknown[0]} is no class of the head {head.name}: {', '.join(map(str, head.classes))}")
-    if len(set(labels.tolist())) < 2:
-        raise ValueError(f"all {len(labels)} labels are equal: there is nothing to predict")
-    return arrays, labels.astype(int)

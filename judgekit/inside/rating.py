@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,8 +14,8 @@ from judgekit.data.files import replaced
 from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
 from judgekit.data.paths import PRETRAINED
 from judgekit.data.progress import progress_bar
-from judgekit.inside.representations import StateCache, array_digest, rated_text, states_for
-from judgekit.inside.saved_probes import Inputs, SavedProbe, load_probe, read_json, save_probe
+from judgekit.inside.representations import array_digest, rated_text, states_for
+from judgekit.inside.saved_probes import SavedProbe, load_probe, read_json, save_probe
 from judgekit.records import fingerprint_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ class Rater:
     name: str
     probes: dict[str, SavedProbe]
     about: dict[str, Any] = field(default_factory=dict)
-    readers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -60,7 +60,7 @@ class Rater:
         if any(probe.kind == "pair_logistic" for probe in self.probes.values()):
             raise RaterError(f"{self.name}: a probe of pairs rates no single response")
         read = [asdict(probe.inputs) | {"classes": probe.classes} for probe in self.probes.values()]
-        for name in ("classes", "model", "limit", "bf16"):
+        for name in ("classes", "model", "limit"):
             if len(values := {str(inputs[name]) for inputs in read}) > 1:
                 raise RaterError(f"{self.name}: probes differ in {name} ({', '.join(sorted(values))})")
 
@@ -70,18 +70,20 @@ class Rater:
         return tuple(self.probes)
 
     @property
-    def inputs(self) -> Inputs:
-        """What all probes read, but for layers and pooling."""
-        return next(iter(self.probes.values())).inputs
+    def model(self) -> str:
+        """Name of the frozen model behind the probes."""
+        return next(iter(self.probes.values())).inputs.model
 
-    def reader(self, device: str = "cpu", cache: StateCache | None = None) -> "StateReader":
-        """The frozen model behind the probes, loaded once."""
+    @cached_property
+    def reader(self) -> "StateReader":
+        """The frozen model behind the probes; ProbeError where it is not the one that they were fitted on."""
         from judgekit.models.states import StateReader
 
-        if (device, cache) not in self.readers:
-            more: Any = {"limit": self.inputs.limit, "bf16": self.inputs.bf16, "device": device, "cache": cache}
-            self.readers[device, cache] = StateReader(self.inputs.model, **more)
-        return self.readers[device, cache]
+        probes = list(self.probes.values())
+        reader = StateReader(self.model, limit=probes[0].inputs.limit)
+        for probe in probes:
+            probe.check_model(reader)
+        return reader
 
     @property
     def fingerprint(self) -> str:
@@ -100,25 +102,20 @@ class Rater:
         shown: bool = False,
         kept: Any = None,
     ) -> list[tuple[dict[str, int], dict[str, float]]]:
-        """Classes and expected classes by aspect of questions with responses, in the order of the texts.
+        """Classes and expected classes by aspect of (question, response), in their order; equal ones are rated once.
 
-        ``texts``: question and response; equal ones are rated once. ``batch_size``: texts per step, of the bar and of
-        what is stored at once. ``kept``: a store of ratings by text, ``get(text)`` and ``put(ratings)``. ProbeError
-        where the model is not the one that the probes were fitted on; ValueError where ``batch_size`` is below 1.
+        ``batch_size``: texts per step, of the bar and of what is stored at once. ``kept``: a store of ratings by text,
+        ``get(text)`` and ``put(ratings)``. ProbeError where the model is not the one that the probes were fitted on.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size={batch_size}: at least one text at a time")
         wanted = [rated_text(*pair) for pair in texts]
         ratings = {text: kept.get(text) for text in wanted} if kept is not None else {}
         # Like lengths together, whatever their place: little is padded.
         missing = sorted({text for text in wanted if ratings.get(text) is None}, key=lambda text: (-len(text), text))
-        if missing:
-            reader = reader or self.reader()
         n_distinct = len(set(wanted))
         with progress_bar(n_distinct, "rating", "response", shown, initial=n_distinct - len(missing)) as bar:
             for start in range(0, len(missing), batch_size):
                 batch = missing[start : start + batch_size]
-                rated = self._rated_batch(batch, reader)
+                rated = self._rated_batch(batch, reader or self.reader)
                 if kept is not None:
                     kept.put(rated)
                 ratings |= rated
@@ -128,12 +125,12 @@ class Rater:
     def _rated_batch(self, batch: Sequence[str], reader: Any) -> dict[str, tuple[dict[str, Any], ...]]:
         """Classes and expected classes of some texts, by text."""
         states = states_for(self.probes, reader, batch)
-        classes = {aspect: probe.predict(states[aspect]).tolist() for aspect, probe in self.probes.items()}
-        expected = {aspect: probe.expected(states[aspect]).tolist() for aspect, probe in self.probes.items()}
-        return {
-            text: tuple({aspect: values[aspect][row] for aspect in self.probes} for values in (classes, expected))
-            for row, text in enumerate(batch)
-        }
+        sides = [
+            {aspect: getattr(probe, what)(states[aspect]).tolist() for aspect, probe in self.probes.items()}
+            for what in ("predict", "expected")
+        ]
+        rows = [tuple({aspect: side[aspect][row] for aspect in side} for side in sides) for row in range(len(batch))]
+        return dict(zip(batch, rows, strict=True))
 
 
 def save_rater(rater: Rater, folder: str | Path) -> None:
@@ -173,9 +170,7 @@ def evaluate_samples(
     probe: str | Path | Rater = "gsm8k-binary",
     batch_size: int = 64,
     top_percent: float = 1.0,
-    output_path: Path | str | None = None,
     reader: "StateReader | None" = None,
-    shown: bool = False,
 ) -> list[dict[str, Any]]:
     """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
 
@@ -191,8 +186,6 @@ def evaluate_samples(
     top_percent
         Share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``, then by
         ``total_score``, then in the order given; 1 keeps all, in the order given.
-    output_path
-        Where the result is written: JSON lines where the name ends in ``.jsonl``, else a JSON list.
     reader
         The model, where it is loaded already.
 
@@ -204,14 +197,8 @@ def evaluate_samples(
         raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")
     rater = probe if isinstance(probe, Rater) else load_rater(probe)
     read: Any = read_response_rows if isinstance(samples, str | Path) else checked_responses
-    rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader, shown)
-    rated = rated if top_percent == 1 else best(rated, top_percent)
-    if output_path is not None:
-        lines = Path(output_path).suffix == ".jsonl"
-        text = "".join(json.dumps(row) + "\n" for row in rated) if lines else json.dumps(rated, indent=1) + "\n"
-        with replaced(Path(output_path)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return rated
+    rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader)
+    return rated if top_percent == 1 else best(rated, top_percent)
 
 
 def added_fields(rater: Rater) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from judgekit.data.files import replaced
 from judgekit.data.paths import run_folder
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 _VERSION = 1  # of what a quantity means: raise it when the same text would give other numbers
 _TENSOR = "states"
-
-
-def _digest(array: Array) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 def rated_text(question: str, response: str) -> str:
@@ -48,19 +44,16 @@ class StateCache:
     """Arrays in a folder, one safetensors file per text and quantity, looked up by model, text and quantity.
 
     A file takes its name only when it is complete, so an interrupted run leaves none that is half written, and two
-    processes may fill one folder. A file that cannot be read, that was changed, or that belongs to another key is
-    reported with a warning and counts as absent. NotADirectoryError where the folder is a file.
+    processes may fill one folder. A file that cannot be read is reported with a warning and counts as absent.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        if self.folder.exists() and not self.folder.is_dir():
-            raise NotADirectoryError(f"{self.folder} is a file: hidden states are cached in a folder")
 
-    def key(self, fingerprint: str, text: str, quantity: str, limit: int, bf16: bool) -> str:
+    def key(self, fingerprint: str, text: str, quantity: str, limit: int) -> str:
         """SHA-256 over all that a value depends on; ``fingerprint``: of the model, ``limit``: most tokens read."""
         read = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return fingerprint_of(_VERSION, fingerprint, read, quantity, limit, bf16)
+        return fingerprint_of(_VERSION, fingerprint, read, quantity, limit, False)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.safetensors"
@@ -71,23 +64,17 @@ class StateCache:
         if not path.is_file():
             return None
         try:
-            with safe_open(path, framework="numpy") as file:
-                about, array = file.metadata() or {}, file.get_tensor(_TENSOR)
-            reason = "belongs to another key" if about.get("key") != key else "was changed after it was written"
-            if about.get("key") == key and about.get("sha256") == _digest(array):
-                return array
+            return load_file(path)[_TENSOR]
         except (SafetensorError, OSError) as broken:
-            reason = f"cannot be read ({broken})"
-        warnings.warn(f"{path} {reason}: it is computed again", stacklevel=3)
+            warnings.warn(f"{path} cannot be read ({broken}): it is computed again", stacklevel=3)
         return None
 
     def put(self, key: str, array: Array) -> None:
         """Write an array under a key."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        array = np.ascontiguousarray(array)
         with replaced(path) as temporary:
-            save_file({_TENSOR: array}, temporary, metadata={"key": key, "sha256": _digest(array)})
+            save_file({_TENSOR: np.ascontiguousarray(array)}, temporary)
 
 
 def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
@@ -102,14 +89,13 @@ def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inp
 
     ValueError where the pooling or a layer is unknown.
     """
-    from judgekit.models.states import POOLINGS, pooled_width  # here, for it needs torch
+    from judgekit.models.states import POOLINGS  # here, for it needs torch
 
     if pooling not in POOLINGS:
         raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
     if list(layers) != sorted(set(layers) & set(range(reader.n_layers))):
         raise ValueError(f"layers {list(layers)}: ascending numbers from 0 to {reader.n_layers - 1} are needed")
-    width = pooled_width(reader.encoder.width, pooling)
-    return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), width, reader.limit, reader.bf16)
+    return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), reader.encoder.width, reader.limit)
 
 
 def states_for(probes: Mapping[str, SavedProbe], reader: "StateReader", texts: Sequence[str]) -> dict[str, Array]:
@@ -118,7 +104,7 @@ def states_for(probes: Mapping[str, SavedProbe], reader: "StateReader", texts: S
     ProbeError where a probe was fitted on another model, or on states that were read in another way.
     """
     for probe in probes.values():
-        probe.check_model(reader.fingerprint, reader.limit, reader.bf16)
+        probe.check_model(reader)
     layers = sorted({layer for probe in probes.values() for layer in probe.inputs.layers})
     states = reader.read(texts, tuple(sorted({probe.inputs.pooling for probe in probes.values()})), layers)
     return {

@@ -8,10 +8,11 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from scipy.special import expit, logit, softmax
@@ -20,26 +21,38 @@ from judgekit.data.files import replaced
 from judgekit.stats import Array, Floats, outcome_probabilities
 
 CONFIG, _TENSORS = "probe.json", "probe.safetensors"
-KINDS = ("logistic", "ordinal", "pair_logistic")
+_PARTS = ("weight", "bias", "thresholds")
+Kind = Literal["logistic", "ordinal", "pair_logistic"]
 
 
 class ProbeError(ValueError):
     """A saved probe that cannot be used; the message names the file and the field."""
 
 
-@dataclass(frozen=True)
+def _ascending(values: tuple[int, ...]) -> tuple[int, ...]:
+    if list(values) != sorted(set(values)):
+        raise ValueError("ascending whole numbers are needed")
+    return values
+
+
+_STRICT = ConfigDict(strict=True)
+_Ascending = Annotated[tuple[int, ...], AfterValidator(_ascending)]
+
+
+@checked_dataclass(frozen=True, config=_STRICT)
 class Inputs:
     """The hidden states that a probe reads.
 
     ``model``: name, for people. ``model_fingerprint``: what is compared before the probe is used
     (``StateReader.fingerprint``). ``pooling``, ``layers`` (ascending): as in `judgekit.models.states`. ``width``: of
-    one layer's pooled vector. ``limit``: tokens read of a text. ``bf16``: whether the model computed in bfloat16.
+    one layer's pooled vector. ``limit``: tokens read of a text. ``bf16``: whether the model computed in
+    bfloat16, which no reader does now.
     """
 
     model: str
     model_fingerprint: str
     pooling: str
-    layers: tuple[int, ...]
+    layers: Annotated[_Ascending, Field(min_length=1)]
     width: int
     limit: int
     bf16: bool = False
@@ -49,13 +62,13 @@ class Inputs:
 class SavedProbe:
     """An affine map from hidden states to class probabilities.
 
-    ``kind``: one of `KINDS`. ``classes``: ascending. ``weight``: shape (len(layers) * width, n_outputs), one output per
+    ``classes``: ascending. ``weight``: shape (len(layers) * width, n_outputs), one output per
     class; a single one for two classes, and for an ordinal probe. ``bias``: shape (n_outputs,). ``thresholds``: of an
     ordinal probe, ascending, shape (n_classes - 1,); else empty. ``about``: what else a reader should know (data,
     aspect, estimated scores), free but JSON.
     """
 
-    kind: str
+    kind: Kind
     classes: tuple[int, ...]
     inputs: Inputs
     weight: np.ndarray
@@ -93,9 +106,9 @@ class SavedProbe:
         """Expected class of each text, shape (n_texts,): what texts are ranked by."""
         return self.probabilities(states) @ np.asarray(self.classes, float)
 
-    def check_model(self, fingerprint: str, limit: int, bf16: bool) -> None:
-        """Refuse hidden states that are not read as those the probe was fitted on: ProbeError names the field."""
-        for name, given in {"model_fingerprint": fingerprint, "limit": limit, "bf16": bf16}.items():
+    def check_model(self, reader: Any) -> None:
+        """Refuse a `StateReader` of another model, or that reads otherwise: ProbeError names the field."""
+        for name, given in {"model_fingerprint": reader.fingerprint, "limit": reader.limit, "bf16": False}.items():
             if given != (own := getattr(self.inputs, name)):
                 raise ProbeError(f"the probe was fitted on {self.inputs.model} with {name} {own}, not with {given}")
 
@@ -106,8 +119,8 @@ def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] 
     ``fitted``: a pipeline of `judgekit.inside.probes.make_probe`, fitted on the inputs' layers side by side. ValueError
     where the family is not linear, or the pipeline was fitted on features of another width.
     """
-    if family not in KINDS:
-        raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(KINDS)} can")
+    if family not in get_args(Kind):
+        raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(get_args(Kind))} can")
     scale, classifier, ordinal = fitted.named_steps["scale"], fitted.named_steps["classify"], family == "ordinal"
     n_features = len(scale.scale_)
     if n_features != len(inputs.layers) * inputs.width:
@@ -123,16 +136,15 @@ def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] 
     bias = bias - getattr(scale, "mean_", np.zeros(n_features)) @ weight
     thresholds = classifier.thresholds_ if ordinal else np.zeros(0)
     classes = tuple(int(value) for value in classifier.classes_)
-    return SavedProbe(family, classes, inputs, weight, bias, thresholds, about or {})
+    kind: Any = family
+    return SavedProbe(kind, classes, inputs, weight, bias, thresholds, about or {})
 
 
 def save_probe(probe: SavedProbe, folder: str | Path) -> None:
     """Write a probe, in place of one that is there: the tensors first, then the JSON that holds their hash."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    content = save(
-        {name: np.ascontiguousarray(getattr(probe, name), float) for name in ("weight", "bias", "thresholds")}
-    )
+    content = save({name: np.ascontiguousarray(getattr(probe, name), float) for name in _PARTS})
     config = {"format": 1, "kind": probe.kind, "classes": list(probe.classes)} | asdict(probe.inputs)
     config |= {"about": probe.about, "sha256": hashlib.sha256(content).hexdigest()}
     text = json.dumps(config, indent=1) + "\n"  # before anything is written: ``about`` may not be JSON
@@ -142,26 +154,13 @@ def save_probe(probe: SavedProbe, folder: str | Path) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _ascending(values: tuple[int, ...]) -> tuple[int, ...]:
-    if list(values) != sorted(set(values)):
-        raise ValueError("ascending whole numbers are needed")
-    return values
-
-
-class _Config(BaseModel):
+@checked_dataclass(frozen=True, config=_STRICT, kw_only=True)
+class _Config(Inputs):
     """The fields of ``probe.json``."""
 
-    model_config = ConfigDict(strict=True)
     format: Literal[1]
-    kind: Literal["logistic", "ordinal", "pair_logistic"]
-    classes: Annotated[tuple[int, ...], Field(min_length=2), AfterValidator(_ascending)]
-    model: str
-    model_fingerprint: str
-    pooling: str
-    layers: Annotated[tuple[int, ...], Field(min_length=1), AfterValidator(_ascending)]
-    width: int
-    limit: int
-    bf16: bool
+    kind: Kind
+    classes: Annotated[_Ascending, Field(min_length=2)]
     about: dict[str, Any]
     sha256: str
 
@@ -171,11 +170,19 @@ def load_probe(folder: str | Path) -> SavedProbe:
 
     ProbeError where a file is missing, damaged, or of another format, or a field does not fit; the message names both.
     """
-    config = read_json(Path(folder) / CONFIG, _Config, ProbeError)
-    tensors = _read_tensors(Path(folder) / _TENSORS, config.sha256)
+    config, path = read_json(Path(folder) / CONFIG, _Config, ProbeError), Path(folder) / _TENSORS
+    if not path.is_file():
+        raise ProbeError(f"{path}: no such file")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != config.sha256:
+        raise ProbeError(f"{path}: not the file that {CONFIG} was written for (field 'sha256')")
     inputs = Inputs(**{item.name: getattr(config, item.name) for item in fields(Inputs)})
-    probe = SavedProbe(config.kind, config.classes, inputs, **tensors, about=config.about)
-    _check_shapes(probe, Path(folder) / _TENSORS)
+    try:
+        tensors = load_file(path)
+        weight, bias, thresholds = (tensors[name] for name in _PARTS)
+    except (SafetensorError, KeyError) as broken:
+        raise ProbeError(f"{path}: not the tensors of a probe ({broken})") from None
+    probe = SavedProbe(config.kind, config.classes, inputs, weight, bias, thresholds, config.about)
+    _check_shapes(probe, path)
     return probe
 
 
@@ -191,21 +198,6 @@ def read_json(path: Path, kind: Any, refusal: type[ValueError]) -> Any:
         first = wrong.errors()[0]
         field = f"field {'.'.join(map(str, first['loc']))!r} is {first['input']!r:.60}: " if first["loc"] else ""
         raise refusal(f"{path}: {field}{first['msg']}") from None
-
-
-def _read_tensors(path: Path, sha256: str) -> dict[str, np.ndarray]:
-    """The tensors of ``probe.safetensors``, if it is the file that ``probe.json`` was written for."""
-    if not path.is_file():
-        raise ProbeError(f"{path}: no such file")
-    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-        raise ProbeError(f"{path}: not the file that {CONFIG} was written for (field 'sha256')")
-    try:
-        tensors = load_file(path)
-    except SafetensorError as broken:
-        raise ProbeError(f"{path}: not a safetensors file ({broken})") from None
-    if set(tensors) != {"weight", "bias", "thresholds"}:
-        raise ProbeError(f"{path}: tensors {', '.join(sorted(tensors))}; weight, bias and thresholds are needed")
-    return tensors
 
 
 def _check_shapes(probe: SavedProbe, path: Path) -> None:

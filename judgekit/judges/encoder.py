@@ -21,8 +21,7 @@ from safetensors.numpy import load_file
 from judgekit.judges.base import Request
 from judgekit.judges.features import SurfaceModel, reply_of
 from judgekit.judges.gate import END, against_tampering, gated, relevance_inputs, relevance_of, tamper_odds
-from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, native_bf16, padded_length
+from judgekit.models.encoder import TextEncoder, native_bf16, padded_length, token_batches
 from judgekit.models.files import check_seal, digests_of
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import outcome_probabilities

@@ -60,8 +60,8 @@ class ProbeJudge:
             wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
             raise ProbeError(f"{folder / CONFIG}: {wrong}")
         inputs = self.probe.inputs
-        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16)
-        self.probe.check_model(self.reader.fingerprint, inputs.limit, inputs.bf16)
+        self.reader = StateReader(inputs.model, limit=inputs.limit)
+        self.probe.check_model(self.reader)
         self._read: dict[str, Any] = {}
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]
         self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))

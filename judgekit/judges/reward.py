@@ -20,11 +20,9 @@ from judgekit.judges.base import Request
 from judgekit.judges.features import reply_of
 from judgekit.judges.hf import device_of, dtype_of, known_device
 from judgekit.judges.probe import load_ties
-from judgekit.models.batching import token_batches
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.encoder import padded
-from judgekit.models.files import config_and_tokenizer, model_files
-from judgekit.models.loading import load_network
+from judgekit.models.encoder import padded, token_batches
+from judgekit.models.files import config_and_tokenizer, load_network, model_files
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import outcome_probabilities
 

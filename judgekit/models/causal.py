@@ -11,15 +11,16 @@ from itertools import takewhile
 from typing import Any
 
 import torch
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer
 
-from judgekit.models.batching import LEAST_SHARED, shared_start, token_batches
-from judgekit.models.files import ModelFiles
-from judgekit.models.loading import load_network
-from judgekit.models.one_pass import Plan, Tokens
+from judgekit.models.encoder import token_batches
+from judgekit.models.files import ModelFiles, load_network
+from judgekit.models.one_pass import Plan, Tokens, shared_start
 
 NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
+_LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
 Sequences = Sequence[Sequence[int]]
 
 
@@ -43,21 +44,24 @@ class CausalModel:
         """Read what the prompts that follow all begin with once, where that is worth it, fits and can be copied."""
         start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
         start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
-        start = start if len(start) >= LEAST_SHARED else ()
+        start = start if len(start) >= _LEAST_SHARED else ()
         if start != self.start:
             self.start, self.read = (), None
             attempted(self._read_start, start)
 
+    @torch.inference_mode()
     def _read_start(self, start: Tokens) -> None:
         cache = DynamicCache(config=self.model.config)
         if start and copyable(cache):
-            self.forward(torch.tensor([start], device=self.model.device), past_key_values=cache, use_cache=True)
+            ids = torch.tensor([start], device=self.model.device)
+            self.model(input_ids=ids, logits_to_keep=1, past_key_values=cache, use_cache=True)
             self.start, self.read = start, cache
 
     @torch.inference_mode()
-    def forward(self, ids: torch.Tensor, keep: int = 1, **more: Any) -> Any:
-        """The model's output, with logits of the last ``keep`` columns."""
-        return self.model(input_ids=ids, logits_to_keep=keep, **more)
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor, keep: int = 1, **more: Any) -> Any:
+        """The model's output, with logits of the last ``keep`` columns; positions count what is not padding."""
+        positions = (mask.cumsum(-1) - 1).clamp_min(0)[:, -ids.shape[1] :]
+        return self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, **more)
 
     def rows(self, sequences: Sequences) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
         """Token ids and mask of sequences, shape (n, columns), and a cache that holds what they begin with."""
@@ -99,38 +103,35 @@ class CausalModel:
 
         ``budget``: tokens that a pass over the branches may hold, padding included (one prompt at least).
         """
-        sequences = [[*prompt, *plan.forced] for prompt in prompts]
-        ids, mask, cache = self.rows(sequences)
-        places = positions(mask)[:, -ids.shape[1] :]
-        out = self.forward(ids, attention_mask=mask, position_ids=places, past_key_values=cache)
-        first = out.logits[:, -1].float().log_softmax(-1)
+        passes = self.passes(prompts, plan, budget)
+        first = next(passes)[1].logits[:, -1].float().log_softmax(-1)
         sums = first[:, [path[0] for path in plan.paths]].double()
-        for part in parts(len(prompts), len(plan.branches) * mask.shape[1], budget) if plan.branches else ():
-            out = self.after(part, cache, mask, sequences, plan.branches)
-            later = out.logits.float().log_softmax(-1).unflatten(0, (len(part), len(plan.branches)))
-            sums[part] += path_sums(later, plan).to(sums)
+        for part, out in passes:
+            sums[part] += path_sums(out.logits.float().log_softmax(-1), plan).to(sums)
         return sums.tolist()
 
-    def after(
-        self, rows: torch.Tensor, cache: Any, mask: torch.Tensor, sequences: Sequences, branches: Sequences, **more: Any
-    ) -> Any:
-        """The model's output after each token of each branch, for some rows of a batch that has been read.
+    def passes(self, prompts: Sequences, plan: Plan, budget: int, **more: Any) -> Iterator[tuple[torch.Tensor, Any]]:
+        """The model's output after all prompts, with what the plan forces; then after each token of its branches.
 
-        Row by row, the branches of each together; branches shorter than the longest are followed by padding. Where a
-        cache cannot be copied, every branch is read with all that stands before it.
+        The latter for some rows at a time, whose numbers come with it: the branches of each row together, those shorter
+        than the longest followed by padding. Where a cache cannot be copied, they are read with all that stands before.
         """
-        longest = max(map(len, branches))
-        padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in branches]
-        if copyable(cache):
-            cache = _selected(cache, rows.to(mask.device))
-            cache.batch_repeat_interleave(len(branches))
-            ids = torch.tensor(padded, device=mask.device).repeat(len(rows), 1)
-            mask = torch.cat([mask[rows].repeat_interleave(len(branches), 0), torch.ones_like(ids)], dim=1)
-            more |= {"past_key_values": cache}
-        else:
-            ids, mask, _ = self.rows([[*sequences[row], *branch] for row in rows.tolist() for branch in padded])
-            more |= {"use_cache": False}
-        return self.forward(ids, longest, attention_mask=mask, position_ids=positions(mask)[:, -ids.shape[1] :], **more)
+        sequences = [[*prompt, *plan.forced] for prompt in prompts]
+        ids, mask, cache = self.rows(sequences)
+        yield torch.arange(len(prompts)), self.forward(ids, mask, past_key_values=cache, **more)
+        longest, n_branches = max(map(len, plan.branches), default=0), len(plan.branches)
+        padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in plan.branches]
+        n_rows = max(1, budget // max(1, n_branches * mask.shape[1]))
+        for part in torch.arange(len(prompts)).split(n_rows) if padded else ():
+            if copyable(cache):
+                own = _selected(cache, part.to(mask.device))
+                own.batch_repeat_interleave(n_branches)
+                ids = torch.tensor(padded, device=mask.device).repeat(len(part), 1)
+                seen = torch.cat([mask[part].repeat_interleave(n_branches, 0), torch.ones_like(ids)], dim=1)
+                yield part, self.forward(ids, seen, longest, past_key_values=own, **more)
+            else:
+                ids, seen, _ = self.rows([[*sequences[row], *branch] for row in part.tolist() for branch in padded])
+                yield part, self.forward(ids, seen, longest, use_cache=False, **more)
 
 
 class _SoundLogits(LogitsProcessor):
@@ -143,11 +144,6 @@ class _SoundLogits(LogitsProcessor):
         sound = scores.amax(-1).isfinite()  # NaN and infinity come through; a token that is ruled out (-inf) does not
         self.sound = sound & self.sound
         return torch.where(sound[:, None], scores, 0.0)
-
-
-def positions(mask: torch.Tensor) -> torch.Tensor:
-    """Position of every column, counted over what is not padding."""
-    return (mask.cumsum(-1) - 1).clamp_min(0)
 
 
 def copyable(cache: DynamicCache) -> bool:
@@ -163,13 +159,12 @@ def _selected(cache: DynamicCache, rows: torch.Tensor) -> DynamicCache:
     return selected
 
 
-def parts(n: int, tokens: int, budget: int) -> tuple[torch.Tensor, ...]:
-    """Row numbers in parts of ``budget`` tokens, at least one row each."""
-    return torch.arange(n).split(max(1, budget // max(tokens, 1)))
-
-
 def path_sums(later: torch.Tensor, plan: Plan) -> torch.Tensor:
-    """What the tokens after the first add to each path's log-probability, shape (rows, n_names)."""
+    """What the tokens after the first add to each path's log-probability, shape (n_rows, n_names).
+
+    ``later``: log-probabilities after each token of each branch, shape (n_rows * n_branches, n_tokens, vocabulary).
+    """
+    later = later.unflatten(0, (-1, len(plan.branches)))
     sums = torch.zeros(later.shape[0], len(plan.paths), dtype=torch.float64)
     for column, path in enumerate(plan.paths):
         branch = next(n for n, branch in enumerate(plan.branches) if branch[: len(path) - 1] == path[:-1])
@@ -178,21 +173,14 @@ def path_sums(later: torch.Tensor, plan: Plan) -> torch.Tensor:
     return sums
 
 
-def out_of_memory(failure: Exception) -> bool:
-    """Whether a failure says that memory was short, on whatever device."""
-    text = str(failure)  # only CUDA has a class for it; a Mac's GPU and the CPU say so in words
-    return isinstance(failure, torch.OutOfMemoryError) or "out of memory" in text or "DefaultCPUAllocator" in text
-
-
 def attempted(work: Callable[[Any], Any], batch: Any) -> Any:
     """What comes of a batch; None where memory ran out."""
     try:
         return work(batch)
     except RuntimeError as failure:
-        if not out_of_memory(failure):
+        if not should_reduce_batch_size(failure):
             raise
-    if torch.cuda.is_available():  # after the handler: while it runs, the failure holds on to the batch's memory
-        torch.cuda.empty_cache()
+    clear_device_cache()  # after the handler: while it runs, the failure holds on to the batch's memory
     return None
 
 
@@ -205,7 +193,7 @@ def fitting_batches(
 
     >>> def work(batch):
     ...     if len(batch) > 2:
-    ...         raise torch.OutOfMemoryError("out of memory")
+    ...         raise torch.OutOfMemoryError("CUDA out of memory.")
     ...     return batch
     >>> [batch for batch, _, _ in fitting_batches("abcde", dict.fromkeys("abcde", 1), 4, work)]
     [['a', 'b'], ['c', 'd'], ['e']]
@@ -224,15 +212,11 @@ def fitting_batches(
 def parameter_count(config: Any) -> int:
     """Parameters of a causal model, counted on one without memory (device ``meta``), tied ones once."""
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
-    return sum(parameter.numel() for parameter in model.parameters())
+        return AutoModelForCausalLM.from_config(config, trust_remote_code=False).num_parameters()
 
 
 def memory_estimate(name: str, config: Any, dtype: torch.dtype, tokens: int) -> str:
-    """A sentence on the memory of a model's weights, and of keys and values for ``tokens`` at once.
-
-    Every layer is taken to keep all keys and values: too much for sliding windows.
-    """
+    """A sentence on the memory of a model's weights, and of keys and values of ``tokens`` in every layer at once."""
     count, text = parameter_count(config), config.get_text_config(decoder=True)
     heads = getattr(text, "num_attention_heads", None) or 0  # state spaces have none
     width = getattr(text, "head_dim", None) or (text.hidden_size // heads if heads else 0)

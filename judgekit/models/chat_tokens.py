@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 _STAND_IN = "\ue000{}\ue001"  # stands for a message's text while the template is rendered
 _STAND_INS = re.compile("\ue000(\\d+)\ue001")
+_CUT = "\ud800"  # a lone surrogate: in texts they become question marks, since no tokenizer takes them
 _SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}
 # Some templates write today's date into the prompt; a judge must not depend on the day it is asked.
 _FIXED = {"date_string": "26 Jul 2024"}
@@ -32,8 +32,8 @@ class ChatTokenizer:
         self.tokenizer, self.thinking, self.opened = tokenizer, thinking, opened
         self.templated = bool(getattr(tokenizer, "chat_template", None))
         tokens = [token for token in tokenizer.added_tokens_encoder if len(token) > 1 and token.strip()]
-        longest_first = sorted(tokens, key=len, reverse=True)
-        self._own = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")  # without any, what matches nothing
+        starts = "|".join(map(re.escape, tokens)) or "(?!)"  # without any, what matches nothing
+        self._first = re.compile(f"(?={starts})(.)", re.DOTALL)  # the first character of one of the model's own
         self._starts: list[int] = []
         if not self.templated:  # the token that the tokenizer puts before every text, if it does
             framed, plain = tokenizer("a")["input_ids"], self.plain_ids("a")
@@ -42,13 +42,8 @@ class ChatTokenizer:
 
     def ids(self, messages: Messages) -> list[int]:
         """Token ids of a prompt, up to where the model's reply begins (``opened``), or of a chat."""
-        text, spans = self.rendered(messages)
-        cuts = {0, len(text)}
-        for start, end in spans:  # no token of the model's own may remain in the messages' texts
-            while match := self._own.search(text, start, end):
-                start = match.start() + 1
-                cuts.add(start)
-        return self._starts + [token for a, b in pairwise(sorted(cuts)) for token in self.plain_ids(text[a:b])]
+        pieces = self.rendered(messages).split(_CUT)
+        return self._starts + [token for piece in pieces for token in self.plain_ids(piece)]
 
     def size(self, messages: Messages) -> int:
         """Tokens of a prompt."""
@@ -58,17 +53,16 @@ class ChatTokenizer:
         """Token ids of a text and nothing around it."""
         return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
-    def rendered(self, messages: Messages) -> tuple[str, list[tuple[int, int]]]:
-        """The prompt as text, and where in it the messages' texts stand: (start, end) of each."""
-        text, spans = "", []
+    def rendered(self, messages: Messages) -> str:
+        """The prompt as text, with a mark where a token of the model's own in a message is cut."""
+        text = ""
         for part in self._frame_of(tuple(message["role"] for message in messages)):
             if isinstance(part, str):
                 text += part
             else:
-                content = "\n\n".join(messages[number]["content"] for number in part)
-                spans.append((len(text), len(text) + len(content)))
-                text += content
-        return text, spans
+                shown = "\n\n".join(messages[number]["content"] for number in part)
+                text += self._first.sub(rf"\1{_CUT}", shown.encode("utf-8", "replace").decode("utf-8"))
+        return text
 
     def _frame(self, roles: tuple[str, ...]) -> Frame:
         """The template for messages of some roles; one that takes no system message gets it with the first user's."""

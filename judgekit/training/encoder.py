@@ -29,8 +29,7 @@ from judgekit.data.provenance import git_state
 from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
 from judgekit.judges.gate import GATE_FEATURES, PARAPHRASE, RELEVANCE_INPUTS
 from judgekit.models.encoder import TextEncoder, computing_in_bf16
-from judgekit.models.files import break_seal, seal
-from judgekit.models.loading import quiet_peft
+from judgekit.models.files import break_seal, quiet, seal
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
@@ -203,7 +202,7 @@ class RelevanceTrainer:
                 layers_to_transform=list(topmost),
                 task_type="FEATURE_EXTRACTION",
             )
-            with quiet_peft():
+            with quiet():
                 self.encoder.model = get_peft_model(model, config)
         elif recipe.r < 0:
             for i in topmost:

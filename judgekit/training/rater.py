@@ -27,8 +27,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
 from judgekit.data.progress import progress_bar
-from judgekit.models.batching import token_batches
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, native_bf16
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, native_bf16, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 from judgekit.stats import Floats

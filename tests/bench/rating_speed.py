@@ -12,7 +12,7 @@ import statistics
 from encoder_speed import seconds_of
 
 from judgekit.data.sample import SAMPLE_SETS, load_sample
-from judgekit.inside.aspects import aspect_prompt, load_aspects
+from judgekit.inside.aspects import load_aspects, rubric, shown_response
 from judgekit.inside.rating import Rater, load_rater
 from judgekit.report import save_results
 from judgekit.stats import Number
@@ -35,7 +35,7 @@ def main():
     arguments.add_argument("--rounds", type=int, default=2)
     chosen = arguments.parse_args()
     texts, rater = answers(chosen.answers), load_rater("gsm8k-binary")
-    reader, aspects = rater.reader(), load_aspects("reasoning")
+    reader, aspects = rater.reader, load_aspects("reasoning")
     single = [Rater(aspect, {aspect: probe}) for aspect, probe in rater.probes.items()]
     together = rater.rate(texts, reader)
     apart = [one.rate(texts, reader) for one in single]
@@ -46,7 +46,8 @@ def main():
 
     def per_prompt():
         for aspect, probe in rater.probes.items():
-            prompts = [aspect_prompt(aspects[aspect], *pair, "aspect_first") for pair in few]
+            told = "\n\n".join(rubric(aspects[aspect])[part] for part in ("title", "definition", "levels"))
+            prompts = [f"{told}\n\n{shown_response(*pair)}" for pair in few]
             reader.read(prompts, (probe.inputs.pooling,), probe.inputs.layers)
 
     sides = {
