@@ -15,9 +15,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
-from judgekit.judges.features import FeaturesJudge
 from judgekit.judges.replay import ReplayJudge
-from judgekit.judges.surface import FEATURES, PAIR_FEATURES
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
 from judgekit.models.encoder import STEP, TextEncoder, native_bf16
 from judgekit.records import PreferencePair, Reply, Turn, Verdict
 from judgekit.training.encoder import RelevanceRecipe, save_encoder, train_encoder

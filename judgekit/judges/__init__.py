@@ -79,7 +79,7 @@ def load_judge(
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if name == "baseline/features":
-        features: Judge = _found("features", "FeaturesJudge")(folder or PRETRAINED / "features")
+        features: Judge = _found("surface", "FeaturesJudge")(folder or PRETRAINED / "features")
         return features
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)

@@ -17,9 +17,9 @@ from pydantic import PositiveInt, field_validator
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.features import reply_of
 from judgekit.judges.hf import device_of, dtype_of, known_device
 from judgekit.judges.probe import load_ties
+from judgekit.judges.surface import reply_of
 from judgekit.models.batching import token_batches
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import padded
