@@ -1,8 +1,8 @@
 """Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
 
-Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted
-again with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.encoder`) learns to
-tell tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
+Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted again
+with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.encoder`) learns to tell
+tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
 test.
 """
 
