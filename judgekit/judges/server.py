@@ -75,7 +75,7 @@ class ServerSettings:
     attempts: PositiveInt = 6  # for one call
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: PositiveInt = 16  # requests at once
-    requests_per_minute: PositiveFloat | None = None
+    requests_per_minute: PositiveFloat = inf
     max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
@@ -92,8 +92,8 @@ class ServerSettings:
 class RateLimit:
     """At most so many in any window of seconds (a leaky bucket lets through twice its rate within one)."""
 
-    def __init__(self, most: float | None, window: float = _WINDOW) -> None:
-        self._most, self._window = inf if most is None else most, window
+    def __init__(self, most: float, window: float = _WINDOW) -> None:
+        self._most, self._window = most, window
         self._taken: deque[float] = deque()
         self._turn = asyncio.Lock()
 
@@ -259,15 +259,14 @@ class ChatClient:
         for attempt in range(attempts):
             try:
                 completion = await self._attempt(messages, max_tokens, options)
+                self._failed_in_a_row = 0
+                return completion
             except Passing as passing:
                 failure = passing
                 if attempt + 1 < attempts:
                     longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
                     # Drawn, so that requests do not march in step.
                     await asyncio.sleep(max(passing.wait, random.uniform(0.5, 1.0) * longest))
-            else:
-                self._failed_in_a_row = 0
-                return completion
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= self._settings.give_up_after:
             self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
