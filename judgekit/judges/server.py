@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from math import inf
 from typing import Any, NoReturn
@@ -303,11 +304,8 @@ class ChatClient:
         self, messages: Messages, max_tokens: int, options: dict[str, Any], reserved: tuple[int, int]
     ) -> Completion:
         """One HTTP exchange; whatever goes wrong becomes a `ChatError` of the fitting kind."""
-        body = {"max_tokens": max_tokens, **options}
-        for name, instead in self._without.items():
-            if name in body:
-                value = body.pop(name)
-                body |= {instead: value} if instead else {}
+        given = {"max_tokens": max_tokens, **options}
+        body = {name: given[key] for key in given if (name := self._without.get(key, key))}
         asked: Any = list(messages)
         started = time.perf_counter()
         try:
@@ -372,11 +370,8 @@ def retry_after(headers: Mapping[str, str]) -> float:
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(?:\.\d+)?", value):
             return float(value) / unit
-        if value:
-            try:
-                return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-            except (ValueError, OverflowError):
-                continue
+        with suppress(ValueError, OverflowError):
+            return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     return 0.0
 
 

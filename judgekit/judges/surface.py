@@ -206,8 +206,9 @@ class SurfaceModel:
 
     def compare(self, request: Request, sides: Sequence[Array]) -> tuple[float, float, float]:
         """Scores of the two responses shown, and the log tie parameter."""
-        pair = pair_features(request.first, request.second, *sides)
-        one, other, log_nu = scores_of(self.parts, *sides, pair)
+        first, second = sides
+        pair = pair_features(request.first, request.second, first, second)
+        one, other, log_nu = scores_of(self.parts, first, second, pair)
         return float(one), float(other), float(log_nu)
 
 

@@ -112,6 +112,8 @@ def _parse_llmbar(text: str) -> Parsed:
 
     A second such sentence on the deciding line, whatever stands before it, makes the reply ambiguous.
     """
+    if not re.search("output|tie|equally", text, re.IGNORECASE):
+        return _UNPARSED
 
     def read(words: str) -> Parsed:
         return _verdict(words if words in "abAB" else "tie")

@@ -102,9 +102,7 @@ class Strategy:
         ``shown``: a `judgekit.judges.Request`, or anything with ``question, first, second, reference, turns``.
         ``side``: the response that is rated, for calls that see one. ``earlier``: completions of earlier calls.
         ``limit``: largest size of the messages by ``measure``; longer ones lose the middle of their longest response.
-
-        PromptError if the strategy needs a reference and the pair has none, or a demonstration has the pair's question;
-        PromptTooLong if the messages cannot be made to fit.
+        PromptError where the reference is missing or a demonstration has the pair's question; PromptTooLong.
         """
         if self.needs_reference and shown.reference is None:
             raise PromptError(f"strategy {self.name!r} needs a reference, and the pair has none")
@@ -158,8 +156,8 @@ def load_strategy(
 ) -> Strategy:
     """A strategy from its file: one of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
 
-    ``policy``: whether the judge may say that neither is better (``permissive``). PromptError if there is no such
-    strategy or policy, demonstrations are missing or not wanted, or the file has a fault.
+    ``policy``: whether a tie may be said. PromptError if there is no such strategy or policy, demonstrations are
+    missing or not wanted, or the file has a fault.
 
     >>> load_strategy("pairwise").format, load_strategy("single").kind
     ('brackets', 'single')

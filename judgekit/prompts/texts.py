@@ -70,9 +70,7 @@ def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 def cut_middle(text: str, keep: int) -> tuple[str, int]:
-    """A text without its middle, where a mark stands, and how many characters were left out.
-
-    ``keep``: characters that stay, half of them from the front (one more where it is odd), half from the end.
+    """A text without its middle, of which ``keep`` characters stay, and how many characters were left out.
 
     >>> cut_middle("abcdefghij", 4)
     ('ab\\n[... 6 characters left out ...]\\nij', 6)
@@ -85,11 +83,10 @@ def cut_middle(text: str, keep: int) -> tuple[str, int]:
 
 
 def fit(cut_to: Callable[[int], Prompt], longest: int, limit: int | None, measure: Callable[[Any], int]) -> Prompt:
-    """The prompt whose responses keep as many characters as fit: it measures ``limit`` at most.
+    """The prompt whose responses keep as many characters as fit: it measures ``limit`` at most, else PromptTooLong.
 
     ``cut_to``: the prompt with every response cut to a number of characters; ``longest``: those of the longest one.
     The rule looks at lengths only, so it treats both positions alike. Questions and references are never cut.
-    PromptTooLong if `LEAST_KEPT` characters of each are too much.
     """
     best = cut_to(longest)
     if limit is None or measure(best.messages) <= limit:
