@@ -362,14 +362,6 @@ def test_an_encoder_is_found_by_the_path_in_its_name(folders, tmp_path, monkeypa
     assert absolute.fingerprint == load_judge("encoder/mine").fingerprint
 
 
-@pytest.mark.realdata
-@pytest.mark.parametrize("name", ["replay/pandalm-7b", "replay/auto-j-13b", "replay/gpt-4-vanilla-norules"])
-def test_published_judges_can_be_replayed(name):
-    judge = load_judge(name)
-    assert isinstance(judge, Judge) and judge.sees_item
-    assert len(judge.stored) >= 800
-
-
 # ---------------------------------------------------------------- registered by other packages
 
 

@@ -224,10 +224,11 @@ class EncoderJudge:
         outcomes = outcome_probabilities(scores[:, 0] - scores[:, 1], scores[:, 2])
         if self.config["gate"]:
             inputs = (relevance_inputs(asked, side, self.others) for side in (first, second))
-            relevance = (relevance_of(side, self.config["relevance"]) for side in inputs)
-            outcomes = gated(outcomes, *relevance, (first * second).sum(-1), self.config["gate"])
+            one, other = (relevance_of(side, self.config["relevance"]) for side in inputs)
+            outcomes = gated(outcomes, one, other, (first * second).sum(-1), self.config["gate"])
         if self.defended:
-            odds, parts = [], self.surface.parts
+            parts = self.surface.parts
+            odds: list[Floats] = []
             for features, texts in zip(zip(*sides, strict=True), shown, strict=True):
                 ends = {kind: np.stack([encoded[kind, text][0] for text in texts]) for kind in ("head", "tail")}
                 read = {"features": standardise(np.array(features), parts["mean"], parts["scale"]), **ends}

@@ -201,7 +201,8 @@ class HFJudge(AskedJudge):
             made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
         else:
             made = self.engine.generate(prompts, longest, self.settings.temperature)
-        seconds, done = (time.perf_counter() - started) / len(batch), []
+        seconds = (time.perf_counter() - started) / len(batch)
+        done: list[Any] = []
         for n, row in zip(batch, made, strict=True):
             if isinstance(row, ValueError):
                 done.append(row)

@@ -97,7 +97,8 @@ class LayeredJudge(HFJudge):
         for start in range(0, len(questions), _BATCH):
             batch, started = questions[start : start + _BATCH], time.perf_counter()
             rows = self._probabilities(batch)
-            seconds, done = (time.perf_counter() - started) / len(batch), {}
+            seconds = (time.perf_counter() - started) / len(batch)
+            done: Results = {}
             for n, (messages, row) in enumerate(zip(batch, rows, strict=True), start):
                 done[n] = row
                 if not isinstance(row, Exception):

@@ -32,7 +32,7 @@ class ReplayJudge:
                 why = f"no stored verdict for {request.item_id} in order {request.order}"
                 replies.append(Reply(None, status="error", raw=why))
                 continue
-            first, second = "AB" if request.order == "ab" else "BA"
+            first, second = ("A", "B") if request.order == "ab" else ("B", "A")
             verdict = {first: "first", second: "second"}.get(stored.verdict or "", stored.verdict)
             p = {"A": stored.p_a, "B": stored.p_b}
             replies.append(Reply(verdict, p[first], p[second], stored.p_tie, status=stored.status, raw=stored.raw))

@@ -89,10 +89,10 @@ class RewardJudge:
 
     def chat_ids(self, request: Request, side: str) -> tuple[Chat, bool]:
         """A chat with one of the responses as token ids, and whether the response was cut."""
-        number, chat = SIDES.index(side), []
+        chat: list[dict[str, str]] = []
         for question, *responses in (*request.turns, (request.question, request.first, request.second)):
             chat.append({"role": "user", "content": question})
-            chat.append({"role": "assistant", "content": responses[number]})
+            chat.append({"role": "assistant", "content": responses[side == "second"]})
         if self.trained_here:
             ids = [*self.tokens.ids(chat[:-1]), *self.tokens.plain_ids(chat[-1]["content"])]
         else:

@@ -61,7 +61,11 @@ class VLLMJudge(HFJudge):
         from vllm.lora.request import LoRARequest
 
         adapter = None if self.files.adapter is None else LoRARequest("judge", 1, self.files.adapter)
-        decoding = {"temperature": self.settings.temperature, "stop_token_ids": self.ends, "detokenize": False}
+        decoding: dict[str, Any] = {
+            "temperature": self.settings.temperature,
+            "stop_token_ids": self.ends,
+            "detokenize": False,
+        }
         decoding |= {"seed": self.settings.seed} if self.settings.temperature else {}
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
