@@ -13,7 +13,7 @@ from test_latex import needs_lualatex, project, write_document  # noqa: F401
 
 from judgekit.judges import load_judge
 from judgekit.judges.base import request_of
-from judgekit.judges.gate import gate_features, relevance_inputs, relevance_of, sigmoid
+from judgekit.judges.encoder import gate_features, relevance_inputs, relevance_of, sigmoid
 from judgekit.records import PreferencePair, Verdict
 from judgekit.report import latex, save_results
 from judgekit.report.escaping import typeset

@@ -12,8 +12,7 @@ from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import request_of
-from judgekit.judges.encoder import EncoderJudge, weights_folder
-from judgekit.judges.gate import against_tampering
+from judgekit.judges.encoder import EncoderJudge, against_tampering, weights_folder
 from judgekit.models.encoder import TextEncoder
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.defend_encoder_judge import (

@@ -90,7 +90,7 @@ def test_reaching_is_seen():
     ]
     assert reaches(imported("from judgekit import scoring")) == ["scoring"]
     assert reaches(imported("import judgekit.data.catalogue as c")) == ["data.catalogue"]
-    assert reaches(imported("from judgekit.judges.features import CLIP")) == []
+    assert reaches(imported("from judgekit.judges.surface import CLIP")) == []
 
 
 def test_training_and_cleaning_load_no_benchmark_indirectly():

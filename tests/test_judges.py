@@ -15,9 +15,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
-from judgekit.judges.features import FeaturesJudge
 from judgekit.judges.replay import ReplayJudge
-from judgekit.judges.surface import FEATURES, PAIR_FEATURES
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
 from judgekit.models.encoder import STEP, TextEncoder, native_bf16
 from judgekit.records import PreferencePair, Reply, Turn, Verdict
 from judgekit.training.encoder import RelevanceRecipe, save_encoder, train_encoder
@@ -361,14 +360,6 @@ def test_an_encoder_is_found_by_the_path_in_its_name(folders, tmp_path, monkeypa
     assert load_judge("encoder/mine").name == "encoder/mine"
     absolute = load_judge(f"encoder/{folders['encoder']}")
     assert absolute.fingerprint == load_judge("encoder/mine").fingerprint
-
-
-@pytest.mark.realdata
-@pytest.mark.parametrize("name", ["replay/pandalm-7b", "replay/auto-j-13b", "replay/gpt-4-vanilla-norules"])
-def test_published_judges_can_be_replayed(name):
-    judge = load_judge(name)
-    assert isinstance(judge, Judge) and judge.sees_item
-    assert len(judge.stored) >= 800
 
 
 # ---------------------------------------------------------------- registered by other packages

@@ -267,13 +267,8 @@ def test_demonstrations_are_balanced_repeatable_and_show_the_label():
         assert better == {"A": pair.response_a, "B": pair.response_b}.get(pair.label)
 
 
-def test_orders_are_orders_of_the_same():
-    drawn, turned, short, long = (
-        draw_demonstrations(TRAIN, 5, seed=3, order=order)
-        for order in ("drawn", "reversed", "short_first", "long_first")
-    )
-    sizes = [len(shown.first) + len(shown.second) for shown in short]
-    assert turned == drawn[::-1] and {*drawn} == {*short} == {*long} and sizes == sorted(sizes)
+def test_the_order_can_be_reversed():
+    assert draw_demonstrations(TRAIN, 5, seed=3, order="reversed") == draw_demonstrations(TRAIN, 5, seed=3)[::-1]
     for n, order in ((-1, "drawn"), (1, "random")):
         with pytest.raises(ValueError, match="order one of"):
             draw_demonstrations(TRAIN, n, order=order)

@@ -12,8 +12,7 @@ import torch
 from judgekit.data.sample import load_sample
 from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge
-from judgekit.judges.features import FeaturesJudge
-from judgekit.judges.surface import FEATURES, PAIR_FEATURES
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair, Response

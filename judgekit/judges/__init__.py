@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ ASKED = {  # take settings
     "reward": "RewardJudge",
 }
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
+_OWN = "judgekit.judges"  # entry points of installed packages; no file is executed because a name points at it
+_PARTS = ("name", "fingerprint", "decoding", "batch_size", "sees_item", "judge")  # of a judge
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
 
@@ -36,12 +39,12 @@ class UnknownJudge(ValueError):
     """The name says no judge that is here; the message lists those that are."""
 
 
-def shipped() -> list[str]:
+def _shipped() -> str:
     """Names of the judges that need nothing but the installed package."""
     names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
     for provider, (_, file, parent) in _TRAINED.items():
         names += sorted(f"{provider}/{path.parent.name}" for path in (PRETRAINED / parent).glob(f"*/{file}"))
-    return names
+    return ", ".join(names)
 
 
 def load_judge(
@@ -70,28 +73,26 @@ def load_judge(
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")
-    if settings and provider not in ASKED:
-        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in ASKED:
-        from judgekit.judges.generative import load_asked
-
-        return load_asked(_found(provider, ASKED[provider]), model, settings)
+        return _made("generative", "load_asked", _found(provider, ASKED[provider]), model, settings)
+    if settings:
+        raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if name == "baseline/features":
-        features: Judge = _found("features", "FeaturesJudge")(folder or PRETRAINED / "features")
-        return features
+        return _made("surface", "FeaturesJudge", folder or PRETRAINED / "features")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class":
         if label is None:
             raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
         return MajorityClass(label)
-    if provider in ("replay", "own"):
-        found: Judge = _found(provider, f"load_{provider}")(name)
-        return found
+    if provider == "replay":
+        return _made("replay", "load_replay", name)
+    if provider == "own":
+        return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
-    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
+    known = f"{_shipped()}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
@@ -109,9 +110,14 @@ def judges_of_run(run: str) -> dict[str, str]:
     return dict(_LOADED.get(run, {}))
 
 
-def _found(provider: str, what: str) -> Any:
-    """The class or loader of a provider's judges; its module is imported when it is wanted."""
-    return getattr(import_module(f"judgekit.judges.{provider}"), what)
+def _found(module: str, what: str) -> Any:
+    """A class or function of a provider's module, which is imported when it is wanted."""
+    return getattr(import_module(f"judgekit.judges.{module}"), what)
+
+
+def _made(module: str, what: str, *given: Any) -> Judge:
+    judge: Judge = _found(module, what)(*given)
+    return judge
 
 
 def _trained(name: str, folder: str | Path | None) -> Judge:
@@ -119,9 +125,23 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     provider, _, model = name.partition("/")
     kind, file, parent = _TRAINED[provider]
     folders = [Path(folder)] if folder else [PRETRAINED / parent / model, Path(model)]
-    for place in folders:
-        if (place / file).is_file():
-            judge: Judge = _found(provider, kind)(place, name=name)
-            return judge
+    if places := [place for place in folders if (place / file).is_file()]:
+        return _made(provider, kind, places[0], name)
     looked = " and ".join(map(str, folders))
-    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")
+    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {_shipped()}")
+
+
+def _own(name: str) -> Judge:
+    """The judge that an installed package registers under a name; UnknownJudge without one, or where it is no judge."""
+    points = {f"own/{point.name}": point for point in entry_points(group=_OWN)}
+    if name not in points:
+        said = f"no installed package registers a judge {name.removeprefix('own/')!r} under {_OWN}"
+        raise UnknownJudge(f"{said}; registered: {', '.join(sorted(points)) or 'none'}")
+    origin = f"{name} ({points[name].value})"
+    try:
+        judge: Judge = points[name].load()()
+    except Exception as wrong:  # code of the user's, which may fail in any way
+        raise UnknownJudge(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
+    if missing := [part for part in _PARTS if not hasattr(judge, part)]:
+        raise UnknownJudge(f"the judge {origin} has no {missing[0]!r} (judgekit.judges.Judge)")
+    return judge

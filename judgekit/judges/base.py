@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
@@ -38,7 +39,7 @@ class Request:
     def length(self) -> int:
         """Characters shown; batches are sorted by it."""
         shown = (self.question, self.first, self.second, self.reference or "")
-        return sum(map(len, shown)) + sum(len(text) for turn in self.turns for text in turn)
+        return sum(map(len, (*shown, *chain(*self.turns))))
 
 
 @runtime_checkable
@@ -63,9 +64,9 @@ def request_of(pair: PreferencePair, order: str) -> Request:
     """The request that shows a pair in one order."""
     if order not in ORDERS:
         raise ValueError(f"order {order!r} is not 'ab' or 'ba'")
-    shown = pair if order == "ab" else pair.swapped()
-    turns = tuple((turn.question, turn.response_a, turn.response_b) for turn in shown.turns)
-    return Request(shown.question, shown.response_a, shown.response_b, shown.reference, turns, order, pair.item_id)
+    turns = tuple((turn.question, turn.response_a, turn.response_b) for turn in pair.turns)
+    given = Request(pair.question, pair.response_a, pair.response_b, pair.reference, turns, order, pair.item_id)
+    return given if order == "ab" else given.exchanged()
 
 
 def request_key(judge: Judge, request: Request) -> str:
@@ -76,18 +77,9 @@ def request_key(judge: Judge, request: Request) -> str:
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
     """A reply in the item's own A and B."""
-    shown = [(reply.p_first, reply.score_first), (reply.p_second, reply.score_second)]
-    (p_a, score_a), (p_b, score_b) = shown if order == "ab" else shown[::-1]
-    named = dict(zip(("first", "second") if order == "ab" else ("second", "first"), "AB", strict=True))
-    same = ("p_tie", "status", "raw", "prompt_version", "tokens_in", "tokens_out", "seconds", "truncated", "calls")
-    return Verdict(
-        pair.item_id,
-        judge_name,
-        order,
-        named.get(reply.verdict or "", reply.verdict),
-        p_a=p_a,
-        p_b=p_b,
-        score_a=score_a,
-        score_b=score_b,
-        **{name: getattr(reply, name) for name in same},
-    )
+    sides = ("first", "second") if order == "ab" else ("second", "first")
+    verdict = dict(zip(sides, "AB", strict=True)).get(reply.verdict or "", reply.verdict)
+    p_a, p_b, score_a, score_b = (getattr(reply, f"{kind}_{side}") for kind in ("p", "score") for side in sides)
+    same = ("prompt_version", "tokens_in", "tokens_out", "seconds", "truncated", "calls")
+    given = (verdict, p_a, p_b, reply.p_tie, score_a, score_b, reply.status, reply.raw)
+    return Verdict(pair.item_id, judge_name, order, *given, **{name: getattr(reply, name) for name in same})

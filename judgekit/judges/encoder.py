@@ -1,16 +1,15 @@
-"""``encoder/...``: a preference model on surface features behind a gate that a small encoder works.
+"""``encoder/...``: a preference model on surface features behind gates that a small encoder works.
 
 Each text is encoded once and alone, so no verdict depends on the order shown. A folder holds ``judge.json`` (limits and
 the small parts), ``adapter/`` (LoRA weights) and ``others.safetensors`` (embeddings of training questions, which a
 response's relevance is measured against); ``weights_of`` names the folder beside it that holds the rest. A defended
-judge has a second gate, against responses that were tampered with (`judgekit.judges.gate`).
+judge has a second gate, against responses that were tampered with.
 """
 
 import json
 import re
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,23 +18,108 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from judgekit.judges.base import Request
-from judgekit.judges.features import SurfaceModel, reply_of
-from judgekit.judges.gate import END, against_tampering, gated, relevance_inputs, relevance_of, tamper_odds
+from judgekit.judges.surface import SurfaceModel, reply_of, standardise
 from judgekit.models.encoder import TextEncoder, native_bf16, padded_length, token_batches
 from judgekit.models.files import check_seal, digests_of
 from judgekit.records import Reply, fingerprint_of
-from judgekit.stats import outcome_probabilities
+from judgekit.stats import Array, Floats, outcome_probabilities
 
 FORMAT = 3
 DEFENDED = 4  # format of a judge with the gate against tampering
 OTHERS = "others.safetensors"
 CPU_BATCH_TOKENS = 2_048
 WEIGHTS = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "model/model.safetensors")
+RELEVANCE_INPUTS = ("cosine", "lead", "lead_of_five")
+GATE_FEATURES = ("lower_relevance", "relevance_gap", "likeness")
+PARAPHRASE = 0.88  # cosine from which a question counts as another wording: its response may be right for both
+OPEN = {"weight": [0.0] * len(GATE_FEATURES), "bias": float("-inf"), "slope": 0.0}  # a gate that changes nothing
+END = 40  # tokens read of either end of a response
+PARTS = ("features", "head", "tail")
+_CLOSEST = 5  # other questions that a response's cosine is compared with
 Text = tuple[str, str]  # "question", "response", "head" or "tail", and the text
-Encoded = dict[Text, tuple[np.ndarray[Any, Any], int]]  # unit embedding, and tokens
+
+# ---------------------------------------------------------------- gates
 
 
-def weights_folder(folder: Path, config: dict[str, Any]) -> Path:
+def relevance_inputs(questions: Array, responses: Array, others: Array) -> Floats:
+    """`RELEVANCE_INPUTS` of responses, shape (n, 3), from unit embeddings of shape (n, width).
+
+    Cosine with the question, its lead over the closest of the others (not other wordings), over the mean of five.
+    """
+    questions, responses, others = (np.asarray(each, np.float32) for each in (questions, responses, others))
+    cosine = (questions * responses).sum(-1)
+    closest = np.zeros((len(questions), 1), np.float32)
+    if len(others):
+        cosines = np.where(questions @ others.T > PARAPHRASE, 0, responses @ others.T)
+        closest = -np.partition(-cosines, min(_CLOSEST, len(others)) - 1, axis=-1)[:, :_CLOSEST]
+    return np.stack([cosine, cosine - closest.max(-1), cosine - closest.mean(-1)], axis=-1).astype(float)
+
+
+def relevance_of(inputs: Array, parts: Mapping[str, Any]) -> Floats:
+    """Log odds that each response was meant for its question; ``parts``: a weight per input, and ``bias``."""
+    return np.asarray(inputs, float) @ np.asarray(parts["weight"], float) + parts["bias"]
+
+
+def gate_features(relevance_a: Array, relevance_b: Array, likeness: Array) -> Floats:
+    """`GATE_FEATURES` of two responses, shape (n, 3), from log odds; ``likeness``: the cosine of the two."""
+    relevance_a, relevance_b = np.asarray(relevance_a, float), np.asarray(relevance_b, float)
+    return np.stack([np.minimum(relevance_a, relevance_b), np.abs(relevance_a - relevance_b), likeness], axis=-1)
+
+
+def sigmoid(values: Array) -> Floats:
+    """Logistic function, without overflow."""
+    return np.exp(-np.logaddexp(0, -np.asarray(values, float)))
+
+
+def _mixture(outcomes: Array, to_a: Floats, to_b: Floats) -> Floats:
+    """Outcomes of which a share is decided otherwise: ``(1 - to_a - to_b) * outcomes + (to_a, to_b, 0)``."""
+    other = np.stack([to_a, to_b, np.zeros_like(to_a)], axis=-1)
+    return (1 - to_a - to_b)[..., None] * np.asarray(outcomes, float) + other
+
+
+def gated(outcomes: Array, relevance_a: Array, relevance_b: Array, likeness: Array, parts: Mapping[str, Any]) -> Floats:
+    """Outcomes (A, B, tie), shape (n, 3), behind the off-topic gate; ``parts``: ``weight`` (3), ``bias``, ``slope``.
+
+    ``P = (1 - off) * outcomes + off * (side, 1 - side, 0)``: ``off``, the probability that one of two responses is
+    off-topic, depends on what is symmetric in them, and ``side`` on the difference of their relevance (log odds), so
+    exchanging the responses exchanges the probabilities and does nothing else.
+
+    >>> shut = {"weight": [0, 0, 0], "bias": 50, "slope": 100}
+    >>> gated([[0.1, 0.8, 0.1]], [2.0], [-1.0], [0.0], shut).round(3).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+    difference = np.asarray(relevance_a, float) - np.asarray(relevance_b, float)
+    off = sigmoid(gate_features(relevance_a, relevance_b, likeness) @ np.asarray(parts["weight"]) + parts["bias"])
+    side = sigmoid(parts["slope"] * difference)
+    return _mixture(outcomes, off * side, off * (1 - side))
+
+
+def tamper_odds(inputs: Mapping[str, Array], parts: Mapping[str, Any]) -> Floats:
+    """Log odds that responses were tampered with; ``parts``: weights for each of `PARTS` that is used, and ``bias``.
+
+    ``inputs``: ``features`` (standardised surface features), ``head`` and ``tail`` (unit embeddings of the ends).
+    """
+    odds = np.full(len(np.asarray(next(iter(inputs.values())))), float(parts["bias"]))
+    for name in PARTS:
+        if name in parts:
+            odds += np.asarray(inputs[name], float) @ np.asarray(parts[name], float)
+    return odds
+
+
+def against_tampering(outcomes: Array, odds_a: Array, odds_b: Array) -> Floats:
+    """Outcomes behind the gate against tampering: who alone was tampered with loses.
+
+    >>> against_tampering([[0.8, 0.1, 0.1]], [50.0], [-50.0]).round(3).tolist()
+    [[0.0, 1.0, 0.0]]
+    """
+    a, b = sigmoid(odds_a), sigmoid(odds_b)
+    return _mixture(outcomes, b * (1 - a), a * (1 - b))
+
+
+# ---------------------------------------------------------------- the judge
+
+
+def weights_folder(folder: Path, config: Mapping[str, Any]) -> Path:
     """The folder that holds a judge's weights: its own, or the one beside it that ``weights_of`` names.
 
     ValueError where the name is no plain one: a judge from elsewhere must not point anywhere else.
@@ -51,50 +135,46 @@ def weights_folder(folder: Path, config: dict[str, Any]) -> Path:
 class EncoderJudge:
     """A trained encoder judge, read from the folder that `judgekit.training.encoder` writes; nothing in it is executed.
 
-    ``bf16``: by default where the processor computes in it natively. ``batch_tokens``: tokens per forward pass, few so
-    that what a layer hands to the next stays in the processor's cache. FileNotFoundError where the folder holds no
-    judge or lacks a part, ValueError where it was written in another format, Unavailable where its weights are not
-    those that were sealed, or not all there.
+    FileNotFoundError where the folder holds no judge or lacks a part, ValueError where it was written in another
+    format, Unavailable where its weights are not those that were sealed, or not all there.
     """
 
     decoding = "{}"
     batch_size = 256  # so that texts of like lengths meet
     sees_item = False
-    batch_tokens = CPU_BATCH_TOKENS
+    batch_tokens = CPU_BATCH_TOKENS  # few, so that what a layer hands to the next stays in the processor's cache
     cache_size = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 
-    def __init__(self, folder: str | Path, name: str | None = None, bf16: bool | None = None) -> None:
+    def __init__(self, folder: str | Path, name: str | None = None, bf16: bool = True) -> None:
         folder = Path(folder)
         if not (folder / "judge.json").is_file():
             raise FileNotFoundError(f"{folder}: no judge here (judge.json is missing)")
-        self.config = json.loads((folder / "judge.json").read_text(encoding="utf-8"))
-        self.defended = "tamper" in self.config
+        self.config = config = json.loads((folder / "judge.json").read_text(encoding="utf-8"))
+        self.defended = "tamper" in config
         wanted = DEFENDED if self.defended else FORMAT
-        if self.config.get("format") != wanted:
-            raise ValueError(f"{folder}/judge.json: format {self.config.get('format')}; this version reads {wanted}")
+        if config.get("format") != wanted:
+            raise ValueError(f"{folder}/judge.json: format {config.get('format')}; this version reads {wanted}")
         self.name = name or f"encoder/{folder.name}"
-        self.surface = SurfaceModel(self.config, folder / "judge.json")
-        self.bf16 = bf16 is not False and native_bf16()
+        self.surface = SurfaceModel(config, folder / "judge.json")
+        self.bf16 = bf16 and native_bf16()
         own = digests_of(folder, ("judge.json",))
-        folder = weights_folder(folder, self.config)
+        folder = weights_folder(folder, config)
         digests = digests_of(folder, (*WEIGHTS, OTHERS))
         self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32")
         read = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
         weights = {name: digests[name] for name in WEIGHTS if name in digests}
         # What embeddings depend on.
-        self.encoder_key = fingerprint_of(weights, [self.config.get(name) for name in read], self.bf16)
-        trained = self.config["trained"]
-        adapter = folder / "adapter" if trained == "adapter" else None
-        for needed in ([] if adapter is None else ["adapter/adapter_model.safetensors"]) + [OTHERS]:
-            if not (folder / needed).is_file():
-                raise FileNotFoundError(f"{folder}: {needed} is missing")
+        self.encoder_key = fingerprint_of(weights, [config.get(name) for name in read], self.bf16)
+        adapter = folder / "adapter" if config["trained"] == "adapter" else None
+        if lacking := [name for name in (WEIGHTS[1], OTHERS) if name not in digests and (adapter or name == OTHERS)]:
+            raise FileNotFoundError(f"{folder}: {lacking[0]} is missing")
         check_seal(folder, digests)
-        base = str(folder / "model") if trained == "model" else self.config["base"]
-        self.encoder = TextEncoder(base, self.config.get("revision"), adapter)
+        base = str(folder / "model") if config["trained"] == "model" else config["base"]
+        self.encoder = TextEncoder(base, config.get("revision"), adapter)
         if self.bf16:
             self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
-        self.cache: OrderedDict[Text, tuple[np.ndarray[Any, Any], int]] = OrderedDict()
+        self.cache: dict[Text, tuple[Floats, int]] = {}  # unit embedding and tokens; what was used last stands last
 
     def share_embeddings(self, other: "EncoderJudge") -> None:
         """Embed no text that another judge has embedded, and the reverse; ValueError where the encoders differ."""
@@ -103,60 +183,55 @@ class EncoderJudge:
         self.cache = other.cache
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """Encode every text once, then compare."""
+        """Encode every text once, then compare. The scores are those of the preference part alone."""
         if not requests:
             return []
         started = time.perf_counter()
         kinds = ("response", "head", "tail") if self.defended else ("response",)
-        shown = {text for request in requests for text in (request.first, request.second)}
-        texts = {("question", request.asked) for request in requests}
-        replies = self.compare(requests, self.encode(sorted(texts | {(k, text) for k in kinds for text in shown})))
+        texts = {(kind, text) for request in requests for text in (request.first, request.second) for kind in kinds}
+        encoded = self.encode(sorted(texts | {("question", request.asked) for request in requests}))
+        replies = self._compared(requests, encoded)
         seconds = (time.perf_counter() - started) / len(requests)
         return [replace(reply, seconds=seconds) for reply in replies]
 
-    def encode(self, texts: Sequence[Text]) -> Encoded:
-        """Embedding and token count of each (kind, text), from memory where seen before; longest first, in batches."""
-        missing = [key for key in texts if key not in self.cache]
-        ids = {key: self.ids_of(*key) for key in missing}
-        lengths = {key: padded_length(len(ids[key])) for key in missing}
-        for batch in token_batches(sorted(missing, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
+    def encode(self, texts: Sequence[Text]) -> dict[Text, tuple[Floats, int]]:
+        """Embedding and token count of each text, from memory where seen before; longest first, in batches."""
+        ids = {key: self._ids(*key) for key in texts if key not in self.cache}
+        lengths = {key: padded_length(len(tokens)) for key, tokens in ids.items()}
+        for batch in token_batches(sorted(ids, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
-            for key, vector in zip(batch, vectors, strict=True):
-                self.cache[key] = (vector, len(ids[key]))
-        for key in texts:
-            self.cache.move_to_end(key)
-        encoded = {key: self.cache[key] for key in texts}
-        while len(self.cache) > self.cache_size:
-            self.cache.popitem(last=False)
+            self.cache |= {key: (vector, len(ids[key])) for key, vector in zip(batch, vectors, strict=True)}
+        encoded = {key: self.cache.pop(key) for key in dict.fromkeys(texts)}
+        self.cache |= encoded
+        for key in list(self.cache)[: -self.cache_size]:
+            del self.cache[key]
         return encoded
 
-    def ids_of(self, kind: str, text: str) -> list[int]:
+    def _ids(self, kind: str, text: str) -> list[int]:
         """Token ids of a question, of a response, or of one of its ends."""
         if kind in ("head", "tail"):
             return self.encoder.end_ids(text, END)[kind == "tail"]
         return self.encoder.token_ids(text, self.config[f"max_{kind}_tokens"])
 
-    def compare(self, requests: Sequence[Request], encoded: Encoded) -> list[Reply]:
-        """Replies from encoded texts. The scores are those of the preference part alone."""
-        firsts, seconds = [request.first for request in requests], [request.second for request in requests]
+    def _compared(self, requests: Sequence[Request], encoded: Mapping[Text, tuple[Floats, int]]) -> list[Reply]:
+        shown = [request.first for request in requests], [request.second for request in requests]
         keys = [("question", request.asked) for request in requests]
-        keys += [("response", text) for text in firsts + seconds]
+        keys += [("response", text) for text in shown[0] + shown[1]]
         asked, first, second = np.split(np.stack([encoded[key][0] for key in keys]), 3)
         sides = [self.surface.sides(request) for request in requests]
         scores = np.array([self.surface.compare(*both) for both in zip(requests, sides, strict=True)])
         outcomes = outcome_probabilities(scores[:, 0] - scores[:, 1], scores[:, 2])
         if self.config["gate"]:
-            one, other = (
-                relevance_of(relevance_inputs(asked, side, self.others), self.config["relevance"])
-                for side in (first, second)
-            )
+            inputs = (relevance_inputs(asked, side, self.others) for side in (first, second))
+            one, other = (relevance_of(side, self.config["relevance"]) for side in inputs)
             outcomes = gated(outcomes, one, other, (first * second).sum(-1), self.config["gate"])
         if self.defended:
-            odds = []
-            for features, texts in zip(zip(*sides, strict=True), (firsts, seconds), strict=True):
+            parts = self.surface.parts
+            odds: list[Floats] = []
+            for features, texts in zip(zip(*sides, strict=True), shown, strict=True):
                 ends = {kind: np.stack([encoded[kind, text][0] for text in texts]) for kind in ("head", "tail")}
-                inputs = {"features": self.surface.standardised(features), **ends}
-                odds.append(tamper_odds(inputs, self.config["tamper"]))
+                read = {"features": standardise(np.array(features), parts["mean"], parts["scale"]), **ends}
+                odds.append(tamper_odds(read, self.config["tamper"]))
             outcomes = against_tampering(outcomes, *odds)
         counts = np.array([encoded[key][1] for key in keys]).reshape(3, -1).sum(0)
         return [

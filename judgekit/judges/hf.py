@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -28,23 +29,22 @@ NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'Us
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
 
 
-def device_of(name: str) -> str:
-    """A device, or what ``auto`` stands for: a GPU where there is one, else the CPU."""
-    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+@dataclass(frozen=True, kw_only=True)
+class LoadedSettings:
+    """Where and how a model computes that is run here."""
 
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
+    device: str = "auto"  # a GPU where there is one, else the CPU
+    batch_tokens: PositiveInt = 16_384  # at once, padding and completions included
 
-def dtype_of(name: str, device: str) -> str:
-    """A type of numbers, or what ``auto`` stands for on a device."""
-    return name if name != "auto" else "float32" if torch.device(device).type == "cpu" else "bfloat16"
-
-
-def known_device(name: str) -> str:
-    """The name of a device, or ``auto``; ValueError where there is no such device."""
-    try:
-        torch.device(device_of(name))
-    except RuntimeError:
-        raise ValueError("is no device: auto, cpu, cuda, cuda:1, ...") from None
-    return name
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, name: str) -> str:
+        try:
+            torch.device(_device_of(name))
+        except RuntimeError:
+            raise ValueError("is no device: auto, cpu, cuda, cuda:1, ...") from None
+        return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +64,21 @@ class LocalSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(LocalSettings):
-    """How an ``hf/`` judge asks: `LocalSettings`, and what follows."""
+class Settings(LoadedSettings, LocalSettings):
+    """How an ``hf/`` judge asks: `LocalSettings`, where it computes, and what follows."""
 
-    device: str = "auto"  # a GPU where there is one, else the CPU
-    batch_tokens: PositiveInt = 16_384  # at once, padding and completions included; halved where memory runs out
     share_prefix: bool = True  # read what all prompts begin with only once
 
-    _known_device = field_validator("device")(known_device)
+
+def _device_of(name: str) -> str:
+    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def computing(settings: Any) -> tuple[str, str]:
+    """Device and type of numbers that settings name; ``auto`` is a GPU, and bfloat16 on it, where there is one."""
+    device = _device_of(getattr(settings, "device", "auto"))
+    auto = "float32" if torch.device(device).type == "cpu" else "bfloat16"
+    return device, auto if settings.dtype == "auto" else settings.dtype
 
 
 class Question(NamedTuple):
@@ -93,9 +100,9 @@ class HFJudge(AskedJudge):
     settings_kind: type[Any] = Settings
     plan: Plan | None = None  # the replies that are weighed in place of a written one
 
-    def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
+    def __init__(self, model: str, settings: Any = None) -> None:
         self.settings = settings = settings or self.settings_kind()
-        self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
+        self.strategy = load_strategy(settings.strategy, settings.policy)
         if settings.mode == "one_pass" and self.strategy.flow == "swap":
             raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
         self.files = model_files(model)
@@ -104,18 +111,19 @@ class HFJudge(AskedJudge):
         self.ends = end_tokens(self.files, self.config, tokenizer)
         if settings.mode == "one_pass":
             self.plan = self._candidates()
-        self.model, self.name = model, self.name_of(model)
+        self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
         self.engine: Any = None
-        self.device = device_of(getattr(settings, "device", "auto"))
-        self.dtype = dtype_of(settings.dtype, self.device)
+        self.device, self.dtype = computing(settings)
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
         decoding = {name: asdict(settings)[name] for name in _DECODING} | {"dtype": self.dtype}
         self.decoding = json.dumps(decoding, sort_keys=True)
-        self.positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        aside = getattr(settings, "max_model_len", None)  # for vLLM
+        self.positions = min((n for n in (positions, aside) if n is not None), default=None)
+        self.batch_tokens = getattr(settings, "batch_tokens", 0)
         self.limit = self._room_for_prompts()
-        self.batch_tokens: int = getattr(settings, "batch_tokens", 0)
 
     def _candidates(self) -> Plan:
         said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
@@ -126,11 +134,20 @@ class HFJudge(AskedJudge):
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
 
+    def _room_for_prompts(self) -> int | None:
+        """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
+        written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
+        if self.positions is not None and self.positions <= written:
+            raise Unavailable(
+                f"{self.model} has {self.positions} positions: max_new_tokens leaves no room for a prompt"
+            )
+        limits = (self.settings.max_prompt_tokens, self.positions and self.positions - written)
+        return min((n for n in limits if n is not None), default=None)
+
     def measure(self, messages: Messages) -> int:
         return self.tokens.size(messages)
 
     def weighs(self, call: str) -> bool:
-        """Whether the replies to a call are weighed, not written."""
         return self.plan is not None and call == self.strategy.calls[-1].name
 
     def max_new_tokens(self, call: str) -> int:
@@ -138,23 +155,9 @@ class HFJudge(AskedJudge):
             return len(self.plan.forced) + max(map(len, self.plan.paths))
         return self.settings.max_new_tokens or super().max_new_tokens(call)
 
-    def most_written(self, call: str) -> int:
-        return 0 if self.weighs(call) else self.max_new_tokens(call)
-
-    def _room_for_prompts(self) -> int | None:
-        """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
-        written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
-        aside = getattr(self.settings, "max_model_len", None)
-        room = min((n for n in (self.positions, aside) if n is not None), default=None)
-        if room is not None and room <= written:
-            raise Unavailable(f"{self.model} has {room} positions: max_new_tokens leaves no room for a prompt")
-        limits = (self.settings.max_prompt_tokens, None if room is None else room - written)
-        return min((n for n in limits if n is not None), default=None)
-
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
-        asked = ("batch_tokens", "max_model_len")  # of hf/, of vllm/
-        held = next((n for name in asked if (n := getattr(self.settings, name, None))), self.positions or 0)
+        held = self.batch_tokens or self.positions or 0
         notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
         return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
@@ -165,6 +168,12 @@ class HFJudge(AskedJudge):
             model = load_model(self.files, getattr(torch, self.dtype), self.device)
             self.engine = CausalModel(model, self.ends, pad if pad is not None else (self.ends or [0])[0])
 
+    # ------------------------------------------------------------ questions
+
+    def question(self, messages: Messages, call: str) -> Question:
+        """A prompt as the engine gets it."""
+        return Question(tuple(self.tokens.ids(messages)), call)
+
     def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
         """Yield dictionaries from the position of a question to its completion, or to the exception it failed with.
 
@@ -172,14 +181,11 @@ class HFJudge(AskedJudge):
         """
         torch.manual_seed(self.settings.seed)
         for call in dict.fromkeys(question.call for question in questions):
-            positions = [n for n, question in enumerate(questions) if question.call == call]
-            lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in positions}
-            self.engine.share([questions[n].ids for n in positions] if self.settings.share_prefix else [])
-
-            def work(batch: list[int]) -> list[Any]:
-                return self._answered([questions[n] for n in batch])
-
-            longest_first = sorted(positions, key=lambda n: -lengths[n])
+            own = {n: question.ids for n, question in enumerate(questions) if question.call == call}
+            lengths = {n: len(ids) + self.max_new_tokens(call) for n, ids in own.items()}
+            self.engine.share([*own.values()] if self.settings.share_prefix else [])
+            longest_first = sorted(own, key=lambda n: -lengths[n])
+            work = partial(self._answered, questions)
             for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
                 self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
                 if done is None:
@@ -187,71 +193,24 @@ class HFJudge(AskedJudge):
                     done = [MemoryError(f"{short} of {self.device}")]
                 yield dict(zip(batch, done, strict=True))
 
-    def _answered(self, questions: list[Question]) -> list[Any]:
+    def _answered(self, questions: Sequence[Question], batch: list[int]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""
-        started, call = time.perf_counter(), questions[0].call
-        prompts, longest = [list(question.ids) for question in questions], self.max_new_tokens(call)
+        started, call = time.perf_counter(), questions[batch[0]].call
+        prompts, longest = [list(questions[n].ids) for n in batch], self.max_new_tokens(call)
         if self.weighs(call):
-            rows = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
-            seconds = (time.perf_counter() - started) / len(questions)
-            return [self.weighed(question, row, seconds) for question, row in zip(questions, rows, strict=True)]
-        made = self.engine.generate(prompts, longest, self.settings.temperature)
-        seconds = (time.perf_counter() - started) / len(questions)
-        return [
-            # The end token is left out: without one, there are as many tokens as there may be.
-            ids if isinstance(ids, ValueError) else self.written(question, ids, seconds, ended=len(ids) < longest)
-            for question, ids in zip(questions, made, strict=True)
-        ]
-
-    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
-        self.load()
-        known: dict[Any, Any] = {}  # completions of questions that several interviews put, or what they failed with
-        for start in range(0, len(requests), _WINDOW):
-            window = enumerate(requests[start : start + _WINDOW], start)
-            yield from self._in_rounds({position: self.steps(request) for position, request in window}, known)
-
-    def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
-        """Hold interviews side by side: all go on until each waits for a completion, then those are made together."""
-        waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
-        questions: dict[Any, Question] = {}  # of the next round
-
-        def advance(position: int, completion: Any = None, made: bool = True) -> dict[int, Reply]:
-            """Send an interview on until it waits for a completion; its reply, if it has ended."""
-            try:
-                while not isinstance(completion, Exception):
-                    ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
-                    key = ask.key if ask.shared else (position, ask.call)
-                    if key not in known:
-                        if key not in waiting:
-                            questions[key] = self.question(ask.messages, ask.call)
-                        waiting.setdefault(key, []).append(position)
-                        return {}
-                    completion, made = known[key], False
-            except StopIteration as ended:
-                return {position: ended.value}
-            except Exception as failure:  # one item that fails must not cost the others
-                completion = failure
-            return {position: self.failed(completion)}
-
-        if replies := {n: reply for position in interviews for n, reply in advance(position).items()}:
-            yield replies
-        while questions:
-            asked, questions = questions, {}
-            keys = list(asked)
-            for completed in self.complete(list(asked.values())):
-                known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], bytes)}
-                # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
-                turns = [(p != waiting[keys[n]][0], p, n) for n in completed for p in waiting[keys[n]]]
-                replies = {}
-                for later, position, number in sorted(turns):
-                    waiting.pop(keys[number], None)
-                    replies |= advance(position, completed[number], made=not later)
-                if replies:
-                    yield replies
-
-    def question(self, messages: Messages, call: str) -> Question:
-        """A prompt as the engine gets it."""
-        return Question(tuple(self.tokens.ids(messages)), call)
+            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
+        else:
+            made = self.engine.generate(prompts, longest, self.settings.temperature)
+        seconds = (time.perf_counter() - started) / len(batch)
+        done: list[Any] = []
+        for n, row in zip(batch, made, strict=True):
+            if isinstance(row, ValueError):
+                done.append(row)
+            elif self.weighs(call):
+                done.append(self.weighed(questions[n], row, seconds))
+            else:  # the end token is left out: without one, there are as many tokens as there may be
+                done.append(self.written(questions[n], row, seconds, ended=len(row) < longest))
+        return done
 
     def written(self, question: Question, ids: list[int], seconds: float, ended: bool) -> Completion:
         """A completion that was generated, up to its end token if there was one."""
@@ -267,3 +226,52 @@ class HFJudge(AskedJudge):
             return wrong
         count = len(question.ids) + len(self.plan.forced)
         return Completion(self.plan.likeliest(weights), count, 0, seconds=seconds, weights=weights)
+
+    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
+        self.load()
+        known: dict[Any, Any] = {}  # completions of questions that several interviews put, or what they failed with
+        for start in range(0, len(requests), _WINDOW):
+            window = enumerate(requests[start : start + _WINDOW], start)
+            yield from self._in_rounds({position: self.steps(request) for position, request in window}, known)
+
+    def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
+        """Hold interviews side by side: all go on until each waits for a completion, then those are made together."""
+        replies: dict[int, Reply] = {}  # of interviews that have ended
+        waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
+        questions: dict[Any, Question] = {}  # of the next round
+
+        def advance(position: int, completion: Any = None, made: bool = True) -> None:
+            """Send an interview on until it waits for a completion, or has ended."""
+            try:
+                while not isinstance(completion, Exception):
+                    ask = interviews[position].send((completion, made) if completion else None)  # type: ignore[arg-type]
+                    key = ask.key if ask.shared else (position, ask.call)
+                    if key not in known:
+                        if key not in waiting:
+                            questions[key] = self.question(ask.messages, ask.call)
+                        waiting.setdefault(key, []).append(position)
+                        return
+                    completion, made = known[key], False
+                replies[position] = self.failed(completion)
+            except StopIteration as ended:
+                replies[position] = ended.value
+            except Exception as failure:  # one item that fails must not cost the others
+                replies[position] = self.failed(failure)
+
+        for position in interviews:
+            advance(position)
+        if replies:
+            yield replies
+        while questions:
+            asked, questions = questions, {}
+            keys = list(asked)
+            for completed in self.complete(list(asked.values())):
+                replies = {}
+                known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], bytes)}
+                # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
+                turns = sorted((p != waiting[keys[n]][0], p, n) for n in completed for p in waiting[keys[n]])
+                for later, position, number in turns:
+                    waiting.pop(keys[number], None)
+                    advance(position, completed[number], made=not later)
+                if replies:
+                    yield replies

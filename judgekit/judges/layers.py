@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pydantic import PositiveInt, field_validator
+from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from judgekit.inside.layer_logits import LayerReader
 from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
 from judgekit.judges.generative import SIDES, Completion, Messages
-from judgekit.judges.hf import NO_TEMPLATE, HFJudge, Results, device_of, dtype_of, known_device
+from judgekit.judges.hf import NO_TEMPLATE, HFJudge, LoadedSettings, Results, computing
 from judgekit.models import Unavailable
 from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt
 from judgekit.records import fingerprint_of
@@ -22,8 +22,8 @@ _BATCH = 64  # prompts that are read at once: what an interruption loses
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a ``layers/`` judge reads its model."""
+class Settings(LoadedSettings):
+    """How a ``layers/`` judge reads its model: `judgekit.judges.hf.LoadedSettings`, and what follows."""
 
     weights: str = "uniform"  # or last (the ordinary expected score), or a file of learned weights
     over: Literal["logits", "probabilities", "double_softmax"] = "logits"  # what is averaged
@@ -31,11 +31,7 @@ class Settings:
     scale: str = "1-5"  # lowest and highest rating
     rubric: str | None = None  # YAML file with ``criterion`` and ``levels``
     policy: Literal["permissive", "strict"] = "permissive"  # or strict: a tie may not be given
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
-    device: str = "auto"  # a GPU where there is one, else the CPU
     batch_tokens: PositiveInt = 8192  # at once; the states of all layers of a batch are in memory for a moment
-
-    _known_device = field_validator("device")(known_device)
 
 
 class LayeredJudge(HFJudge):
@@ -55,17 +51,16 @@ class LayeredJudge(HFJudge):
         scores = scale_of(settings.scale)
         rubric = read_rubric(settings.rubric, scores) if settings.rubric else Rubric(scores=scores)
         self.strategy = score_prompt("direct", rubric)
-        dtype = dtype_of(settings.dtype, device_of(settings.device))
-        self.reader = LayerReader(model, device_of(settings.device), dtype, settings.batch_tokens)
+        device, dtype = computing(settings)
+        self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
         self.tokens = self.reader.tokens
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
         try:
-            self.plan = self.candidates = self.reader.plan(scores, self.strategy.said["score"])
+            self.candidates = self.reader.plan(scores, self.strategy.said["score"])
         except ValueError as wrong:
             raise Unavailable(str(wrong)) from None
-        self.weights = self._layer_weights(scores)
-        self.name = f"layers/{model}"
-        self.limit = self.reader.room_for(self.candidates)
+        self.plan, self.limit = self.candidates, self.reader.room_for(self.candidates)
+        self.weights, self.name = self._layer_weights(scores), f"layers/{model}"
         self.fingerprint = fingerprint_of(
             "layers", _FORMAT, self.reader.fingerprint, self.strategy.version, self.weights
         )
@@ -103,8 +98,13 @@ class LayeredJudge(HFJudge):
             batch, started = questions[start : start + _BATCH], time.perf_counter()
             rows = self._probabilities(batch)
             seconds = (time.perf_counter() - started) / len(batch)
-            done = [self._completion(*each, seconds) for each in zip(batch, rows, strict=True)]
-            yield dict(enumerate(done, start))
+            done: Results = {}
+            for n, (messages, row) in enumerate(zip(batch, rows, strict=True), start):
+                done[n] = row
+                if not isinstance(row, Exception):
+                    weights = dict(zip(self.candidates.names, map(float, row), strict=True))
+                    done[n] = Completion("", self.measure(messages), 0, seconds=seconds, weights=weights)
+            yield done
 
     def _probabilities(self, asked: Sequence[Any]) -> list[Any]:
         try:
@@ -112,9 +112,3 @@ class LayeredJudge(HFJudge):
             return list(distribution(logits, self.weights, self.settings.over))
         except (ValueError, MemoryError) as wrong:  # no numbers (damaged weights, an overflow), or one that is too long
             return [wrong] if len(asked) == 1 else [self._probabilities([one])[0] for one in asked]
-
-    def _completion(self, messages: Messages, row: Any, seconds: float) -> Completion | Exception:
-        if isinstance(row, Exception):
-            return row
-        weights = dict(zip(self.candidates.names, map(float, row), strict=True))
-        return Completion("", self.measure(messages), 0, seconds=seconds, weights=weights)

@@ -47,7 +47,7 @@ class OpenAIJudge(AskedJudge):
         self.base_url, self.key = server_of(os.environ)
         self.model, self.limit = model, settings.max_characters
         self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
-        self.name = self.name_of(model)
+        self.labels, self.name = self.strategy.labels, self.name_of(model)
         self.fingerprint = fingerprint_of(
             "openai", _FORMAT, self.base_url, model, self.strategy.version, settings.max_characters
         )
@@ -58,9 +58,6 @@ class OpenAIJudge(AskedJudge):
 
     def max_new_tokens(self, call: str) -> int:
         return self.settings.max_tokens or super().max_new_tokens(call)
-
-    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        return self.budget.cost(tokens_in, tokens_out)
 
     def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)

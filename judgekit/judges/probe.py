@@ -17,7 +17,7 @@ from judgekit.data.files import replaced
 from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
 from judgekit.judges.base import Request
-from judgekit.judges.features import reply_of
+from judgekit.judges.surface import reply_of
 from judgekit.models.states import StateReader
 from judgekit.records import Reply, fingerprint_of
 

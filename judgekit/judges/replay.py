@@ -25,16 +25,18 @@ class ReplayJudge:
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """The stored verdicts as replies, in terms of first and second."""
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
-        stored = self.stored.get((request.item_id, request.order))
-        if stored is None:
-            return Reply(None, status="error", raw=f"no stored verdict for {request.item_id} in order {request.order}")
-        named = dict(zip("AB" if request.order == "ab" else "BA", ("first", "second"), strict=True))
-        p_first, p_second = (stored.p_a, stored.p_b) if request.order == "ab" else (stored.p_b, stored.p_a)
-        verdict = named.get(stored.verdict or "", stored.verdict)
-        return Reply(verdict, p_first, p_second, stored.p_tie, status=stored.status, raw=stored.raw)
+        replies = []
+        for request in requests:
+            stored = self.stored.get((request.item_id, request.order))
+            if stored is None:
+                why = f"no stored verdict for {request.item_id} in order {request.order}"
+                replies.append(Reply(None, status="error", raw=why))
+                continue
+            first, second = ("A", "B") if request.order == "ab" else ("B", "A")
+            verdict = {first: "first", second: "second"}.get(stored.verdict or "", stored.verdict)
+            p = {"A": stored.p_a, "B": stored.p_b}
+            replies.append(Reply(verdict, p[first], p[second], stored.p_tie, status=stored.status, raw=stored.raw))
+        return replies
 
 
 def load_replay(name: str) -> ReplayJudge:

@@ -9,17 +9,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from pydantic import PositiveInt, field_validator
+from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.features import reply_of
-from judgekit.judges.hf import device_of, dtype_of, known_device
+from judgekit.judges.generative import SIDES
+from judgekit.judges.hf import LoadedSettings, computing
 from judgekit.judges.probe import load_ties
+from judgekit.judges.surface import reply_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import padded, token_batches
 from judgekit.models.files import config_and_tokenizer, load_network, model_files
@@ -31,26 +32,11 @@ Chat = tuple[int, ...]  # token ids
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a ``reward/`` judge reads."""
+class Settings(LoadedSettings):
+    """How a ``reward/`` judge reads: `judgekit.judges.hf.LoadedSettings`, and what follows."""
 
     max_tokens: PositiveInt | None = None  # of a chat, by default what its positions hold; a response is cut at its end
-    batch_tokens: PositiveInt = 16_384  # at once, padding included
-    device: str = "auto"  # a GPU where there is one, else the CPU
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
     ties: str | None = None  # file of a tie model; by default ``ties.json`` of the folder, and without one no ties
-
-    _known_device = field_validator("device")(known_device)
-
-
-@torch.inference_mode()
-def chat_scores(network: Any, chats: Sequence[Chat], pad: int, batch_tokens: int) -> dict[Chat, float]:
-    """The score of each chat by a reward model, higher is better, in batches of so many tokens, padding included."""
-    scores: dict[Chat, float] = {}
-    for batch in token_batches(sorted(chats, key=len, reverse=True), {chat: len(chat) for chat in chats}, batch_tokens):
-        ids, mask = padded(batch, pad, network.device)
-        scores |= zip(batch, network(input_ids=ids, attention_mask=mask).logits[:, 0].double().tolist(), strict=True)
-    return scores
 
 
 class RewardJudge:
@@ -78,8 +64,7 @@ class RewardJudge:
         self.limit = min([n for n in (settings.max_tokens, positions) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
-        self.device = device_of(settings.device)
-        self.dtype = dtype_of(settings.dtype, self.device)
+        self.device, self.dtype = computing(settings)
         self.fingerprint = fingerprint_of(
             "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)
         )
@@ -100,37 +85,36 @@ class RewardJudge:
             network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
             self.network = network.to(self.device).eval()
 
-    def chat_ids(self, request: Request, side: Literal["first", "second"]) -> tuple[Chat, bool]:
+    def chat_ids(self, request: Request, side: str) -> tuple[Chat, bool]:
         """A chat with one of the responses as token ids, and whether the response was cut."""
-        messages = []
-        for question, *responses in request.turns:
-            messages.append({"role": "user", "content": question})
-            messages.append({"role": "assistant", "content": responses[side == "second"]})
-        messages.append({"role": "user", "content": request.question})
-        response = request.first if side == "first" else request.second
+        chat: list[dict[str, str]] = []
+        for question, *responses in (*request.turns, (request.question, request.first, request.second)):
+            chat.append({"role": "user", "content": question})
+            chat.append({"role": "assistant", "content": responses[side == "second"]})
         if self.trained_here:
-            ids = [*self.tokens.ids(messages), *self.tokens.plain_ids(response)]
+            ids = [*self.tokens.ids(chat[:-1]), *self.tokens.plain_ids(chat[-1]["content"])]
         else:
-            ids = self.tokens.ids([*messages, {"role": "assistant", "content": response}])
+            ids = self.tokens.ids(chat)
         room = len(ids) if self.limit is None else self.limit - len(self.ends)
         return (*ids[:room], *self.ends), len(ids) > room
 
+    @torch.inference_mode()
     def score(self, chats: Sequence[Chat]) -> list[float]:
-        """The score of each chat, higher is better; read once where it occurs again."""
+        """The score of each chat, higher is better; read once where it occurs again, in batches by padded length."""
         self.load()
         if len(self._scores) > _REMEMBERED:
             self._scores.clear()
-        unread = [chat for chat in dict.fromkeys(chats) if chat not in self._scores]
-        self._scores |= chat_scores(
-            self.network, unread, self.tokens.tokenizer.pad_token_id, self.settings.batch_tokens
-        )
+        unread = sorted((chat for chat in dict.fromkeys(chats) if chat not in self._scores), key=len, reverse=True)
+        for batch in token_batches(unread, {chat: len(chat) for chat in unread}, self.settings.batch_tokens):
+            ids, mask = padded(batch, self.tokens.tokenizer.pad_token_id, self.network.device)
+            logits = self.network(input_ids=ids, attention_mask=mask).logits[:, 0]
+            self._scores |= zip(batch, logits.double().tolist(), strict=True)
         return [self._scores[chat] for chat in chats]
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Score both responses of each request, each with its question alone, and compare."""
         started = time.perf_counter()
-        sides: tuple[Literal["first", "second"], ...] = ("first", "second")
-        chats = [self.chat_ids(request, side) for request in requests for side in sides]
+        chats = [self.chat_ids(request, side) for request in requests for side in SIDES]
         scores = np.reshape(self.score([ids for ids, _ in chats]), (-1, 2))
         cut = np.reshape([was_cut for _, was_cut in chats], (-1, 2)).sum(axis=1)
         taken = (time.perf_counter() - started) / max(1, len(requests))

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from math import inf
 from typing import Any, NoReturn
@@ -75,7 +76,7 @@ class ServerSettings:
     attempts: PositiveInt = 6  # for one call
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: PositiveInt = 16  # requests at once
-    requests_per_minute: PositiveFloat | None = None
+    requests_per_minute: PositiveFloat = inf
     max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
@@ -92,8 +93,8 @@ class ServerSettings:
 class RateLimit:
     """At most so many in any window of seconds (a leaky bucket lets through twice its rate within one)."""
 
-    def __init__(self, most: float | None, window: float = _WINDOW) -> None:
-        self._most, self._window = inf if most is None else most, window
+    def __init__(self, most: float, window: float = _WINDOW) -> None:
+        self._most, self._window = most, window
         self._taken: deque[float] = deque()
         self._turn = asyncio.Lock()
 
@@ -259,15 +260,14 @@ class ChatClient:
         for attempt in range(attempts):
             try:
                 completion = await self._attempt(messages, max_tokens, options)
+                self._failed_in_a_row = 0
+                return completion
             except Passing as passing:
                 failure = passing
                 if attempt + 1 < attempts:
                     longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
                     # Drawn, so that requests do not march in step.
                     await asyncio.sleep(max(passing.wait, random.uniform(0.5, 1.0) * longest))
-            else:
-                self._failed_in_a_row = 0
-                return completion
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= self._settings.give_up_after:
             self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
@@ -304,11 +304,8 @@ class ChatClient:
         self, messages: Messages, max_tokens: int, options: dict[str, Any], reserved: tuple[int, int]
     ) -> Completion:
         """One HTTP exchange; whatever goes wrong becomes a `ChatError` of the fitting kind."""
-        body = {"max_tokens": max_tokens, **options}
-        for name, instead in self._without.items():
-            if name in body:
-                value = body.pop(name)
-                body |= {instead: value} if instead else {}
+        given = {"max_tokens": max_tokens, **options}
+        body = {name: given[key] for key in given if (name := self._without.get(key, key))}
         asked: Any = list(messages)
         started = time.perf_counter()
         try:
@@ -373,11 +370,8 @@ def retry_after(headers: Mapping[str, str]) -> float:
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(?:\.\d+)?", value):
             return float(value) / unit
-        if value:
-            try:
-                return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-            except (ValueError, OverflowError):
-                continue
+        with suppress(ValueError, OverflowError):
+            return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     return 0.0
 
 

@@ -1,18 +1,26 @@
-"""Surface features of a response: what a judge can see without reading.
+"""Surface features of a response (what a judge can see without reading), and the judge that looks at nothing else.
 
 Counts, shapes and word overlaps that take microseconds: the honest baseline of this project, and one part of the
 encoder judge. Patterns are written so that no text, however hostile, makes them take more than linear time.
 """
 
+import json
 import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from judgekit.judges.base import Request
+from judgekit.records import Reply, fingerprint_of
+from judgekit.stats import Array, Floats, outcome_probabilities
+
+CLIP = 4.0  # standard deviations; one freak response must not decide by its freakishness
+_ROUNDING = 1e-5  # probabilities this close are equal: single-precision sums differ by less from row to row of a batch
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)")  # the last mark of a run, so that a long run costs no more
 NUMBERED = re.compile(r"(?m)^[ \t]*\(?\d{1,3}[.)、][ \t]")
@@ -38,7 +46,6 @@ _WORD_LISTS = {
 }
 WORDS = {kind: frozenset(words.split()) for kind, words in _WORD_LISTS.items()}
 STOP_WORDS, HEDGES = WORDS["stop_word"], WORDS["hedge"]
-Array = np.ndarray[Any, Any]
 
 
 def words_of(text: str) -> list[str]:
@@ -128,7 +135,7 @@ PAIR_FEATURES = tuple(
 )
 
 
-def surface_features(question: str, response: str) -> Array:
+def surface_features(question: str, response: str) -> Floats:
     """`FEATURES` of a response to a question: logs of counts, shares in [0, 1] and flags, finite for any text.
 
     >>> row = dict(zip(FEATURES, surface_features("Name two colours.", "1. red\\n2. blue")))
@@ -138,7 +145,7 @@ def surface_features(question: str, response: str) -> Array:
     return np.array([*_response_features(response).values(), *_question_features(question, response).values()])
 
 
-def pair_features(response_a: str, response_b: str, features_a: Array, features_b: Array) -> Array:
+def pair_features(response_a: str, response_b: str, features_a: Array, features_b: Array) -> Floats:
     """`PAIR_FEATURES` of two responses with their surface features, for the chance of a tie; equal when swapped."""
     words_a, words_b = set(words_of(response_a)), set(words_of(response_b))
     common, either = len(words_a & words_b), len(words_a | words_b)
@@ -157,3 +164,69 @@ def pair_features(response_a: str, response_b: str, features_a: Array, features_
             float(response_a.strip() == response_b.strip()),
         ]
     )
+
+
+# ---------------------------------------------------------------- a preference model on them
+
+
+def standardise(values: Array, mean: Array, scale: Array) -> Floats:
+    """Features in standard deviations from the training mean, clipped to ±`CLIP`."""
+    return np.clip((values - mean) / scale, -CLIP, CLIP)
+
+
+def scores_of(parts: Mapping[str, Array], first: Array, second: Array, pair: Array) -> tuple[Any, Any, Any]:
+    """Scores of the first and the second responses, and log tie parameters; ``parts`` as `fit_features` fits them."""
+    one, other = (standardise(side, parts["mean"], parts["scale"]) @ parts["weight"] for side in (first, second))
+    log_nu = standardise(pair, parts["pair_mean"], parts["pair_scale"]) @ parts["tie_weight"] + parts["tie_bias"]
+    return one, other, log_nu
+
+
+def reply_of(outcomes: Array, score_first: float | None = None, score_second: float | None = None) -> Reply:
+    """The reply that probabilities of first, second and tie give; ValueError where one is not a number."""
+    if not np.isfinite(outcomes).all():
+        raise ValueError(f"probabilities that are no numbers ({outcomes}): damaged weights?")
+    first, second, tie = map(float, np.asarray(outcomes))
+    verdict = "first" if first > second else "second"
+    if tie >= max(first, second) or abs(first - second) <= _ROUNDING:
+        verdict = "tie"
+    return Reply(verdict, first, second, tie, score_first, score_second)
+
+
+class SurfaceModel:
+    """A fitted preference model over surface features; ValueError where it was made for other features than these."""
+
+    def __init__(self, model: Mapping[str, Any], path: str | Path) -> None:
+        if model.get("features") != list(FEATURES) or model.get("pair_features") != list(PAIR_FEATURES):
+            raise ValueError(f"{path}: trained on other features than this version computes; train it again")
+        self.parts = {key: np.array(value) for key, value in model["parts"].items()}
+
+    def sides(self, request: Request) -> list[Floats]:
+        """Surface features of the two responses shown."""
+        return [surface_features(request.asked, text) for text in (request.first, request.second)]
+
+    def compare(self, request: Request, sides: Sequence[Array]) -> tuple[float, float, float]:
+        """Scores of the two responses shown, and the log tie parameter."""
+        first, second = sides
+        pair = pair_features(request.first, request.second, first, second)
+        one, other, log_nu = scores_of(self.parts, first, second, pair)
+        return float(one), float(other), float(log_nu)
+
+
+class FeaturesJudge:
+    """``baseline/features``: linear score of surface features, ties by Davidson's model, from ``features.json``."""
+
+    decoding = "{}"
+    batch_size = 512
+    sees_item = False
+    name = "baseline/features"
+
+    def __init__(self, folder: str | Path) -> None:
+        path = Path(folder) / "features.json"
+        model = json.loads(path.read_text(encoding="utf-8"))
+        self.model = SurfaceModel(model, path)
+        self.fingerprint = fingerprint_of("features", 2, model["parts"])
+
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
+        """Score each response alone, then compare."""
+        scored = [self.model.compare(request, self.model.sides(request)) for request in requests]
+        return [reply_of(outcome_probabilities(one - other, log_nu), one, other) for one, other, log_nu in scored]

@@ -61,7 +61,12 @@ class VLLMJudge(HFJudge):
         from vllm.lora.request import LoRARequest
 
         adapter = None if self.files.adapter is None else LoRARequest("judge", 1, self.files.adapter)
-        s = self.settings
+        decoding: dict[str, Any] = {
+            "temperature": self.settings.temperature,
+            "stop_token_ids": self.ends,
+            "detokenize": False,
+        }
+        decoding |= {"seed": self.settings.seed} if self.settings.temperature else {}
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
             if self.plan is not None and self.weighs(question.call):
@@ -69,13 +74,7 @@ class VLLMJudge(HFJudge):
                     look = SamplingParams(max_tokens=1, temperature=0.0, logprob_token_ids=list(tokens))
                     asked[position, read] = [*question.ids, *self.plan.forced, *read], look
             else:
-                write = SamplingParams(
-                    max_tokens=self.max_new_tokens(question.call),
-                    temperature=s.temperature,
-                    seed=s.seed if s.temperature else None,
-                    stop_token_ids=self.ends,
-                    detokenize=False,
-                )
+                write = SamplingParams(max_tokens=self.max_new_tokens(question.call), **decoding)
                 asked[position, None] = list(question.ids), write
         started = time.perf_counter()
         prompts = [{"prompt_token_ids": ids} for ids, _ in asked.values()]

@@ -37,15 +37,11 @@ def read_sections(text: str) -> tuple[dict[str, str], Sections]:
 
 
 def read_strategy(name: str) -> tuple[dict[str, str], Sections]:
-    """Head and sections of a strategy's file: the package's, or of one's own (``mine.txt``).
-
-    PromptError that names the file, and the line if one is no field.
-    """
+    """Head and sections of the package's file or one's own (``mine.txt``); PromptError names the file and the line."""
     names = template_names("strategies")
     if not name.endswith(".txt") and name not in names:
-        raise PromptError(
-            f"no strategy is called {name!r}; there are {', '.join(names)}, and files of one's own (mine.txt)"
-        )
+        known = f"{', '.join(names)}, and files of one's own (mine.txt)"
+        raise PromptError(f"no strategy is called {name!r}; there are {known}")
     path = Path(name) if name.endswith(".txt") else _FOLDER / "strategies" / f"{name}.txt"
     try:
         text = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
@@ -61,8 +57,6 @@ def read_strategy(name: str) -> tuple[dict[str, str], Sections]:
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Put values in place of ``{name}``, in one pass: nothing that a value holds is looked at again.
-
-    KeyError if the template has a placeholder without a value. Braces around anything but a lower-case name are text.
 
     >>> fill("Q: {question} {x: 1}", {"question": "What is {question}?"})
     'Q: What is {question}? {x: 1}'

@@ -1,18 +1,14 @@
-"""From what a judge wrote to a verdict, one parser per format.
+"""From what a judge wrote to a verdict, one parser per format, which reads the completion only and never guesses.
 
-A parser reads the completion only, never the prompt; it never raises and never guesses.
-
-- The last match decides: judges quote before they conclude.
-- Where the line of that last match holds another verdict too (``[[A]] or [[B]]``), nobody can say which was meant:
-  status ``ambiguous``.
-- No match, a mark outside the scale, or a verdict that the labelling policy does not allow: status ``unparsed``.
-- What a reasoning model thought (up to the last ``</think>``) is not its reply; a thought that never ends is no reply.
+The last match decides, because judges quote before they conclude; where its line holds another verdict too, the status
+is ``ambiguous``. No match, a mark outside the scale, or a verdict that the policy does not allow: ``unparsed``. What a
+reasoning model thought (up to the last ``</think>``) is not its reply; a thought that never ends is no reply.
 """
 
 import json
 import re
 from collections.abc import Callable, Collection
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 LABELS = ("first", "second", "tie")
 _MOST_STARTS = 64  # braces tried, from the end: a text of braces costs no more than a reply
@@ -33,15 +29,11 @@ LETTER = re.compile(r"[\s*_\"'`(\[]*([ABC])[\s*_\"'`)\].,:]*$")
 
 
 class Parsed(NamedTuple):
-    """A reading of a completion.
+    """A reading of a completion."""
 
-    ``verdict`` is first, second or tie; None unless ``status`` is ``ok`` (others: ``unparsed``, ``ambiguous``), and for
-    a single score. ``scores``: marks of the first and the second response, or the one mark of a single response.
-    """
-
-    verdict: str | None
-    status: str
-    scores: tuple[float, ...] | None
+    verdict: str | None  # first, second or tie; None unless the status is ok, and for a single score
+    status: str  # ok, unparsed or ambiguous
+    scores: tuple[float, ...] | None  # of the first and the second response, or the one of a single response
 
 
 _UNPARSED = Parsed(None, "unparsed", None)
@@ -52,19 +44,16 @@ def parse(
     name: str,
     completion: str | None,
     labels: Collection[str] = LABELS,
-    reads: Literal["all", "first line"] | str = "all",
+    reads: str = "all",  # or "first line"
 ) -> Parsed:
     """The verdict of a completion, read in one of `FORMATS`; None (the model wrote nothing) is unparsed.
 
     ``labels``: verdicts the labelling policy allows; ``reads``: the part of the completion that holds the verdict.
-    KeyError if there is no such format.
 
     >>> parse("brackets", "A quotes [[B]], but is right.\\n[[A]]")
     Parsed(verdict='first', status='ok', scores=None)
     >>> parse("brackets", "[[A]] or [[B]]?").status
     'ambiguous'
-    >>> parse("brackets", "[[C]]", labels=("first", "second")).status
-    'unparsed'
     """
     text = reply_part(completion)
     if reads == "first line":
@@ -176,9 +165,7 @@ def _mean_mark(fields: dict[str, Any], side: str) -> float | None:
 
 
 def read_objects(text: str) -> list[tuple[int, dict[str, Any] | None]]:
-    """Outermost JSON objects of a text, each after the number of the line it ends on.
-
-    None stands for one that contradicts itself: it holds a key twice, with different values.
+    """Outermost JSON objects of a text, after the number of the line they end on; None where one contradicts itself.
 
     >>> read_objects('Marks: {"a": 1}, then {"b": [2], "b": 3}')
     [(0, {'a': 1}), (0, None)]

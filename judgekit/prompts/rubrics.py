@@ -18,14 +18,11 @@ _QUALITY = "How good the response is: it does what the instruction asks, what it
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a score means; PromptError if the criterion is no text, the scale none, or a level is not on it.
-
-    ``scores``: the scale, ascending, of any length. ``levels``: what some of the scores mean; by default its ends.
-    """
+    """What a score means; PromptError if the criterion is no text, the scale none, or a level is not on it."""
 
     criterion: str = _QUALITY
-    scores: tuple[int, ...] = (1, 2, 3, 4, 5)
-    levels: tuple[tuple[int, str], ...] = ()
+    scores: tuple[int, ...] = (1, 2, 3, 4, 5)  # ascending
+    levels: tuple[tuple[int, str], ...] = ()  # what some of the scores mean; by default the ends
 
     def __post_init__(self) -> None:
         if not (isinstance(self.criterion, str) and self.criterion.strip()):
@@ -59,10 +56,7 @@ def scale_of(text: str) -> tuple[int, ...]:
 
 
 def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
-    """A rubric from a YAML file with ``criterion`` and, optionally, ``levels`` (score to text).
-
-    PromptError, which names the file and the field, if one is wrong.
-    """
+    """A rubric from a YAML file of ``criterion`` and perhaps ``levels``; PromptError names the file and the field."""
     try:
         values = load_plain(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as broken:
@@ -89,8 +83,7 @@ def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
     """One of `score_prompt_names` (``direct``, ``reasoning``, ...) as a strategy; by default for quality from 1 to 5.
 
     Its call ``verdict`` shows question and response (or the question alone), ``with_reference`` a reference too, where
-    the prompt has room for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it. Its ``version``
-    depends on the rubric. PromptError if there is no such prompt, or its file has a fault.
+    the prompt has room for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it.
 
     >>> score_prompt("direct", Rubric(scores=(1, 2, 3))).said["score"]
     'Rating: [[{score}]]'

@@ -3,10 +3,11 @@
 import hashlib
 import json
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from judgekit.prompts.demonstrations import Demonstration
 from judgekit.prompts.files import (
@@ -91,7 +92,7 @@ class Strategy:
         self,
         name: str,
         shown: Any,
-        side: Literal["first", "second"] | str | None = None,
+        side: str | None = None,
         earlier: Mapping[str, str] | None = None,
         limit: int | None = None,
         measure: Callable[[Any], int] = message_characters,
@@ -101,17 +102,19 @@ class Strategy:
         ``shown``: a `judgekit.judges.Request`, or anything with ``question, first, second, reference, turns``.
         ``side``: the response that is rated, for calls that see one. ``earlier``: completions of earlier calls.
         ``limit``: largest size of the messages by ``measure``; longer ones lose the middle of their longest response.
-
-        PromptError if the strategy needs a reference and the pair has none, or a demonstration has the pair's question;
-        PromptTooLong if the messages cannot be made to fit.
+        PromptError where the reference is missing or a demonstration has the pair's question; PromptTooLong.
         """
         if self.needs_reference and shown.reference is None:
             raise PromptError(f"strategy {self.name!r} needs a reference, and the pair has none")
         if any(shown.question.strip() == d.question.strip() for d in self.demonstrations):
             raise PromptError("a demonstration has the question that is to be judged")
         call = next(call for call in self.calls if call.name == name)
-        fixed, responses = self._values(call, shown, side, earlier or {})
-        before = self._messages_before(call, shown)
+        fixed, responses = self._values(call, shown, side, earlier)
+        note = [self.turn_templates["note"]] if shown.turns else []
+        before = [{"role": "system", "content": "\n\n".join([call.system, *note])}]
+        for example in self.demonstrations if call.view == "pair" else ():  # as exchanges of the chat
+            before.append({"role": "user", "content": fill(call.user, dict(ChainMap(*self._values(call, example))))})
+            before.append({"role": "assistant", "content": self.said[example.verdict]})
         turn = self.turn_templates[call.view]
         turns = [re.sub(r"\{(\w+)\}", rf"{{\1.{number}}}", turn) for number in range(len(shown.turns))]
         template = "\n\n".join([*turns, call.user])
@@ -123,21 +126,11 @@ class Strategy:
 
         return fit(cut_to, max(map(len, responses.values()), default=0), limit, measure)
 
-    def _messages_before(self, call: Call, shown: Any) -> list[dict[str, str]]:
-        """The system message, and the demonstrations as exchanges of the chat."""
-        note = [self.turn_templates["note"]] if shown.turns else []
-        messages = [{"role": "system", "content": "\n\n".join([call.system, *note])}]
-        for example in self.demonstrations if call.view == "pair" else ():
-            fixed, responses = self._values(call, example, None, {})
-            messages.append({"role": "user", "content": fill(call.user, fixed | responses)})
-            messages.append({"role": "assistant", "content": self.said[example.verdict]})
-        return messages
-
     def _values(
-        self, call: Call, shown: Any, side: str | None, earlier: Mapping[str, str]
+        self, call: Call, shown: Any, side: str | None = None, earlier: Mapping[str, str] | None = None
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Placeholders and what stands for them, made harmless: fixed texts, and responses that may be cut."""
-        fixed = {"question": shown.question, "answer_ref": shown.reference or "", **earlier}
+        fixed = {"question": shown.question, "answer_ref": shown.reference or "", **(earlier or {})}
         responses: dict[str, str] = {}
         exchanges = [*shown.turns, (shown.question, shown.first, shown.second)]
         for number, (question, first, second) in enumerate(exchanges):
@@ -158,13 +151,13 @@ def strategy_names() -> list[str]:
 
 def load_strategy(
     name: str,
-    policy: Literal["permissive", "strict"] | str = "permissive",
+    policy: str = "permissive",
     demonstrations: Sequence[Demonstration] = (),
 ) -> Strategy:
     """A strategy from its file: one of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
 
-    ``policy``: whether the judge may say that neither is better (``permissive``). PromptError if there is no such
-    strategy or policy, demonstrations are missing or not wanted, or the file has a fault.
+    ``policy``: whether a tie may be said. PromptError if there is no such strategy or policy, demonstrations are
+    missing or not wanted, or the file has a fault.
 
     >>> load_strategy("pairwise").format, load_strategy("single").kind
     ('brackets', 'single')

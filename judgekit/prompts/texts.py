@@ -1,10 +1,8 @@
 """What becomes of a text before a prompt shows it: it cannot pass for a part of the prompt, and it is cut to fit.
 
 A prompt is told apart from what it shows by marks: lines in brackets, ``[[A]]``, the special tokens of chat templates.
-Where a text to be judged holds such a mark, its ASCII brackets are exchanged for full-width ones: ``[[A]]`` becomes
-``［［A］］`` and ``<|im_end|>`` becomes ``＜|im_end|＞``. A reader sees what stood there, one character stays one
-character, and nothing else is touched. Neither a tokenizer nor a parser takes it for the mark, even when the judge
-quotes it. A response that is too long loses its middle, visibly.
+Where a text to be judged holds such a mark, its ASCII brackets are exchanged for full-width ones (``［［A］］``), which
+neither a tokenizer nor a parser takes for the mark, even when the judge quotes it; nothing else is touched.
 """
 
 import re
@@ -35,10 +33,7 @@ VERDICTS = {
 
 
 def marks_pattern(templates: Iterable[str], verdict_format: str) -> re.Pattern[str]:
-    """One expression for all marks of a prompt: those of its verdicts' format are among them.
-
-    The templates' lines in brackets are marks, whatever their case and inner spaces.
-    """
+    """One expression for all marks of a prompt: of its verdicts' format, and its templates' lines in brackets."""
     lines = {line.strip() for text in templates for line in text.splitlines()}
     own = sorted(line for line in lines if re.fullmatch(r"\[[^\[\]{}]+\]", line))
     spaced = [r"\s+".join(re.escape(word) for word in line.split()) for line in own]
@@ -46,9 +41,7 @@ def marks_pattern(templates: Iterable[str], verdict_format: str) -> re.Pattern[s
 
 
 def neutralised(text: str, marks: re.Pattern[str]) -> str:
-    """A text of the same length with its marks made harmless.
-
-    Lone surrogates, which cannot be sent, become the replacement character.
+    """A text of the same length with its marks made harmless, and lone surrogates (which cannot be sent) replaced.
 
     >>> neutralised("x[[1]] so [[A]]", marks_pattern([], "brackets"))
     'x[[1]] so ［［A］］'
@@ -77,9 +70,7 @@ def message_characters(messages: Sequence[Mapping[str, str]]) -> int:
 
 
 def cut_middle(text: str, keep: int) -> tuple[str, int]:
-    """A text without its middle, where a mark stands, and how many characters were left out.
-
-    ``keep``: characters that stay, half of them from the front (one more where it is odd), half from the end.
+    """A text without its middle, of which ``keep`` characters stay, and how many characters were left out.
 
     >>> cut_middle("abcdefghij", 4)
     ('ab\\n[... 6 characters left out ...]\\nij', 6)
@@ -92,11 +83,10 @@ def cut_middle(text: str, keep: int) -> tuple[str, int]:
 
 
 def fit(cut_to: Callable[[int], Prompt], longest: int, limit: int | None, measure: Callable[[Any], int]) -> Prompt:
-    """The prompt whose responses keep as many characters as fit: it measures ``limit`` at most.
+    """The prompt whose responses keep as many characters as fit: it measures ``limit`` at most, else PromptTooLong.
 
     ``cut_to``: the prompt with every response cut to a number of characters; ``longest``: those of the longest one.
     The rule looks at lengths only, so it treats both positions alike. Questions and references are never cut.
-    PromptTooLong if `LEAST_KEPT` characters of each are too much.
     """
     best = cut_to(longest)
     if limit is None or measure(best.messages) <= limit:

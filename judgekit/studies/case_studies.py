@@ -16,8 +16,7 @@ import pandas as pd
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.judges.base import Judge, request_of
-from judgekit.judges.features import SurfaceModel
-from judgekit.judges.surface import FEATURES
+from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
 from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
 from judgekit.report.escaping import LONGEST_WORD, break_word, escape, typeset
 from judgekit.scoring.comparison import Contest
@@ -67,7 +66,7 @@ def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, floa
         raise TypeError(f"{judge.name} has no surface model to take apart: choose baseline/features or an encoder")
     request = request_of(pair, "ab")
     sides = model.sides(request)
-    first, second = model.standardised(sides)
+    first, second = standardise(sides, model.parts["mean"], model.parts["scale"])
     score_a, score_b, log_nu = model.compare(request, sides)
     before = outcome_probabilities(score_a - score_b, log_nu)
     terms = (first - second) * model.parts["weight"]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.judges.encoder import OTHERS, WEIGHTS
-from judgekit.judges.gate import GATE_FEATURES, RELEVANCE_INPUTS
+from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.files import seal
 from judgekit.records import PreferencePair
 from judgekit.training.bank import Embedder, share_of

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.inside.probes import FAMILIES, make_probe
-from judgekit.judges.features import scores_of
+from judgekit.judges.surface import scores_of
 from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair
 from judgekit.stats import Array, Floats, outcome_probabilities

@@ -1,7 +1,7 @@
 """Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
 
-Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted
-again with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.gate`) learns to tell
+Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted again
+with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.encoder`) learns to tell
 tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
 test.
 """
@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.edits import TRAINABLE, tampered
-from judgekit.judges.encoder import DEFENDED, FORMAT, EncoderJudge
-from judgekit.judges.features import scores_of, standardise
-from judgekit.judges.gate import END, PARTS, against_tampering, tamper_odds
+from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
+from judgekit.judges.surface import scores_of, standardise
 from judgekit.records import PreferencePair
 from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
@@ -173,7 +172,7 @@ def fit_setting(
 def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
     """The gate against tampering, a penalised logistic regression on responses: weights of each part, and ``bias``.
 
-    As `judgekit.judges.gate.tamper_odds` takes them. Both responses of natural pairs count as untouched; the worse
+    As `judgekit.judges.encoder.tamper_odds` takes them. Both responses of natural pairs count as untouched; the worse
     response of attacked pairs (some ``rows``) was tampered with. ``quality``: the preference part of the judge saved,
     whose means and scales standardise the features.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgekit.data.cleaning import normalise
-from judgekit.judges.gate import PARAPHRASE
+from judgekit.judges.encoder import PARAPHRASE
 from judgekit.records import PreferencePair, Response
 
 if TYPE_CHECKING:

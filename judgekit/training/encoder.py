@@ -26,8 +26,7 @@ from safetensors.numpy import save_file
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
-from judgekit.judges.encoder import FORMAT, OTHERS, WEIGHTS
-from judgekit.judges.gate import GATE_FEATURES, PARAPHRASE, RELEVANCE_INPUTS
+from judgekit.judges.encoder import FORMAT, GATE_FEATURES, OTHERS, PARAPHRASE, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.encoder import TextEncoder, computing_in_bf16
 from judgekit.models.files import break_seal, quiet, seal
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.judges.features import CLIP
-from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
+from judgekit.judges.surface import CLIP, FEATURES, PAIR_FEATURES, pair_features, surface_features
 from judgekit.records import LABELS, PreferencePair
 
 _MIN_TIE_SHARE = 0.02  # a source with fewer ties than this did not really offer them

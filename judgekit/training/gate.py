@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize
 
-from judgekit.judges.features import scores_of
-from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
+from judgekit.judges.encoder import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
+from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
 from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums
 from judgekit.training.bank import Embedder
@@ -39,7 +39,7 @@ class PairTable:
     def probabilities(self, parts: Mapping[str, Any]) -> Floats:
         """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
 
-        ``parts``: ``relevance`` and ``gate``, as `judgekit.judges.gate` takes them.
+        ``parts``: ``relevance`` and ``gate``, as `judgekit.judges.encoder` takes them.
         """
         relevance_a, relevance_b = (relevance_of(part, parts["relevance"]) for part in (self.inputs_a, self.inputs_b))
         p = gated(self.outcomes, relevance_a, relevance_b, self.likeness, parts["gate"])
@@ -131,7 +131,7 @@ def fit_gate(
     l2: float = 1e-4,
     inputs: Collection[str] = GATE_FEATURES,
 ) -> dict[str, Any]:
-    """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.gate.gated`.
+    """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.encoder.gated`.
 
     ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is known to be
     off-topic, with a weight of ``share`` in (0, 1): how often one response is taken to be. ``l2``: penalty on squared
