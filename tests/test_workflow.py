@@ -205,8 +205,8 @@ def test_what_says_nothing_else_changes_no_stamp(package, project):
     path, first = stamp("sample", "10_count"), digest()
     written = path.stat().st_mtime_ns
     os.utime(package / "counts.py")
-    code = '# counts\nfrom typing import Any\n\n\ndef half(n: int) -> float:\n    """Half of ``n``."""\n\n'
-    code += "    def inner() -> Any:\n        return n\n\n    return inner() / 2\n\n\nBASE = 2\n"
+    code = '# counts\ndef half(n):\n    """Half of ``n``."""\n\n'
+    code += "    def inner():\n        return n\n\n    return inner() / 2\n\n\nBASE = 2\n"
     (package / "counts.py").write_text(code)
     (package / "scoring" / "__init__.py").write_text("")
     (package / "other.py").write_text("RATE = 2\n")  # which no notebook imports

@@ -1,19 +1,25 @@
-"""The LaTeX that is made for a document: the numbers it quotes, their owners, data, team."""
+"""The LaTeX that is made for a document: the numbers it quotes, their owners, data, team, and its fonts.
+
+Only characters that a document holds are looked up, and only fonts that are installed are named: without them a
+document compiles too, and shows code points. The fallback of luaotfload does not do here: it tears emoji that joiners
+and variation selectors make one, and leaves a box where no font has a character.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import jinja2
 import yaml
 
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state
-from judgekit.report.escaping import escape
-from judgekit.report.fonts import chinese_declarations, font_declarations
+from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
 from judgekit.report.quotes import document_files, find_quotes, tex_files
 from judgekit.report.results import load_provenance, load_results
 from judgekit.report.tables import latex_number
@@ -29,16 +35,16 @@ SCRIPTS = {
     "scale": "tests/bench/scale.py",
     "scale-faults": "tests/torture.py",
 }
-
-
-# ---------------------------------------------------------------- what is written
+FIRST = ("Noto Sans", "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Color Emoji")
+LAST = ("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "DejaVu Sans", "Latin Modern Math")
+CHINESE = {"rm": "Noto Serif CJK SC", "sf": "Noto Sans CJK SC", "tt": "Noto Sans CJK SC"}  # of the Chinese editions
 
 
 def write_numbers(run: str) -> Path:
     r"""``outputs/<run>/numbers.tex``: a ``\DefineResult`` line for each number of the run that a document quotes."""
     keys = {quote.name for quote in find_quotes(tex_files()) if quote.kind == "number"}
     quoted = [(key, row) for key, row in sorted(load_results(run).items()) if key in keys]
-    return _write(paths.run_folder(run) / "numbers.tex", [_block("numbers", quoted=quoted)])
+    return _write(paths.run_folder(run) / "numbers.tex", "numbers", quoted=quoted)
 
 
 def write_generated(run: str) -> Path:
@@ -60,33 +66,28 @@ def write_generated(run: str) -> Path:
             quoted = {quote.name for quote in find_quotes(document_files(path.stem)) if quote.kind == "number"}
             by_owner = sorted((results[key]["notebook"], key) for key in quoted & set(results))
             owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
-            _write(folder / f"{path.stem}_owners.tex", [_block("owners", owned=owned, command=command)])
-    made = {
-        "provenance": _block("provenance", build=git_state(), provenance=provenance),
-        "team": _block("team", team=_team(report / "team.yaml")),
-        "chinese_fonts": "\n".join(chinese_declarations()),
-    }
-    for name, text in made.items():
-        _write(folder / f"{name}.tex", [text])
+            _write(folder / f"{path.stem}_owners.tex", "owners", owned=owned, command=command)
+    made_at = sorted(map(_short_commit, provenance.values())) or ["none"]
+    commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
+    _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
+    _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
+    chinese = [(command, family, cuts_of(family)) for command, family in CHINESE.items()]
+    _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=chinese)
     outputs = paths.project_root() / "outputs" / run
     cases = sorted(outputs.glob("cases/*.tex"))
     files = {*tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
     foreign = "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
     # Comments name the texts of cases that are there: latexmk would not see that a file has come to be.
-    _write(folder / "fonts.tex", [*font_declarations(foreign), *(f"% {path.name}" for path in cases)])
+    _write(folder / "fonts.tex", "fonts", fonts=fonts_for(foreign), cases=cases)
     return folder
 
 
-def _write(path: Path, lines: Iterable[str]) -> Path:
+def _write(path: Path, block: str, **words: Any) -> Path:
+    """Write a block of ``generated.txt``."""
+    text = rendered(_TEMPLATE, block, **words)
     with replaced(path) as temporary:
-        temporary.write_text("\n".join([HEAD, *filter(None, lines)]) + "\n", encoding="utf-8")
+        temporary.write_text("\n".join(filter(None, [HEAD, text])) + "\n", encoding="utf-8")
     return path
-
-
-def _block(name: str, **words: Any) -> str:
-    """A block of ``generated.txt``."""
-    words |= {"commit": _short_commit, "commits": _commits}
-    return "".join(_TEMPLATE.blocks[name](_TEMPLATE.new_context(words))).removesuffix("\n")
 
 
 def _breakable(key: str) -> str:
@@ -101,31 +102,6 @@ def _short_commit(state: Mapping[str, Any]) -> str:
     return f"{commit[:7]}{'+' if state.get('dirty') else ''}" if commit else "no repository"
 
 
-def _commits(provenance: Mapping[str, Mapping[str, Any]]) -> str:
-    """The commits that results were made at, three of them by name."""
-    made_at = sorted({_short_commit(entry) for entry in provenance.values()}) or ["none"]
-    return escape(", ".join(made_at[:3]) + (f" and {len(made_at) - 3} more" if len(made_at) > 3 else ""))
-
-
-def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:
-    """A template of this folder, with signs that neither LaTeX nor Markdown knows; ``filters`` escape its texts."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-    )
-    environment.filters.update(filters)
-    return environment.get_template(name)
-
-
 def _team(path: Path) -> Any:
     """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
     team = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -133,6 +109,48 @@ def _team(path: Path) -> Any:
         if missing := [field for field in ("name", "share", "work", "reflection") if not member.get(field)]:
             raise ValueError(f'{path.name}: member {number} has no "{missing[0]}"')
     return team
+
+
+class _Font(NamedTuple):
+    family: str
+    style: str
+    file: Path
+    number: int  # of the cut in the file
+    characters: str  # ranges of code points, as fontconfig writes them: ``20-7e a0``
+
+    def shows(self, wanted: set[int]) -> set[int]:
+        ranges = [[int(end, 16) for end in part.split("-")] for part in self.characters.split()]
+        return {code for code in wanted if any(ends[0] <= code <= ends[-1] for ends in ranges)}
+
+
+@cache
+def _installed() -> list[_Font]:
+    """Every cut of every font; empty without fontconfig."""
+    if not shutil.which("fc-list"):
+        return []
+    command = ["fc-list", "--format", "%{family[0]}\t%{style[0]}\t%{file}\t%{index}\t%{charset}\n"]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split("\t") for line in sorted(listing.splitlines())]
+    return [_Font(family, style, Path(file), int(index) & 0xFFFF, codes) for family, style, file, index, codes in rows]
+
+
+def cuts_of(family: str) -> dict[str, _Font]:
+    """The installed cuts of a family by style."""
+    return {font.style: font for font in _installed() if font.family == family}
+
+
+def fonts_for(text: str) -> list[tuple[_Font, set[int]]]:
+    """The fonts that ``text`` needs beside the text font, and the code points that each of them shows."""
+    left = {ord(c) for c in set(text) if not IN_TEXT_FONT.match(c) and c.isprintable() and c not in JOINERS}
+    plain = [font for font in _installed() if font.style in ("Regular", "Book")]
+    others = sorted({font.family for font in plain if font.family.startswith(("Noto Sans ", "Noto Serif "))})
+    fonts = []
+    for family in dict.fromkeys((*FIRST, *LAST, *others)):
+        font = next((font for font in plain if font.family == family), None)
+        if font and (shown := font.shows(left)):
+            fonts.append((font, shown))
+            left -= shown
+    return fonts
 
 
 _TEMPLATE = template("generated.txt", e=escape, key=_breakable, number=latex_number)

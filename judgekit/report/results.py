@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
@@ -23,7 +22,6 @@ if TYPE_CHECKING:  # half a second that the report's build, which reads no frame
     import pandas as pd
 
 SCHEMA = 1
-MOST_KEYS = 4_000  # of a run: what no document, table or notebook reads stays in a frame
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
 # Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
 UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
@@ -103,15 +101,6 @@ def check_inputs(run: str) -> None:
                         f"{name!r} has fingerprint {known[:12]} in {first} and {digest[:12]} in {notebook}: one name "
                         f"of run {run} is two {two}; execute both notebooks again"
                     )
-
-
-def count_keys(run: str) -> Counter[str]:
-    """How many numbers each results file of a run holds; ResultsError where all of them hold more than `MOST_KEYS`."""
-    counts = Counter(row["notebook"] for row in load_results(run).values())
-    if counts.total() > MOST_KEYS:
-        most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common(3))
-        raise ResultsError(f"run {run} has {counts.total():,} keys, {MOST_KEYS:,} at most: keep frames ({most})")
-    return counts
 
 
 def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
