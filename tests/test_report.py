@@ -14,7 +14,7 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.paths import PRETRAINED
 from judgekit.report import latex, load_results, save_figure, save_results, save_table
-from judgekit.report.generated import SCRIPTS
+from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
 from judgekit.report.tables import latex_number
 from judgekit.report.workflow import jobs_of
