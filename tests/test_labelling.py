@@ -16,8 +16,7 @@ from judgekit.data.pairfile import PairFileError
 from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
 from judgekit.people.labelling import Labelling, agreement_with_others, label_all
-from judgekit.people.labelling.app import LARGEST_BODY, create_app
-from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
+from judgekit.people.labelling.app import LARGEST_BODY, LONGEST_MARKDOWN, MOST_BRACKETS, create_app, rendered
 from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.session import Session, StaleTicket, fewest_votes_first, shown_order
 from judgekit.people.labelling.votefile import VoteFile, read_lines, read_votes
@@ -139,14 +138,15 @@ def test_orders(path):
         Session(calm(), path, "ann", "best")
 
 
-def test_an_order_of_ones_own_gets_votes_on_all_items(path):
+def test_an_order_of_ones_own_gets_votes_on_all_items(path, monkeypatch):
     asked = []
 
     def order(votes):
         asked.append(votes)
         return [votes.items[7], votes.items[3]]
 
-    session = Session(calm(), path, ["ann", "bob"], order, refresh=2)
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 2)
+    session = Session(calm(), path, ["ann", "bob"], order)
     seen = [say(session, "tie")[0].question for _ in range(4)]
     assert seen == ["Question 7?", "Question 3?", "Question 0?", "Question 1?"]
     assert [int(votes.given.sum()) for votes in asked] == [0, 2]
@@ -155,8 +155,9 @@ def test_an_order_of_ones_own_gets_votes_on_all_items(path):
 
 
 @pytest.mark.parametrize("bad", [lambda votes: 1 / 0, lambda votes: ["nobody"], lambda votes: None])
-def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad):
-    session = Session(calm(3), path, "ann", bad, refresh=1)
+def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad, monkeypatch):
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
+    session = Session(calm(3), path, "ann", bad)
     for _ in range(3):
         assert "order could not be computed" in session.now("ann")["trouble"]
         say(session, "first")
@@ -299,10 +300,11 @@ def test_what_was_meant_is_filed(path):
     check_filed(path, pairs, annotators)
 
 
-def test_annotators_at_the_same_time_do_not_disturb_each_other(path):
+def test_annotators_at_the_same_time_do_not_disturb_each_other(path, monkeypatch):
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
     pairs = NATURAL[:15]
     with (
-        Labelling(pairs, path, list(MINDS), order=fewest_votes_first, refresh=1) as page,
+        Labelling(pairs, path, list(MINDS), order=fewest_votes_first) as page,
         ThreadPoolExecutor(len(MINDS)) as pool,
     ):
         confirmed = list(pool.map(lambda name: label_all(page.link(name), voter(name)), MINDS))

@@ -82,7 +82,7 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     if listed:
         import pandas as pd
 
-        table = pd.DataFrame([vars(one) for one in known.values()], known).rename_axis("name").reset_index()
+        table = pd.DataFrame([vars(one) for one in known.values()], list(known)).rename_axis("name").reset_index()
         here = ["yes" if present(name) else "" for name in known]
         table = table.assign(MB=table["bytes"] / 1e6, here=here)
         return _print(table[["name", "MB", "here", "model", "kind", "bits", "licence"]])

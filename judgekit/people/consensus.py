@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned, checked_keys
+from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned
 from judgekit.stats import Array, Floats
 
 TIE_RULES = ("frequent", "none")
@@ -18,7 +18,7 @@ TIE_RULES = ("frequent", "none")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consensus:
-    """A label and a distribution for every item, and a skill for every annotator; ValueError where they do not fit.
+    """A label and a distribution for every item, and a skill for every annotator; ValueError where it is none.
 
     ``posterior``: shape (n_items, n_classes), rows sum to one. ``labels``: index into the classes, -1 where the tie
     rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
@@ -32,15 +32,9 @@ class Consensus:
     skill: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "posterior", np.asarray(self.posterior, float))
+        stated = ClassProbabilities(self.items, self.posterior, self.classes)
+        object.__setattr__(self, "posterior", stated.values)
         object.__setattr__(self, "labels", np.asarray(self.labels, int))
-        checked_keys(self.items, "items")
-        if self.posterior.shape != (len(self.items), len(self.classes)) or self.labels.shape != (len(self.items),):
-            given = f"posterior of shape {self.posterior.shape} and {self.labels.shape[0]} labels"
-            raise ValueError(f"{self.method}: {given} for {len(self.items)} items, {len(self.classes)} classes")
-        off = ~(np.isfinite(self.posterior).all(1) & (np.abs(self.posterior.sum(1) - 1) < 1e-6))
-        if off.any():
-            raise ValueError(f"{self.method}: the posterior of {self.items[int(np.argmax(off))]} is no distribution")
 
     @property
     def quality(self) -> Floats:
@@ -59,7 +53,7 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
 
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
     (``frequent``; then the earlier one), or no label (``none``). The skill is the share of an annotator's votes that
-    equal the label, its own vote included: too high (`quality.annotator_quality` leaves it out).
+    equal the label, its own vote included: too high (`agreement.annotator_quality` leaves it out).
 
     >>> from judgekit.data.votes import votes_from_long
     >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
@@ -123,13 +117,13 @@ def glad(votes: Votes) -> Consensus:
     return _consensus_of("glad", votes, posterior, names, model.alphas_.loc[range(len(names))])
 
 
-def mace(votes: Votes, seed: int = 0) -> Consensus:
+def mace(votes: Votes) -> Consensus:
     """Hovy et al. (2013), NAACL-HLT, by variational Bayes: annotators know the label, at a rate that is their skill
     (geometric posterior mean, not normalised), or spam. crowd-kit draws every restart from one seed: one is asked for.
     """
     from crowdkit.aggregation import MACE
 
-    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=seed))
+    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=0))
     return _consensus_of("mace", votes, posterior, names, model.spamming_[:, 1])
 
 

@@ -11,9 +11,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes
-from judgekit.people.calibration.cases import Cases
+from judgekit.people.calibration.measures import Cases
 from judgekit.records import LABELS
 from judgekit.stats import Array, Floats, outcome_probabilities
+
+SKILL = 3.0  # of the judge of `planted_cases`: spread of the log odds that it sees
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,14 @@ def _judge_probabilities(rng: np.random.Generator, truth: Array, accuracy: float
 class PlantedJudge:
     """A population of prompts and a judge of it.
 
-    ``skill``: standard deviation of the difference in strength that the judge sees. ``misled``: probability that a
-    prompt turns people's preferences against it, for all of its items together. ``log_nu``: how likely ties are
-    (Davidson); -inf for none. ``temperature``: the power to which the calibrated probabilities are raised: 1 is
-    calibrated, more is overconfident, and temperature scaling by exactly this repairs it. ``votes``: per item.
+    ``misled``: probability that a prompt turns people's preferences against it, for all of its items together.
+    ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the power to which the calibrated
+    probabilities are raised: 1 is calibrated, more is overconfident, and temperature scaling by exactly this repairs
+    it. ``votes``: per item.
     """
 
     prompts: int = 150
     per_prompt: int = 4
-    skill: float = 3.0
     misled: float = 0.15
     log_nu: float = -1.0
     temperature: float = 1.0
@@ -111,7 +112,7 @@ def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
     rng = np.random.default_rng([seed, planted.prompts, planted.per_prompt])
     n_items = planted.prompts * planted.per_prompt
     cluster = np.repeat(np.arange(planted.prompts), planted.per_prompt)
-    seen = planted.skill * rng.standard_normal(n_items)
+    seen = SKILL * rng.standard_normal(n_items)
     turned = (rng.random(planted.prompts) < planted.misled)[cluster]
     right, wrong = (outcome_probabilities(sign * seen, planted.log_nu) for sign in (1, -1))
     people = np.where(turned[:, None], wrong, right)

@@ -11,8 +11,7 @@ their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for 
 import numpy as np
 from scipy.special import bdtr
 
-from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import number
+from judgekit.people.calibration.measures import Cases, number
 from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number
 
