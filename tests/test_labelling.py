@@ -233,7 +233,7 @@ def test_nothing_tells_who_wrote_what_or_what_anybody_thinks(page):
         seen = []
         while client.now["pair"] is not None:
             seen.append(json.dumps(client.now))
-            client.vote("tie")
+            client.act("vote", choice="tie")
     for secret in ("model-x", "model-y", "secret", "earlier-annotator", "label", '"p3"'):
         assert not any(secret in text for text in seen), secret
     assert sum("Reference 3." in text for text in seen) == 1
@@ -243,29 +243,29 @@ def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
     import resource
 
     with Client(page.link()) as client:
-        client.vote("first")
+        client.act("vote", choice="first")
         before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, limits[1]))
             with pytest.raises(HTTPError, match="Not stored") as refused:
-                client.vote("first")
+                client.act("vote", choice="first")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert refused.value.response.status_code == 507 and path.read_bytes() == before
-        client.vote("first")
+        client.act("vote", choice="first")
         assert client.now["progress"]["done"] == 2
 
 
 def test_undo_and_skip_over_http_and_undo_once_all_is_done(page):
     with Client(page.link()) as client:
         first = client.now["pair"]
-        assert client.skip()["progress"]["skipped"] == 1 and client.now["pair"] != first
+        assert client.act("skip")["progress"]["skipped"] == 1 and client.now["pair"] != first
         while client.now["pair"] is not None:
             last = client.now["pair"]
-            client.vote("tie")
+            client.act("vote", choice="tie")
         with pytest.raises(HTTPError, match="older pair"):
-            client.vote("tie")
-        assert last == first and client.undo()["pair"] == last
+            client.act("vote", choice="tie")
+        assert last == first and client.act("undo")["pair"] == last
 
 
 # ---------------------------------------------------------------- votes that are known before they are cast

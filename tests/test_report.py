@@ -208,7 +208,7 @@ def invented(tmp_path, monkeypatch):
     ax = plt.subplots(figsize=(3.4, 1))[1]
     for kind, name in quotes:
         if kind == "figure":
-            save_figure(ax, "laptop", name)
+            save_figure(ax.figure, "laptop", name)
         elif kind == "table":
             save_table("laptop", name, [{"judge": "minilm 中文 😀", "accuracy": number}])
     plt.close("all")

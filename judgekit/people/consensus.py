@@ -208,12 +208,6 @@ def _posterior_of(votes: Votes, values: Floats, quality: pd.DataFrame, judge: fl
     return total / (judge + weights.sum(1))[:, None]
 
 
-def knows_nothing(votes: Votes) -> ClassProbabilities:
-    """Probabilities of a judge that knows nothing: the same for every class of every item."""
-    n_classes = len(votes.classes)
-    return ClassProbabilities(votes.items, np.full((len(votes.items), n_classes), 1 / n_classes), votes.classes)
-
-
 @contextmanager
 def seeded(seed: Any) -> Iterator[None]:
     """numpy's global generator, which cleanlab draws from, at a seed; afterwards as it was."""
@@ -239,5 +233,9 @@ def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
     methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
     methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
     methods |= {name: partial(with_judge, probabilities=stated, method=name) for name, stated in judges.items()}
-    methods["crowdlab_uniform"] = lambda votes: with_judge(votes, knows_nothing(votes), "crowdlab_uniform")
-    return methods
+
+    def uniform(votes: Votes) -> Consensus:
+        values = np.full((len(votes.items), len(votes.classes)), 1 / len(votes.classes))
+        return with_judge(votes, ClassProbabilities(votes.items, values, votes.classes), "crowdlab_uniform")
+
+    return methods | {"crowdlab_uniform": uniform}

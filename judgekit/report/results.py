@@ -112,14 +112,9 @@ def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 
 def load_results(run: str) -> dict[str, dict[str, Any]]:
-    """All numbers of a run by key, with the ``notebook`` that owns each; ValueError where two files define one key."""
-    numbers: dict[str, dict[str, Any]] = {}
-    for path in _results_files(run):
-        for key, row in _read(path)["numbers"].items():
-            if key in numbers:
-                raise ValueError(f"{key} is defined by {numbers[key]['notebook']}.json and {path.name}")
-            numbers[key] = row | {"notebook": path.stem}
-    return numbers
+    """All numbers of a run by key, with the ``notebook`` that owns each."""
+    files = {path.stem: _read(path)["numbers"] for path in _results_files(run)}
+    return {key: row | {"notebook": stem} for stem, rows in files.items() for key, row in rows.items()}
 
 
 def load_provenance(run: str) -> dict[str, dict[str, Any]]:
@@ -201,11 +196,9 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:
-    """Write a figure (or the one of Axes) to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
+    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
     import matplotlib as mpl
 
-    figure = figure.flat[0] if hasattr(figure, "flat") else figure
-    figure = figure if hasattr(figure, "savefig") else figure.get_figure(root=True)
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
     pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
     png = {"metadata": {"Software": None}, "dpi": 150}
