@@ -281,14 +281,6 @@ def test_one_run_is_made_by_one_process(project, monkeypatch):
         make_run("smaple", 1)
 
 
-def snakemake(folder, *arguments):
-    """Snakemake in a folder; the package is found wherever it is installed."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", *arguments]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
-
-
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of what a chain is made of, in which every notebook of the sample run seems to be executed."""

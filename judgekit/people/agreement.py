@@ -108,10 +108,9 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
     of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
-    :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24): conservative. The shrunken rate is the posterior mean
-    under a Beta prior for the population of annotators, its mean and spread integrated over a grid; its interval is
-    that of a Beta distribution with the posterior's moments, `_shared_variance` added. It holds the truth in 95 % of
-    annotators, not for each of them. Without ``clustered``, votes on one prompt count as independent, which is wrong.
+    :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24). The shrunken rate is the posterior mean under a Beta
+    prior for the population of annotators; its interval holds the truth in 95 % of annotators, not for each of them.
+    Without ``clustered``, votes on one prompt count as independent, which is wrong.
 
     Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
     another), rate, low, high, shrunk, shrunk_low, shrunk_high.

@@ -1,8 +1,6 @@
-r"""The alternative annotator test: may a judge stand in for one of the people?
+"""The alternative annotator test: each annotator in turn is left out, and compared with the others beside the judge.
 
-Each annotator in turn is left out, and the judge and that annotator are compared with the others on the items that he
-or she labelled. Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come
-from one prompt.
+Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come from one prompt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,13 +121,12 @@ def advantage_of(duels: Duels) -> Number:
 
 
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
-    r"""Whether the judge may stand in for the annotators.
+    """Whether the judge may stand in for the annotators.
 
     ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1): 0.2 for experts, 0.15 for skilled
-    annotators, 0.1 for crowds in the paper. With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the
-    judge, and annotator j, is at least as near to the others, :math:`\rho^f_j \le \rho^h_j - \varepsilon` is tried for
-    each j by a one-sided paired t test, here clustered by prompt. Benjamini and Yekutieli (2001), Annals of Statistics
-    29, over annotators; the set's p-value is the partial conjunction of Benjamini and Heller (2008), Biometrics 64.
+    annotators, 0.1 for crowds in the paper. A one-sided paired t test for each annotator, clustered by prompt;
+    Benjamini and Yekutieli (2001), Annals of Statistics 29, over annotators; the set's p-value is the partial
+    conjunction of Benjamini and Heller (2008), Biometrics 64.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")

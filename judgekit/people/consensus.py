@@ -169,10 +169,9 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
     .. math:: P(z_i = k) = \frac{w_M p_{ik} + \sum_j w_j q_{ijk}}{w_M + \sum_j w_j}
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
-    :math:`P` the mean agreement with the consensus on items of several votes, and weights from the annotators'
-    agreement with each other and the judge's with the consensus. cleanlab gives the weights, and the posterior is
-    rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the probabilities are not
-    of the items of the votes in their order, or an item has no vote.
+    :math:`P` the mean agreement with the consensus on items of several votes. cleanlab gives the weights, and the
+    posterior is rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the
+    probabilities are not of the items of the votes in their order, or an item has no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 

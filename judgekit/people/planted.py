@@ -1,9 +1,4 @@
-r"""People and judges whose skill and calibration are known because they are planted.
-
-A planted annotator of rate :math:`a` votes the truth of an item with probability :math:`1/K + s (a - 1/K)`, where
-:math:`s` is 1 for an ordinary item and smaller for a hard one, and the log odds of the rate are moved by what the
-prompt adds. Wrong votes are spread over the other classes, or all fall on one of them where an item misleads.
-"""
+"""People and judges whose skill and calibration are known because they are planted."""
 
 from dataclasses import dataclass
 

@@ -45,12 +45,10 @@ def save_results(
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
     ``data``: SHA-256 of the upstream files that were read. ``seconds``: by default the age of this process. ``judges``:
-    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads
-    (`judgekit.report.quotes.read_keys`) stay in their frames. A file whose numbers, data, judges and versions are
-    unchanged is left as it was: its commit is the one at which these numbers were first made.
-
-    ValueError where a key is not ``study.part[.part].quantity``, another results file of the run owns it, or it calls
-    something a score that is none (``..._repro``, ``..._crossfit``). TypeError where a value is no ``Number``.
+    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads stay in
+    their frames. A file whose numbers, data, judges and versions are unchanged keeps the commit that first made them.
+    ValueError where a key is not ``study.part[.part].quantity``, another file of the run owns it, or it calls a score
+    what is none (``..._repro``, ``..._crossfit``).
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}

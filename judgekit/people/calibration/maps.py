@@ -1,14 +1,9 @@
 r"""Maps from stated probabilities to calibrated ones, fitted on people's shares.
 
-Temperature and Davidson's are multinomial logistic regressions on the logarithms of the stated probabilities
-:math:`\ell`, in terms of the difference :math:`d = \ell_A - \ell_B` and of :math:`\log\nu = \ell_{tie} - (\ell_A +
-\ell_B) / 2`:
-
-- temperature: :math:`d / T,\; \log\nu / T` (Guo et al. 2017, arXiv:1706.04599);
-- Davidson: :math:`s d,\; s \log\nu + b`, a scale and a correction for ties (Davidson 1970);
-- isotonic: increasing functions, one for A and B, one for ties, scaled to one (Zadrozny and Elkan 2002).
-
-No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first two are one.
+With :math:`d = \ell_A - \ell_B` and :math:`\log\nu = \ell_{tie} - (\ell_A + \ell_B) / 2` of the logarithms of the
+stated probabilities: temperature, :math:`d / T,\; \log\nu / T` (Guo et al. 2017, arXiv:1706.04599); Davidson's (1970)
+scale and correction for ties, :math:`s d,\; s \log\nu + b`; isotonic, increasing functions, one for A and B, one for
+ties, scaled to one (Zadrozny and Elkan 2002). No parameter tells A from B, but for a judge that was shown one order.
 """
 
 import json

@@ -1,11 +1,9 @@
-r"""Letting a judge abstain: what is risked at every coverage, and thresholds and sets that come with a guarantee.
+"""Letting a judge abstain: thresholds of confidence that come with a guarantee, and what is risked above them.
 
-A verdict is kept where the judge's confidence reaches a threshold; its loss is the share of people who say otherwise.
 `certify` lowers the threshold step by step while a test rejects that the risk of the kept verdicts is above the wanted
 one (Angelopoulos et al. 2021, Learn then Test, arXiv:2110.01052, fixed sequence). The guarantee is for new prompts like
-those it was certified on: with probability :math:`1 - \delta` over these the risk of what is kept is at most
-:math:`\alpha`, each prompt counting once. Prompts are the independent draws, so the tests are on prompts: a bet on
-their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
+those it was certified on, each counting once: so the tests are on prompts, a bet on their means (Waudby-Smith and
+Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
 """
 
 import numpy as np
