@@ -15,15 +15,7 @@ import numpy as np
 from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import TURNED, stated_probabilities
-from judgekit.stats import (
-    LEVEL,
-    Array,
-    Floats,
-    interval_of,
-    outcome_probabilities,
-    resampled_together,
-    t_quantile,
-)
+from judgekit.stats import LEVEL, Array, Floats, interval_of, outcome_probabilities, resampled_together, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model

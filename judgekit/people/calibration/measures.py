@@ -205,9 +205,9 @@ class Cells:
         return value, max(0.0, value - half), value + half
 
 
-def verdict_cells(cases: Cases, n_bins: int, kind: str = "mass") -> Cells:
+def verdict_cells(cases: Cases, n_bins: int) -> Cells:
     """Cells of the verdict's probability: whether people say what the judge says as often as it states."""
-    bins = np.searchsorted(bin_edges(cases.confidence, n_bins, kind), cases.confidence, side="right")
+    bins = np.searchsorted(bin_edges(cases.confidence, n_bins), cases.confidence, side="right")
     residuals, prompt = cases.hits - cases.confidence, cases.cluster_index
     sums, counts = (
         np.bincount(prompt * n_bins + bins, part, cases.n_prompts * n_bins).reshape(-1, n_bins)
