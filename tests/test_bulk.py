@@ -16,10 +16,10 @@ import pytest
 from test_cli import CountingJudge, read_lines, use_judge  # noqa: F401 - a fixture
 from test_pairfile import PAIR, pair_line, write
 
+from judgekit.cli import files as sources
 from judgekit.cli import main
-from judgekit.cli import source as sources
+from judgekit.cli.files import ROWS, check_source
 from judgekit.cli.running import REMEMBERED, Tally
-from judgekit.cli.source import ROWS, check_source
 from judgekit.data.pairfile import PairFileError
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import cluster_bootstrap, cluster_sums

@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgekit.data.paths import project_root
-from judgekit.figures.style import COLUMN, JUDGES, TEXT, judge_style, use_style
+from judgekit.figures.style import COLUMN, JUDGES, TEXT, use_style
 
 PHOTOGRAPHS = {"labelling_page"}  # a page as a browser shows it: pixels, without letters of ours
 FIGURES = sorted((project_root() / "outputs" / "laptop" / "figures").glob("*.pdf"))
@@ -55,23 +55,15 @@ def test_there_are_figures():
 
 
 @each
-def test_it_is_as_wide_as_a_column_or_the_text(path):
-    assert min(abs(width_of(path.read_bytes()) - width) for width in (COLUMN, TEXT)) < 0.01
-
-
-@each
-def test_its_letters_can_be_read_in_print(path):
-    sizes = letter_sizes(path.read_bytes())
+def test_it_has_the_printed_width_embedded_fonts_and_letters_that_can_be_read(path):
+    pdf = path.read_bytes()
+    assert min(abs(width_of(pdf) - width) for width in (COLUMN, TEXT)) < 0.01 and not fonts_left_out(pdf)
+    sizes = letter_sizes(pdf)
     if path.stem in PHOTOGRAPHS:
-        assert not sizes and b"/Subtype /Image" in path.read_bytes()
-        return
-    assert sizes, "no text was found: is it a picture of pixels?"
-    assert min(sizes) >= SMALLEST, sorted(sizes)
-
-
-@each
-def test_its_fonts_are_embedded(path):
-    assert not fonts_left_out(path.read_bytes())
+        assert not sizes and b"/Subtype /Image" in pdf
+    else:
+        assert sizes, "no text was found: is it a picture of pixels?"
+        assert min(sizes) >= SMALLEST, sorted(sizes)
 
 
 def cut_words(page):
@@ -103,30 +95,16 @@ def test_no_word_is_cut_at_the_edge(path):
 
 
 @needs_poppler
-def test_a_cut_word_is_seen(tmp_path):
+def test_faulty_figures_are_seen(tmp_path):
     use_style()
-    figure = plt.figure(figsize=(3.4, 1))
-    figure.text(0.9, 0.5, "beyond the edge")
+    figure = plt.figure(figsize=(5, 1))
+    figure.text(0.9, 0.5, "small, and beyond the edge", fontsize=4.5)
     figure.savefig(tmp_path / "figure.pdf")
     plt.close("all")
-    assert cut_words(words_of(tmp_path / "figure.pdf"))
-
-
-def drawn(tmp_path, size, width=3.4):
-    use_style()
-    ax = plt.subplots(figsize=(width, 1))[1]
-    ax.text(0.5, 0.5, "small", fontsize=size, rotation=40)
-    ax.set_yscale("log")
-    target = tmp_path / "figure.pdf"
-    ax.get_figure().savefig(target)
-    plt.close("all")
-    return target.read_bytes()
-
-
-def test_faulty_figures_are_seen(tmp_path):
-    pdf = drawn(tmp_path, 4.5, width=5)
+    pdf = (tmp_path / "figure.pdf").read_bytes()
     assert width_of(pdf) == pytest.approx(5) and min(letter_sizes(pdf)) == 4.5 and not fonts_left_out(pdf)
     assert fonts_left_out(pdf.replace(b"/FontFile2", b"/NoFile"))
+    assert cut_words(words_of(tmp_path / "figure.pdf"))
 
 
 # ---------------------------------------------------------------- colours
@@ -154,17 +132,14 @@ def lab(colour, matrix):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-def looks(marker):
-    return ALIKE.get(marker, marker)
-
-
 def confused(styles, matrix, apart=APART):
     """Pairs of judges with markers that look alike whose colours cannot be told apart."""
     seen = {judge: lab(colour, matrix) for judge, (colour, _) in styles.items()}
     return [
         (one, other)
         for one, other in combinations(styles, 2)
-        if looks(styles[one][1]) == looks(styles[other][1]) and np.linalg.norm(seen[one] - seen[other]) < apart
+        if ALIKE.get(styles[one][1], styles[one][1]) == ALIKE.get(styles[other][1], styles[other][1])
+        and np.linalg.norm(seen[one] - seen[other]) < apart
     ]
 
 
@@ -183,13 +158,3 @@ def test_a_palette_that_colour_blind_readers_confuse_is_seen():
     assert not confused(red_green, SEEN_WITH["all colours"])
     assert confused(red_green, SEEN_WITH["deuteranopia"]) or confused(red_green, SEEN_WITH["protanopia"])
     assert not confused({"one": ("#b03030", "o"), "other": ("#5c6a20", "s")}, SEEN_WITH["deuteranopia"])
-
-
-def test_lab_of_known_colours():
-    eye = SEEN_WITH["all colours"]
-    assert lab("white", eye) == pytest.approx([100, 0, 0], abs=0.05)
-    assert lab("#ff0000", eye) == pytest.approx([53.2, 80.1, 67.2], abs=0.2)
-
-
-def test_a_judge_looks_the_same_under_any_prompt():
-    assert judge_style("gpt_4_vanilla_norules") == judge_style("gpt_4_pair") == judge_style("gpt_4")

@@ -16,8 +16,7 @@ from judgekit.data.pairfile import PairFileError
 from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
 from judgekit.people.labelling import Labelling, agreement_with_others, label_all
-from judgekit.people.labelling.app import LARGEST_BODY, create_app
-from judgekit.people.labelling.rendering import LONGEST_MARKDOWN, MOST_BRACKETS, rendered
+from judgekit.people.labelling.app import LARGEST_BODY, LONGEST_MARKDOWN, MOST_BRACKETS, create_app, rendered
 from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.session import Session, StaleTicket, fewest_votes_first, shown_order
 from judgekit.people.labelling.votefile import VoteFile, read_lines, read_votes
@@ -139,14 +138,15 @@ def test_orders(path):
         Session(calm(), path, "ann", "best")
 
 
-def test_an_order_of_ones_own_gets_votes_on_all_items(path):
+def test_an_order_of_ones_own_gets_votes_on_all_items(path, monkeypatch):
     asked = []
 
     def order(votes):
         asked.append(votes)
         return [votes.items[7], votes.items[3]]
 
-    session = Session(calm(), path, ["ann", "bob"], order, refresh=2)
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 2)
+    session = Session(calm(), path, ["ann", "bob"], order)
     seen = [say(session, "tie")[0].question for _ in range(4)]
     assert seen == ["Question 7?", "Question 3?", "Question 0?", "Question 1?"]
     assert [int(votes.given.sum()) for votes in asked] == [0, 2]
@@ -155,8 +155,9 @@ def test_an_order_of_ones_own_gets_votes_on_all_items(path):
 
 
 @pytest.mark.parametrize("bad", [lambda votes: 1 / 0, lambda votes: ["nobody"], lambda votes: None])
-def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad):
-    session = Session(calm(3), path, "ann", bad, refresh=1)
+def test_an_order_that_fails_is_told_and_loses_no_vote(path, bad, monkeypatch):
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
+    session = Session(calm(3), path, "ann", bad)
     for _ in range(3):
         assert "order could not be computed" in session.now("ann")["trouble"]
         say(session, "first")
@@ -232,7 +233,7 @@ def test_nothing_tells_who_wrote_what_or_what_anybody_thinks(page):
         seen = []
         while client.now["pair"] is not None:
             seen.append(json.dumps(client.now))
-            client.vote("tie")
+            client.act("vote", choice="tie")
     for secret in ("model-x", "model-y", "secret", "earlier-annotator", "label", '"p3"'):
         assert not any(secret in text for text in seen), secret
     assert sum("Reference 3." in text for text in seen) == 1
@@ -242,29 +243,29 @@ def test_a_vote_that_cannot_be_written_is_not_confirmed(page, path):
     import resource
 
     with Client(page.link()) as client:
-        client.vote("first")
+        client.act("vote", choice="first")
         before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, limits[1]))
             with pytest.raises(HTTPError, match="Not stored") as refused:
-                client.vote("first")
+                client.act("vote", choice="first")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert refused.value.response.status_code == 507 and path.read_bytes() == before
-        client.vote("first")
+        client.act("vote", choice="first")
         assert client.now["progress"]["done"] == 2
 
 
 def test_undo_and_skip_over_http_and_undo_once_all_is_done(page):
     with Client(page.link()) as client:
         first = client.now["pair"]
-        assert client.skip()["progress"]["skipped"] == 1 and client.now["pair"] != first
+        assert client.act("skip")["progress"]["skipped"] == 1 and client.now["pair"] != first
         while client.now["pair"] is not None:
             last = client.now["pair"]
-            client.vote("tie")
+            client.act("vote", choice="tie")
         with pytest.raises(HTTPError, match="older pair"):
-            client.vote("tie")
-        assert last == first and client.undo()["pair"] == last
+            client.act("vote", choice="tie")
+        assert last == first and client.act("undo")["pair"] == last
 
 
 # ---------------------------------------------------------------- votes that are known before they are cast
@@ -299,10 +300,11 @@ def test_what_was_meant_is_filed(path):
     check_filed(path, pairs, annotators)
 
 
-def test_annotators_at_the_same_time_do_not_disturb_each_other(path):
+def test_annotators_at_the_same_time_do_not_disturb_each_other(path, monkeypatch):
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
     pairs = NATURAL[:15]
     with (
-        Labelling(pairs, path, list(MINDS), order=fewest_votes_first, refresh=1) as page,
+        Labelling(pairs, path, list(MINDS), order=fewest_votes_first) as page,
         ThreadPoolExecutor(len(MINDS)) as pool,
     ):
         confirmed = list(pool.map(lambda name: label_all(page.link(name), voter(name)), MINDS))

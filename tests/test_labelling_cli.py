@@ -77,7 +77,7 @@ def test_votes_are_there_after_an_interrupt(folder):
         for link in links.values():
             with Client(link) as client:
                 assert client.now["pair"]["question"]["raw"] == "Question 0?"
-                client.vote("tie")
+                client.act("vote", choice="tie")
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(20) == 0 and "3 votes are in votes.jsonl" in rest
@@ -91,7 +91,7 @@ def asked_first(*more, count=3):
             seen = []
             for _ in range(count):
                 seen.append(client.now["pair"]["question"]["raw"])
-                client.vote("tie")
+                client.act("vote", choice="tie")
         process.send_signal(signal.SIGINT)
         return seen, process.wait(20)
 

@@ -30,7 +30,7 @@ def test_the_command_runs_as_it_stands_there(tmp_path, monkeypatch):
     pairs, option, votes, *more = shlex.split(line)
     assert option == "--votes"
     with command(pairs, votes, *more) as (_, links), Client(links["bob"]) as client:
-        client.vote("first")
+        client.act("vote", choice="first")
     assert [vote.annotator for vote in read_lines(tmp_path / votes)] == ["bob"]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judgekit.data import paths
 from judgekit.report import latex, save_results, save_table
 from judgekit.report.escaping import escape, typeset
-from judgekit.report.generated import write_generated, write_numbers
+from judgekit.report.latex import write_generated, write_numbers
 from judgekit.report.quotes import document_files, find_quotes
 from judgekit.stats import Number
 

@@ -8,12 +8,12 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.data.votes import Votes
-from judgekit.people.agreement import judge_with_people, people_with_people
+from judgekit.people.agreement import annotator_quality, credits_of
 from judgekit.people.consensus import Consensus, class_shares, majority
 from judgekit.people.planted import Panel, planted_votes
-from judgekit.people.quality import annotator_quality, credits_of
 
 STUDY = functions_of("60_human_consensus")
+BOTH = ("A", "B")
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
 RATES = tuple(np.random.default_rng(7).beta(8, 3, size=20).round(3))
@@ -75,14 +75,14 @@ def expected_on_hidden():
 
 
 def test_agreement_of_people_is_held():
-    truth = people_with_people(large().votes, n_boot=2).value
-    assert held(lambda p: people_with_people(p.votes, n_boot=N_BOOT), truth) >= ENOUGH
-    assert held(lambda p: people_with_people(alone(p.votes), n_boot=N_BOOT), truth, 400) < 0.93 * 400
+    truth = STUDY.people_with_people(large().votes, BOTH, 2).value
+    assert held(lambda p: STUDY.people_with_people(p.votes, BOTH, N_BOOT), truth) >= ENOUGH
+    assert held(lambda p: STUDY.people_with_people(alone(p.votes), BOTH, N_BOOT), truth, 400) < 0.93 * 400
 
 
 def test_agreement_of_a_judge_with_people_is_held():
-    truth = judge_with_people(large().votes, said(large()), n_boot=2).value
-    assert held(lambda p: judge_with_people(p.votes, said(p), n_boot=N_BOOT), truth) >= ENOUGH
+    truth = STUDY.judge_with_people(large().votes, said(large()), BOTH, 2).value
+    assert held(lambda p: STUDY.judge_with_people(p.votes, said(p), BOTH, N_BOOT), truth) >= ENOUGH
 
 
 @pytest.mark.parametrize(

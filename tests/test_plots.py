@@ -161,6 +161,6 @@ def test_a_waterfall_that_loses_rows_is_refused():
 
 
 def test_one_colour_and_marker_per_judge_and_series():
-    assert judge_style("qwen3_4b") == judge_style("qwen3_4b")
+    assert judge_style("gpt_4_vanilla_norules") == judge_style("gpt_4_pair") == judge_style("gpt_4")
     assert len({judge_style(judge) for judge in JUDGES}) == len(JUDGES)
     assert len(set(style_of("abcdefgh").values())) == 8

@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control, ttest_1samp
 from judgekit.data.corpora import alttest
 from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.people import active
-from judgekit.people.alt_test import TooFewVotes, advantage_of, alt_test, hold_duels, nearness
+from judgekit.people.alt_test import TooFewVotes, advantage_of, alt_test, hold_duels
 from judgekit.studies import replace_annotators as study
 
 CLASSES = ("A", "B", "tie")
@@ -66,8 +66,8 @@ def minus_rmse(label, others):
 @pytest.mark.parametrize(("classes", "score"), [(CLASSES, share_equal), (("1", "2", "3", "5"), minus_rmse)])
 def test_with_items_of_their_own_it_is_the_papers(epsilon, classes, score):
     votes, said, _ = some_votes(seed=3, classes=classes)
-    near = nearness(classes, None if score is share_equal else [float(c) for c in classes])
-    found = alt_test(hold_duels(votes, said, near), epsilon)
+    scale = None if score is share_equal else [float(c) for c in classes]
+    found = alt_test(hold_duels(votes, said, scale), epsilon)
     rate, advantage, p_values = by_definition(votes, said, epsilon, score)
     assert found.winning_rate == rate and found.advantage.value == pytest.approx(advantage)
     assert found.annotators["p_value"].tolist() == pytest.approx(p_values)

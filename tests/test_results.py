@@ -12,7 +12,7 @@ from judgekit import report as results
 from judgekit.data import paths
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table
-from judgekit.report.results import MOST_KEYS, ResultsError, check_inputs, count_keys
+from judgekit.report.results import check_inputs
 from judgekit.stats import Number
 
 
@@ -226,15 +226,6 @@ def test_a_judge_is_one_model_in_a_run():
     save_results("laptop", "12_w", {"a.e": Number(0.5)}, data={"autoj/x.jsonl": "ab"})
     with pytest.warns(UserWarning, match=r"'autoj/x.jsonl' has fingerprint ab in 12_w and cd in 13_v: .* two contents"):
         save_results("laptop", "13_v", {"a.f": Number(0.5)}, data={"autoj/x.jsonl": "cd"})
-
-
-def test_keys_are_counted_and_few():
-    save_results("sample", "30_x", {f"a.b{n}": Number(n) for n in range(MOST_KEYS - 1)})
-    save_results("sample", "31_y", {"a.c": Number(1)})
-    assert count_keys("sample") == {"30_x": MOST_KEYS - 1, "31_y": 1} and not count_keys("laptop")
-    save_results("sample", "32_z", {"a.d": Number(1)})
-    with pytest.raises(ResultsError, match=r"run sample has 4,001 keys, 4,000 at most: keep frames \(30_x 3,999, "):
-        count_keys("sample")
 
 
 def test_a_run_judges_with_its_own_model(project):

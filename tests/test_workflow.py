@@ -205,8 +205,8 @@ def test_what_says_nothing_else_changes_no_stamp(package, project):
     path, first = stamp("sample", "10_count"), digest()
     written = path.stat().st_mtime_ns
     os.utime(package / "counts.py")
-    code = '# counts\nfrom typing import Any\n\n\ndef half(n: int) -> float:\n    """Half of ``n``."""\n\n'
-    code += "    def inner() -> Any:\n        return n\n\n    return inner() / 2\n\n\nBASE = 2\n"
+    code = '# counts\ndef half(n):\n    """Half of ``n``."""\n\n'
+    code += "    def inner():\n        return n\n\n    return inner() / 2\n\n\nBASE = 2\n"
     (package / "counts.py").write_text(code)
     (package / "scoring" / "__init__.py").write_text("")
     (package / "other.py").write_text("RATE = 2\n")  # which no notebook imports
@@ -279,14 +279,6 @@ def test_one_run_is_made_by_one_process(project, monkeypatch):
             make_run("sample", 1)
     with pytest.raises(WorkflowError, match="no run is called 'smaple'; params/ has sample"):
         make_run("smaple", 1)
-
-
-def snakemake(folder, *arguments):
-    """Snakemake in a folder; the package is found wherever it is installed."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", *arguments]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
 
 
 @pytest.fixture

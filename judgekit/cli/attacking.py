@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
+from judgekit.cli.files import check_out, written
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
-from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded_judge
 from judgekit.data.pairfile import read_pair_rows
 
@@ -65,7 +65,8 @@ def attack(
     measured = {name: {measure: found.get(measure) for measure in measures} for name, found in report.success.items()}
     totals: list[Any] = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
     lines = [_as_row(report.judge, name, numbers) for name, numbers in [*measured.items(), *totals]]
-    write_rows(out, lines, keeping.sentence())
+    with written(out, keeping.sentence()) as write:
+        write(lines)
     if not quiet:
         tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
         tell(f"mean success of attacks {_shown(report.mean_success)}")

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from judgekit.cli.files import check_out, written
 from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, Stop
-from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded
 
 
@@ -58,5 +58,6 @@ def collect(
         for row, place in zip(rows, places, strict=True)
         if row["status"] != "ok"
     ]
-    write_rows(out, rows, keeping.sentence())
+    with written(out, keeping.sentence()) as write:
+        write(rows)
     return keeping.report(len(rows), "responses", engine.name, failed, len(failed))

@@ -1,11 +1,14 @@
 """``judgekit fetch``: the pinned files of data and of language models, and lists of them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgekit.cli.keeping import Quiet
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def fetch(
@@ -42,7 +45,7 @@ def fetch(
         import pandas as pd
 
         name = "name" if names else "source"
-        table = pd.DataFrame(
+        rows = [
             {
                 name: getattr(record, name),
                 "files": 1,
@@ -53,11 +56,10 @@ def fetch(
                 "licence": record.licence,
             }
             for record in (chosen.values() if names else sources())
-        )
-        table = table.groupby([name, "split", "licence"], sort=False, as_index=False).sum()[[*table]]
+        ]
+        table = pd.DataFrame(rows).groupby([name, "split", "licence"], sort=False, as_index=False).sum()[[*rows[0]]]
         table["here"] = table["here"].astype(object).where(table["here"] < table["files"], "yes")
-        print(table.to_string(index=False, float_format="%.1f"), flush=True)
-        return DONE
+        return _print(table)
     try:
         fetched = fetch_all(names or None, progress=not quiet)
     except DataError as failed:
@@ -80,14 +82,10 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     if listed:
         import pandas as pd
 
-        fields = ("model", "kind", "bits", "licence")
-        rows = [
-            {"name": name, "MB": one.bytes / 1e6, "here": "yes" if present(name) else ""} for name, one in known.items()
-        ]
-        more = [{field: getattr(one, field) for field in fields} for one in known.values()]
-        table = pd.concat([pd.DataFrame(rows), pd.DataFrame(more)], axis=1)
-        print(table.to_string(index=False, float_format="%.1f"), flush=True)
-        return DONE
+        table = pd.DataFrame([vars(one) for one in known.values()], list(known)).rename_axis("name").reset_index()
+        here = ["yes" if present(name) else "" for name in known]
+        table = table.assign(MB=table["bytes"] / 1e6, here=here)
+        return _print(table[["name", "MB", "here", "model", "kind", "bits", "licence"]])
     failed = 0
     for name in names or known:
         try:
@@ -99,3 +97,8 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
             if not quiet:
                 tell(f"{name}: {path}")
     return SOME_FAILED if failed else DONE
+
+
+def _print(table: "pd.DataFrame") -> int:
+    print(table.to_string(index=False, float_format="%.1f"), flush=True)
+    return DONE

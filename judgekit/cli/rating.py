@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from judgekit.cli.files import check_out, written
 from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, Stop
-from judgekit.cli.output import check_out, write_rows
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
 from judgekit.records import Reply
@@ -57,7 +57,8 @@ def rate(
         count, failed = len(rated), list[str]()
     else:
         rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
-    write_rows(out, rated if top_percent == 1 else best(rated, top_percent), keeping.sentence())
+    with written(out, keeping.sentence()) as write:
+        write(rated if top_percent == 1 else best(rated, top_percent))
     return keeping.report(count, "ratings", name, failed, len(failed))
 
 

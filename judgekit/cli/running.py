@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from judgekit.cli.files import DELAY, ROWS, PairSource, check_out, check_source, is_table, written
 from judgekit.cli.keeping import LISTED, Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
-from judgekit.cli.output import check_out, is_table, written
-from judgekit.cli.source import DELAY, ROWS, PairSource, check_source
 from judgekit.data.pairfile import PairRow
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge

@@ -10,18 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
 from judgekit.figures.panels import name_point
-from judgekit.figures.style import (
-    BLUE,
-    DARK,
-    GREY,
-    LABELS,
-    LIGHT,
-    RED,
-    judge_style,
-    percent_axis,
-    required,
-    short,
-)
+from judgekit.figures.style import BLUE, DARK, GREY, LABELS, LIGHT, RED, judge_style, percent_axis, required, short
 from judgekit.judges.names import display_name
 from judgekit.stats import Floats
 

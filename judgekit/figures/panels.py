@@ -84,7 +84,7 @@ def _label(figure: FigureBase, axes: Any, count: int, xlabel: str, ylabel: str) 
             getattr(figure, every)(text, fontsize=plt.rcParams["axes.labelsize"])
 
 
-def legend(figure: Figure, columns: int | None = None) -> None:
+def legend(figure: Figure) -> None:
     """One legend for all that is labelled in a figure, each name once; the figure grows by its lines."""
     drawn: dict[str, Any] = {}
     for ax in figure.axes:
@@ -94,15 +94,9 @@ def legend(figure: Figure, columns: int | None = None) -> None:
         return
     inches = figure.bbox.width / figure.dpi
     fitting = int(inches * LETTERS * 1.25 / (max(map(len, drawn)) + 5))
-    columns = columns or max(1, min(len(drawn), fitting))
-    figure.legend(
-        list(drawn.values()),
-        list(drawn),
-        loc="outside upper center",
-        ncols=columns,
-        columnspacing=1.2,
-        handlelength=1.6,
-    )
+    columns = max(1, min(len(drawn), fitting))
+    where: Any = {"loc": "outside upper center", "ncols": columns, "columnspacing": 1.2, "handlelength": 1.6}
+    figure.legend(list(drawn.values()), list(drawn), **where)
     figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(drawn) // columns))
 
 
@@ -116,17 +110,8 @@ def place_names(figure: Figure) -> None:
         if texts:
             x, y = np.array([text.get_position() for text in texts]).T
             arrow = {"arrowstyle": "-", "color": "#999999", "lw": 0.4}
-            adjust_text(
-                texts,
-                x,
-                y,
-                ax=ax,
-                iter_lim=300,
-                expand=(1.1, 1.4),
-                force_static=(0.2, 0.4),
-                min_arrow_len=8,
-                arrowprops=arrow,
-            )
+            forces: Any = {"expand": (1.1, 1.4), "force_static": (0.2, 0.4), "iter_lim": 300}
+            adjust_text(texts, x, y, ax=ax, min_arrow_len=8, arrowprops=arrow, **forces)
 
 
 def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:

@@ -14,11 +14,7 @@ STRATEGIES = ("activelab", "crowdlab", "entropy", "margin", "disagreement", "few
 
 
 def label_next(
-    votes: Votes,
-    probabilities: ClassProbabilities,
-    n: int | None = None,
-    strategy: str = "activelab",
-    seed: int = 0,
+    votes: Votes, probabilities: ClassProbabilities, n: int | None = None, strategy: str = "activelab", seed: int = 0
 ) -> list[str]:
     """Keys of the items (all by default), voted on or not, whose next vote tells most by `need`, best first.
 

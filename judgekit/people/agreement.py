@@ -1,48 +1,27 @@
-"""How often two voters of one item agree, and a judge's verdicts as votes on the items that people voted on."""
+"""How often voters of one item agree, how good each is by the votes of the others, and a judge's verdicts as votes."""
 
+import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import betaincinv, betaln
+from statsmodels.stats.proportion import proportion_confint
 
-from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_of
-from judgekit.people.clustered import share_number
+from judgekit.data.votes import NO_VOTE, Votes, matchup_of
 from judgekit.records import SWAPPED, PreferencePair, Verdict
 from judgekit.scoring.protocols import joined_verdict
-from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import Array, Number
+from judgekit.stats import LEVEL, Array, Floats, cluster_sums
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-def people_with_people(votes: Votes, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT) -> Number:
-    """Share of pairs of votes on one item that agree; ``n`` counts the pairs, prompts are resampled.
-
-    Votes for other classes are left out: the published tie-free variant by default. ValueError where no item has two.
-    """
-    counts = votes.only(classes).counts
-    total = counts.sum(1)
-    return share_number((counts * (counts - 1)).sum(1) / 2, total * (total - 1) / 2, votes.clusters, n_boot)
-
-
-def judge_with_people(votes: Votes, codes: Array, classes: Sequence[str] = TIE_FREE, n_boot: int = N_BOOT) -> Number:
-    """Share of people's votes that a judge's verdict on the item agrees with; ``n`` counts the votes.
-
-    ``codes``: the judge's verdicts (`verdicts_on`), shape (n_items,). Votes and verdicts for other classes are left
-    out; ValueError where nothing is left.
-    """
-    codes = np.asarray(codes)
-    chosen = np.isin(codes, [votes.classes.index(name) for name in classes])
-    counts = np.stack([votes.counts[:, votes.classes.index(name)] for name in classes], 1)
-    agree = np.where(chosen, votes.counts[np.arange(len(codes)), np.maximum(codes, 0)], 0)
-    return share_number(agree, counts.sum(1) * chosen, votes.clusters, n_boot)
+MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
+WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
 
 
 # ---------------------------------------------------------------- a judge's verdicts by item
 
 
-def verdicts_by_judge(table: "pd.DataFrame", partial: Collection[str] = ()) -> dict[tuple[str, str], list[Verdict]]:
+def verdicts_by_judge(table: pd.DataFrame, partial: Collection[str] = ()) -> dict[tuple[str, str], list[Verdict]]:
     """Rows of `scoring.verdicts` as records, by set and judge (slug).
 
     ``partial``: published judges that have verdicts on part of a set: what they never judged is left out.
@@ -101,3 +80,106 @@ def labels_by_item(
 def _key_of(pair: PreferencePair, matchups: bool) -> tuple[str, bool]:
     """The item of a pair, and whether its sides are turned in it."""
     return matchup_of(pair) if matchups else (pair.item_id, False)
+
+
+# ---------------------------------------------------------------- annotators, by the votes of the others
+
+
+def credits_of(votes: Votes) -> Floats:
+    """What each vote earns against the majority of the other votes on its item, shape (n_items, n_annotators).
+
+    1 where the vote is what most others say, ``1 / m`` where it is one of m classes in front among them, else 0; NaN
+    without a vote, or without another one.
+
+    >>> from judgekit.data.votes import Votes
+    >>> credits_of(Votes(("i", "j"), ("ann", "bob", "cat"), [[0, 0, 1], [2, -1, -1]]))
+    array([[0.5, 0.5, 0. ],
+           [nan, nan, nan]])
+    """
+    own = votes.codes[:, :, None] == np.arange(len(votes.classes))
+    others = votes.counts[:, None, :] - own
+    front = others == others.max(2, keepdims=True)
+    earned = (front & own).sum(2) / front.sum(2)
+    return np.where(votes.given & (others.sum(2) > 0), earned, np.nan)
+
+
+def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
+    r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
+
+    Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
+    of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
+    :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24). The shrunken rate is the posterior mean under a Beta
+    prior for the population of annotators; its interval holds the truth in 95 % of annotators, not for each of them.
+    Without ``clustered``, votes on one prompt count as independent, which is wrong.
+
+    Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
+    another), rate, low, high, shrunk, shrunk_low, shrunk_high.
+    """
+    credits = credits_of(votes)
+    met = ~np.isnan(credits)
+    if not met.any():
+        raise ValueError("no vote meets another: annotators cannot be compared")
+    kept = np.asarray(met.any(0))
+    credits, met = credits[:, kept], met[:, kept]
+    n = met.sum(0)
+    rate = np.nansum(credits, 0) / n
+    squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
+    rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
+    effective = n / (1 + rho * (squares / n - 1))
+    low, high = proportion_confint(rate * effective, effective, 1 - LEVEL, "beta")
+    shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
+    names = np.array(votes.annotators, object)[kept]
+    table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
+    table = table.assign(n=n, rate=rate, low=low, high=high)
+    table[["shrunk", "shrunk_low", "shrunk_high"]] = np.column_stack(shrunken(rate * effective, effective, shared))
+    return table.sort_values(["shrunk", "annotator"], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def _prompt_correlation(credits: Floats, met: Any, rate: Floats, clusters: Sequence, squares: Floats) -> float:
+    """Correlation of an annotator's credits within a prompt, pooled over annotators, at least 0. Residuals are about an
+    annotator's own mean, which takes part of it away: given back in further passes."""
+    residual = np.where(met, credits - rate, 0.0)
+    n = met.sum(0)
+    pairs = squares - n
+    if not pairs.sum():
+        return 0.0
+    products = ((cluster_sums(residual, clusters) ** 2).sum(0) - (residual**2).sum(0)).sum()
+    variance = (residual**2).sum(0) / np.maximum(n - 1, 1)
+    rho = 0.0
+    for _ in range(3):
+        lost = variance * (1 + rho * (squares / n - 1)) / n
+        rho = max(0.0, (products + (lost * pairs).sum()) / max((variance * pairs).sum(), 1e-12))
+    return min(rho, 1.0)
+
+
+def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence) -> Floats:
+    """Variance of what the prompts add to the rates of all annotators alike, at least 0, shape (n_annotators,): the
+    mean covariance of an annotator's rate with those of the others, from products of residuals within prompts."""
+    residual = cluster_sums(np.where(met, credits - rate, 0.0), clusters)
+    n = met.sum(0)
+    if len(n) < 2:
+        return np.zeros(len(n))
+    spread = np.sqrt(np.maximum(rate * (1 - rate), 1e-6))
+    votes = cluster_sums(met, clusters)
+    weights = votes * spread
+    between = ((residual.sum(1) ** 2).sum() - (residual**2).sum()) / max(
+        (weights.sum(1) ** 2).sum() - (weights**2).sum(), 1e-12
+    )
+    together = votes.T @ votes / np.outer(n, n) * np.outer(spread, spread)
+    return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
+
+
+def shrunken(hits: Floats, n: Floats, shared: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """Posterior means and intervals of rates that come from one population: value, low, high, each (n_annotators,);
+    ``shared`` is variance that the rates have in common, which the mean of the population does not know of."""
+    mean, weight = (grid.ravel()[:, None] for grid in np.meshgrid(MEANS, WEIGHTS, indexing="ij"))
+    a, b = mean * weight, (1 - mean) * weight
+    fit = (betaln(a + hits, b + n - hits) - betaln(a, b)).sum(1)
+    share = np.exp(fit - fit.max())[:, None] / np.sqrt(weight)  # every standard deviation of the population alike
+    share /= share.sum()
+    means = (a + hits) / (weight + n)
+    value = (share * means).sum(0)
+    variance = (share * (means * (1 - means) / (weight + n + 1) + (means - value) ** 2)).sum(0)
+    size = np.maximum(value * (1 - value) / (variance + shared) - 1, 0.5)
+    low, high = (betaincinv(value * size, (1 - value) * size, end) for end in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return value, low, high

@@ -1,8 +1,6 @@
-r"""The alternative annotator test: may a judge stand in for one of the people?
+"""The alternative annotator test: each annotator in turn is left out, and compared with the others beside the judge.
 
-Each annotator in turn is left out, and the judge and that annotator are compared with the others on the items that he
-or she labelled. Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come
-from one prompt.
+Calderon, Reichart and Dror (2025), arXiv:2501.10970, with standard errors that know which items come from one prompt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,6 @@ from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from judgekit.data.votes import Votes, positions
-from judgekit.records import LABELS
 from judgekit.stats import POWER, Array, Floats, Number, cluster_sums, odds_interval, proportion_interval, t_quantile
 
 MIN_ANNOTATORS, MIN_ITEMS = 3, 30  # as the paper wants
@@ -59,18 +56,11 @@ class AltTest(NamedTuple):
     annotators: pd.DataFrame
 
 
-def nearness(classes: Sequence[str] = LABELS, scale: Array | None = None) -> Floats:
-    """How near two labels are, shape (n_classes, n_classes): equal or not, or minus their squared distance on a scale
-    (the number that each class is), whose means rank labels as minus the root mean squared error does."""
-    if scale is None:
-        return np.eye(len(classes))
-    scale = np.asarray(scale, float)
-    return -((scale[:, None] - scale) ** 2)
+def hold_duels(votes: Votes, labels: Mapping[str, str], scale: Array | None = None) -> Duels:
+    """Compare the judge (its labels by item) and each annotator with the other annotators.
 
-
-def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = None) -> Duels:
-    """Compare the judge (its labels by item) and each annotator with the other annotators; ``near``: from `nearness`.
-
+    Labels are as near as minus their squared distance on a ``scale`` (the number that each class is), whose means rank
+    labels as minus the root mean squared error does; without one they are equal or not.
     Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried, but remain among
     the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item or a class.
     """
@@ -80,7 +70,7 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], near: Array | None = Non
     if odd := [item for item in votes.items if labels[item] not in votes.classes]:
         raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
     codes = np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
-    near = nearness(votes.classes) if near is None else np.asarray(near, float)
+    near = np.eye(len(votes.classes)) if scale is None else -(np.subtract.outer(scale, scale) ** 2.0)
     given = votes.given
     own = np.where(given, votes.codes, 0)
     # Nearness of every class to all votes on an item; a vote's own share is taken off for the annotator left out.
@@ -131,13 +121,12 @@ def advantage_of(duels: Duels) -> Number:
 
 
 def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
-    r"""Whether the judge may stand in for the annotators.
+    """Whether the judge may stand in for the annotators.
 
     ``epsilon``: what an annotator's cost is worth, as a probability in [0, 1): 0.2 for experts, 0.15 for skilled
-    annotators, 0.1 for crowds in the paper. With :math:`\rho^f_j` and :math:`\rho^h_j` the probabilities that the
-    judge, and annotator j, is at least as near to the others, :math:`\rho^f_j \le \rho^h_j - \varepsilon` is tried for
-    each j by a one-sided paired t test, here clustered by prompt. Benjamini and Yekutieli (2001), Annals of Statistics
-    29, over annotators; the set's p-value is the partial conjunction of Benjamini and Heller (2008), Biometrics 64.
+    annotators, 0.1 for crowds in the paper. A one-sided paired t test for each annotator, clustered by prompt;
+    Benjamini and Yekutieli (2001), Annals of Statistics 29, over annotators; the set's p-value is the partial
+    conjunction of Benjamini and Heller (2008), Biometrics 64.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}, which is not in [0, 1)")
@@ -162,8 +151,3 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
         detectable=float(np.median(needed)),
         annotators=pd.DataFrame(rows | {"p_value": p_values, "adjusted": adjusted, "beaten": beaten}),
     )
-
-
-def as_if_independent(duels: Duels) -> Duels:
-    """The duels with prompts forgotten: the paper's own standard errors, to show what they would have said."""
-    return duels._replace(clusters=tuple(str(i) for i in range(len(duels.clusters))))

@@ -5,19 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtr
 
-from judgekit.scoring.scores import N_BOOT
-from judgekit.stats import LEVEL, Array, Floats, Number, interval, proportion_interval, share_of, t_quantile
+from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval, t_quantile
 
 Ends = tuple[float, float, float]  # value, low, high
-
-
-def share_number(hits: Array, total: Array, clusters: Sequence, n_boot: int = N_BOOT) -> Number:
-    """Sum of hits over sum of totals, each of shape (n_items,), prompts resampled; ValueError where the total is 0."""
-    rows, kept = np.column_stack([hits, total]).astype(float), np.asarray(total) > 0
-    if not kept.any():
-        raise ValueError("nothing to compare: no item has two votes that meet")
-    n, names = round(float(rows[:, 1].sum())), np.asarray(clusters)[kept]
-    return interval(share_of, names, rows[kept], n=n, spec=".1%", n_boot=n_boot)
 
 
 def mean_interval(

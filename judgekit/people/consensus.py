@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned, checked_keys
+from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned
 from judgekit.stats import Array, Floats
 
 TIE_RULES = ("frequent", "none")
@@ -18,7 +18,7 @@ TIE_RULES = ("frequent", "none")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consensus:
-    """A label and a distribution for every item, and a skill for every annotator; ValueError where they do not fit.
+    """A label and a distribution for every item, and a skill for every annotator; ValueError where it is none.
 
     ``posterior``: shape (n_items, n_classes), rows sum to one. ``labels``: index into the classes, -1 where the tie
     rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
@@ -32,15 +32,9 @@ class Consensus:
     skill: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "posterior", np.asarray(self.posterior, float))
+        stated = ClassProbabilities(self.items, self.posterior, self.classes)
+        object.__setattr__(self, "posterior", stated.values)
         object.__setattr__(self, "labels", np.asarray(self.labels, int))
-        checked_keys(self.items, "items")
-        if self.posterior.shape != (len(self.items), len(self.classes)) or self.labels.shape != (len(self.items),):
-            given = f"posterior of shape {self.posterior.shape} and {self.labels.shape[0]} labels"
-            raise ValueError(f"{self.method}: {given} for {len(self.items)} items, {len(self.classes)} classes")
-        off = ~(np.isfinite(self.posterior).all(1) & (np.abs(self.posterior.sum(1) - 1) < 1e-6))
-        if off.any():
-            raise ValueError(f"{self.method}: the posterior of {self.items[int(np.argmax(off))]} is no distribution")
 
     @property
     def quality(self) -> Floats:
@@ -59,7 +53,7 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
 
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
     (``frequent``; then the earlier one), or no label (``none``). The skill is the share of an annotator's votes that
-    equal the label, its own vote included: too high (`quality.annotator_quality` leaves it out).
+    equal the label, its own vote included: too high (`agreement.annotator_quality` leaves it out).
 
     >>> from judgekit.data.votes import votes_from_long
     >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
@@ -123,13 +117,13 @@ def glad(votes: Votes) -> Consensus:
     return _consensus_of("glad", votes, posterior, names, model.alphas_.loc[range(len(names))])
 
 
-def mace(votes: Votes, seed: int = 0) -> Consensus:
+def mace(votes: Votes) -> Consensus:
     """Hovy et al. (2013), NAACL-HLT, by variational Bayes: annotators know the label, at a rate that is their skill
     (geometric posterior mean, not normalised), or spam. crowd-kit draws every restart from one seed: one is asked for.
     """
     from crowdkit.aggregation import MACE
 
-    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=seed))
+    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=0))
     return _consensus_of("mace", votes, posterior, names, model.spamming_[:, 1])
 
 
@@ -175,10 +169,9 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
     .. math:: P(z_i = k) = \frac{w_M p_{ik} + \sum_j w_j q_{ijk}}{w_M + \sum_j w_j}
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
-    :math:`P` the mean agreement with the consensus on items of several votes, and weights from the annotators'
-    agreement with each other and the judge's with the consensus. cleanlab gives the weights, and the posterior is
-    rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the probabilities are not
-    of the items of the votes in their order, or an item has no vote.
+    :math:`P` the mean agreement with the consensus on items of several votes. cleanlab gives the weights, and the
+    posterior is rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the
+    probabilities are not of the items of the votes in their order, or an item has no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
@@ -214,12 +207,6 @@ def _posterior_of(votes: Votes, values: Floats, quality: pd.DataFrame, judge: fl
     return total / (judge + weights.sum(1))[:, None]
 
 
-def knows_nothing(votes: Votes) -> ClassProbabilities:
-    """Probabilities of a judge that knows nothing: the same for every class of every item."""
-    n_classes = len(votes.classes)
-    return ClassProbabilities(votes.items, np.full((len(votes.items), n_classes), 1 / n_classes), votes.classes)
-
-
 @contextmanager
 def seeded(seed: Any) -> Iterator[None]:
     """numpy's global generator, which cleanlab draws from, at a seed; afterwards as it was."""
@@ -245,5 +232,9 @@ def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
     methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
     methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
     methods |= {name: partial(with_judge, probabilities=stated, method=name) for name, stated in judges.items()}
-    methods["crowdlab_uniform"] = lambda votes: with_judge(votes, knows_nothing(votes), "crowdlab_uniform")
-    return methods
+
+    def uniform(votes: Votes) -> Consensus:
+        values = np.full((len(votes.items), len(votes.classes)), 1 / len(votes.classes))
+        return with_judge(votes, ClassProbabilities(votes.items, values, votes.classes), "crowdlab_uniform")
+
+    return methods | {"crowdlab_uniform": uniform}

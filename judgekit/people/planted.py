@@ -1,9 +1,4 @@
-r"""People and judges whose skill and calibration are known because they are planted.
-
-A planted annotator of rate :math:`a` votes the truth of an item with probability :math:`1/K + s (a - 1/K)`, where
-:math:`s` is 1 for an ordinary item and smaller for a hard one, and the log odds of the rate are moved by what the
-prompt adds. Wrong votes are spread over the other classes, or all fall on one of them where an item misleads.
-"""
+"""People and judges whose skill and calibration are known because they are planted."""
 
 from dataclasses import dataclass
 
@@ -11,9 +6,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes
-from judgekit.people.calibration.cases import Cases
+from judgekit.people.calibration.measures import Cases
 from judgekit.records import LABELS
 from judgekit.stats import Array, Floats, outcome_probabilities
+
+SKILL = 3.0  # of the judge of `planted_cases`: spread of the log odds that it sees
 
 
 @dataclass(frozen=True)
@@ -90,15 +87,14 @@ def _judge_probabilities(rng: np.random.Generator, truth: Array, accuracy: float
 class PlantedJudge:
     """A population of prompts and a judge of it.
 
-    ``skill``: standard deviation of the difference in strength that the judge sees. ``misled``: probability that a
-    prompt turns people's preferences against it, for all of its items together. ``log_nu``: how likely ties are
-    (Davidson); -inf for none. ``temperature``: the power to which the calibrated probabilities are raised: 1 is
-    calibrated, more is overconfident, and temperature scaling by exactly this repairs it. ``votes``: per item.
+    ``misled``: probability that a prompt turns people's preferences against it, for all of its items together.
+    ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the power to which the calibrated
+    probabilities are raised: 1 is calibrated, more is overconfident, and temperature scaling by exactly this repairs
+    it. ``votes``: per item.
     """
 
     prompts: int = 150
     per_prompt: int = 4
-    skill: float = 3.0
     misled: float = 0.15
     log_nu: float = -1.0
     temperature: float = 1.0
@@ -111,7 +107,7 @@ def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
     rng = np.random.default_rng([seed, planted.prompts, planted.per_prompt])
     n_items = planted.prompts * planted.per_prompt
     cluster = np.repeat(np.arange(planted.prompts), planted.per_prompt)
-    seen = planted.skill * rng.standard_normal(n_items)
+    seen = SKILL * rng.standard_normal(n_items)
     turned = (rng.random(planted.prompts) < planted.misled)[cluster]
     right, wrong = (outcome_probabilities(sign * seen, planted.log_nu) for sign in (1, -1))
     people = np.where(turned[:, None], wrong, right)

@@ -1,7 +1,6 @@
 """A model's win rate from few questions that people labelled and many that a judge judged.
 
-Every function reads axis 0 as questions, which are independent; further axes (models, simulations) are taken each for
-itself. Comparisons on one question share its prompt, so a question enters as its mean.
+Axis 0 is questions, each with its mean over comparisons; further axes (models, simulations) are taken each for itself.
 """
 
 from typing import NamedTuple
@@ -43,10 +42,7 @@ def checked(*arrays: Array) -> list[Floats]:
 
 
 def mean_of(scores: Array) -> Estimate:
-    """Mean over questions with Student's interval of the log odds; ``scores``, shape (n_questions, ...).
-
-    Of people's votes alone, or of a judge's verdicts as if they were people's.
-    """
+    """Mean over questions with Student's interval of the log odds; ``scores``, shape (n_questions, ...)."""
     (scores,) = checked(scores)
     n = len(scores)
     return _around_rate(scores.mean(0), scores.std(0, ddof=1) / np.sqrt(n), n - 1)

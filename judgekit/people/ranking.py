@@ -15,15 +15,7 @@ import numpy as np
 from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import TURNED, stated_probabilities
-from judgekit.stats import (
-    LEVEL,
-    Array,
-    Floats,
-    interval_of,
-    outcome_probabilities,
-    resampled_together,
-    t_quantile,
-)
+from judgekit.stats import LEVEL, Array, Floats, interval_of, outcome_probabilities, resampled_together, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
@@ -253,10 +245,9 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     """Strengths by people, from their votes on some questions and a judge's verdicts on all; its bias cancels.
 
     ``people``, ``judge``: outcomes of the labelled questions, of the same matches, (..., n_labelled, n_pairs, 3);
-    ``elsewhere``: the judge's of other questions. Davidson's model is fitted to the table of means ``people - lambda
-    judge + lambda elsewhere`` (cells may be negative, only sums enter): its score is linear in outcomes, so that this
-    solves the prediction-powered estimating equation of Angelopoulos et al. (2023), arXiv:2311.01453. Lambda minimises
-    the summed variance of the strengths.
+    ``elsewhere``: the judge's of other questions. Davidson's score is linear in outcomes, so that its fit to the means
+    ``people - lambda judge + lambda elsewhere`` solves the estimating equation of Angelopoulos et al. (2023),
+    arXiv:2311.01453. Lambda minimises the summed variance of the strengths.
     """
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
     n, n_pairs = people.shape[-3], people.shape[-2]

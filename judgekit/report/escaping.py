@@ -8,6 +8,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import jinja2
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -152,3 +156,27 @@ def typeset(text: str | None, limit: int = 600) -> str:
 
 def _break_words(text: str) -> str:
     return "".join(break_word(part) if part.strip() else part for part in re.split("( +)", text))
+
+
+def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:
+    """A template of this folder, with signs that neither LaTeX nor Markdown knows; ``filters`` escape its texts."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    environment.filters.update(filters)
+    return environment.get_template(name)
+
+
+def rendered(made: jinja2.Template, block: str, **words: Any) -> str:
+    """A block of a template, filled in."""
+    return "".join(made.blocks[block](made.new_context(words))).removesuffix("\n")

@@ -1,4 +1,10 @@
-r"""Results become documents by latexmk: ``results/*.json`` -> ``numbers.tex`` -> ``\result{key}`` -> PDF."""
+r"""Results become documents by latexmk: ``results/*.json`` -> ``numbers.tex`` -> ``\result{key}`` -> PDF.
+
+Beside the numbers a document gets their owners, data, team, and its fonts: only characters that it holds are looked up,
+and only fonts that are installed are named; without them it compiles too, and shows code points. The fallback of
+luaotfload does not do here: it tears emoji that joiners and variation selectors make one, and leaves a box where no
+font has a character.
+"""
 
 import argparse
 import os
@@ -6,11 +12,21 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from functools import cache
+from itertools import groupby
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
 
 from judgekit.data import paths
-from judgekit.report.generated import write_generated
-from judgekit.report.results import ResultsError, check_inputs, load_results
+from judgekit.data.files import replaced
+from judgekit.data.provenance import git_state
+from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
+from judgekit.report.quotes import document_files, find_quotes, tex_files
+from judgekit.report.results import ResultsError, check_inputs, load_provenance, load_results
+from judgekit.report.tables import latex_number
 
 # The one list of what is compiled, in order: the report points into the supplement.
 DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
@@ -24,6 +40,20 @@ WARNING = re.compile(
     re.MULTILINE,
 )
 NAMED = 8  # faults that an error names
+HEAD = "% written by judgekit.report.latex; do not edit"
+FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
+# Results that no notebook makes, and the script of each. `make bench` runs those in tests/bench.
+SCRIPTS = {
+    "bench": "tests/bench/encoder_speed.py",
+    "bench-formats": "tests/bench/formats.py",
+    "bench-one_pass": "tests/bench/one_pass_speed.py",
+    "bench-rating": "tests/bench/rating_speed.py",
+    "scale": "tests/bench/scale.py",
+    "scale-faults": "tests/torture.py",
+}
+FIRST = ("Noto Sans", "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Color Emoji")
+LAST = ("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "DejaVu Sans", "Latin Modern Math")
+CHINESE = {"rm": "Noto Serif CJK SC", "sf": "Noto Sans CJK SC", "tt": "Noto Sans CJK SC"}  # of the Chinese editions
 
 
 class BuildError(RuntimeError):
@@ -69,6 +99,125 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
             raise BuildError(message)
         print(f"warning: {message}", file=sys.stderr)
     return Path(shutil.copyfile(folder / f"{document}.pdf", report / f"{document}.pdf"))
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def write_numbers(run: str) -> Path:
+    r"""``outputs/<run>/numbers.tex``: a ``\DefineResult`` line for each number of the run that a document quotes."""
+    keys = {quote.name for quote in find_quotes(tex_files()) if quote.kind == "number"}
+    quoted = [(key, row) for key, row in sorted(load_results(run).items()) if key in keys]
+    return _write(paths.run_folder(run) / "numbers.tex", "numbers", quoted=quoted)
+
+
+def write_generated(run: str) -> Path:
+    """Write all that a build of ``run`` inputs; returns its folder ``report/build/<run>/``.
+
+    ValueError where a member of ``report/team.yaml`` lacks a field.
+    """
+    write_numbers(run)
+    report = paths.project_root() / "report"
+    folder = report / "build" / run
+    folder.mkdir(parents=True, exist_ok=True)
+    results, provenance = load_results(run), load_provenance(run)
+
+    def command(owner: str) -> str:
+        return f"python {SCRIPTS.get(owner, f'-m judgekit.report.workflow run {owner} {run}')}"
+
+    for path in report.glob("*.tex"):  # each document may end with a list of where its numbers come from
+        if r"\documentclass" in path.read_text(encoding="utf-8"):
+            quoted = {quote.name for quote in find_quotes(document_files(path.stem)) if quote.kind == "number"}
+            by_owner = sorted((results[key]["notebook"], key) for key in quoted & set(results))
+            owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
+            _write(folder / f"{path.stem}_owners.tex", "owners", owned=owned, command=command)
+    made_at = sorted(map(_short_commit, provenance.values())) or ["none"]
+    commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
+    _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
+    _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
+    chinese = [(command, family, cuts_of(family)) for command, family in CHINESE.items()]
+    _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=chinese)
+    outputs = paths.project_root() / "outputs" / run
+    cases = sorted(outputs.glob("cases/*.tex"))
+    files = {*tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
+    foreign = "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
+    # Comments name the texts of cases that are there: latexmk would not see that a file has come to be.
+    _write(folder / "fonts.tex", "fonts", fonts=fonts_for(foreign), cases=cases)
+    return folder
+
+
+def _write(path: Path, block: str, **words: Any) -> Path:
+    """Write a block of ``generated.txt``."""
+    text = rendered(_TEMPLATE, block, **words)
+    with replaced(path) as temporary:
+        temporary.write_text("\n".join(filter(None, [HEAD, text])) + "\n", encoding="utf-8")
+    return path
+
+
+def _breakable(key: str) -> str:
+    """A key or a path in typewriter letters that may end a line after each dot, underscore or slash."""
+    text = re.sub(r"[./=,]|\\_|\\kern0pt\{\}", r"\g<0>\\wordbreak{}", escape(key))
+    return rf"\texttt{{{text}}}"
+
+
+def _short_commit(state: Mapping[str, Any]) -> str:
+    """``1a2b3c4``, with a plus when the code differed from the commit."""
+    commit = state.get("git")
+    return f"{commit[:7]}{'+' if state.get('dirty') else ''}" if commit else "no repository"
+
+
+def _team(path: Path) -> Any:
+    """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
+    team = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+    for number, member in enumerate(team["members"] if team else (), 1):
+        if missing := [field for field in ("name", "share", "work", "reflection") if not member.get(field)]:
+            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}"')
+    return team
+
+
+class _Font(NamedTuple):
+    family: str
+    style: str
+    file: Path
+    number: int  # of the cut in the file
+    characters: str  # ranges of code points, as fontconfig writes them: ``20-7e a0``
+
+    def shows(self, wanted: set[int]) -> set[int]:
+        ranges = [[int(end, 16) for end in part.split("-")] for part in self.characters.split()]
+        return {code for code in wanted if any(ends[0] <= code <= ends[-1] for ends in ranges)}
+
+
+@cache
+def _installed() -> list[_Font]:
+    """Every cut of every font; empty without fontconfig."""
+    if not shutil.which("fc-list"):
+        return []
+    command = ["fc-list", "--format", "%{family[0]}\t%{style[0]}\t%{file}\t%{index}\t%{charset}\n"]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split("\t") for line in sorted(listing.splitlines())]
+    return [_Font(family, style, Path(file), int(index) & 0xFFFF, codes) for family, style, file, index, codes in rows]
+
+
+def cuts_of(family: str) -> dict[str, _Font]:
+    """The installed cuts of a family by style."""
+    return {font.style: font for font in _installed() if font.family == family}
+
+
+def fonts_for(text: str) -> list[tuple[_Font, set[int]]]:
+    """The fonts that ``text`` needs beside the text font, and the code points that each of them shows."""
+    left = {ord(c) for c in set(text) if not IN_TEXT_FONT.match(c) and c.isprintable() and c not in JOINERS}
+    plain = [font for font in _installed() if font.style in ("Regular", "Book")]
+    others = sorted({font.family for font in plain if font.family.startswith(("Noto Sans ", "Noto Serif "))})
+    fonts = []
+    for family in dict.fromkeys((*FIRST, *LAST, *others)):
+        font = next((font for font in plain if font.family == family), None)
+        if font and (shown := font.shows(left)):
+            fonts.append((font, shown))
+            left -= shown
+    return fonts
+
+
+_TEMPLATE = template("generated.txt", e=escape, key=_breakable, number=latex_number)
 
 
 def main(arguments: list[str] | None = None) -> int:

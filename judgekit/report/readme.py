@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.data.paths import PRETRAINED, project_root
-from judgekit.report.generated import template
+from judgekit.report.escaping import rendered, template
 from judgekit.report.results import ResultsError, load_provenance, load_results
 from judgekit.report.workflow import jobs_of
 
@@ -34,7 +34,7 @@ def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     words = {"run": RUN, "results": results, "cell": cell, "minutes": _minutes, "machine": _machine}
     words |= {"text": lambda key: row(key)["text"], "value": lambda key: row(key)["value"]}
     words |= {"rounded": lambda minutes: f"{minutes:.0f}" if minutes >= 1 else "under 1"}
-    return "".join(_TEMPLATE.blocks[name](_TEMPLATE.new_context(words))).removesuffix("\n")
+    return rendered(_TEMPLATE, name, **words)
 
 
 def _minutes(stage: str = "") -> dict[str, float]:

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
@@ -23,7 +22,6 @@ if TYPE_CHECKING:  # half a second that the report's build, which reads no frame
     import pandas as pd
 
 SCHEMA = 1
-MOST_KEYS = 4_000  # of a run: what no document, table or notebook reads stays in a frame
 KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
 # Sets and judges of a reproduction have no human label on their side: no key may call a number of theirs a score.
 UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
@@ -47,12 +45,10 @@ def save_results(
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
     ``data``: SHA-256 of the upstream files that were read. ``seconds``: by default the age of this process. ``judges``:
-    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads
-    (`judgekit.report.quotes.read_keys`) stay in their frames. A file whose numbers, data, judges and versions are
-    unchanged is left as it was: its commit is the one at which these numbers were first made.
-
-    ValueError where a key is not ``study.part[.part].quantity``, another results file of the run owns it, or it calls
-    something a score that is none (``..._repro``, ``..._crossfit``). TypeError where a value is no ``Number``.
+    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads stay in
+    their frames. A file whose numbers, data, judges and versions are unchanged keeps the commit that first made them.
+    ValueError where a key is not ``study.part[.part].quantity``, another file of the run owns it, or it calls a score
+    what is none (``..._repro``, ``..._crossfit``).
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}
@@ -105,15 +101,6 @@ def check_inputs(run: str) -> None:
                     )
 
 
-def count_keys(run: str) -> Counter[str]:
-    """How many numbers each results file of a run holds; ResultsError where all of them hold more than `MOST_KEYS`."""
-    counts = Counter(row["notebook"] for row in load_results(run).values())
-    if counts.total() > MOST_KEYS:
-        most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common(3))
-        raise ResultsError(f"run {run} has {counts.total():,} keys, {MOST_KEYS:,} at most: keep frames ({most})")
-    return counts
-
-
 def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Whether a file may stay: equal but for the seconds, the machine and the commit, and made from committed code."""
     volatile = dict.fromkeys(("seconds", "machine", "git", "dirty"))
@@ -123,14 +110,9 @@ def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 
 def load_results(run: str) -> dict[str, dict[str, Any]]:
-    """All numbers of a run by key, with the ``notebook`` that owns each; ValueError where two files define one key."""
-    numbers: dict[str, dict[str, Any]] = {}
-    for path in _results_files(run):
-        for key, row in _read(path)["numbers"].items():
-            if key in numbers:
-                raise ValueError(f"{key} is defined by {numbers[key]['notebook']}.json and {path.name}")
-            numbers[key] = row | {"notebook": path.stem}
-    return numbers
+    """All numbers of a run by key, with the ``notebook`` that owns each."""
+    files = {path.stem: _read(path)["numbers"] for path in _results_files(run)}
+    return {key: row | {"notebook": stem} for stem, rows in files.items() for key, row in rows.items()}
 
 
 def load_provenance(run: str) -> dict[str, dict[str, Any]]:
@@ -212,11 +194,9 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:
-    """Write a figure (or the one of Axes) to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
+    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
     import matplotlib as mpl
 
-    figure = figure.flat[0] if hasattr(figure, "flat") else figure
-    figure = figure if hasattr(figure, "savefig") else figure.get_figure(root=True)
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
     pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
     png = {"metadata": {"Software": None}, "dpi": 150}

@@ -5,7 +5,7 @@ Caption, label and the notebook's name stay in the report, with the prose. All t
 
 import math
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.paths import checked_name
-from judgekit.report.escaping import escape, escape_markdown
+from judgekit.report.escaping import escape, escape_markdown, rendered, template
 from judgekit.stats import Number
 
 if TYPE_CHECKING:
@@ -71,32 +71,22 @@ def save_table(
             bold = [isinstance(value, Number) and str(value) == top for value in values]
             pairs = zip(cells[-1], bold, strict=True)
             cells[-1] = [(rf"\textbf{{{tex}}}", f"**{md}**") if b else (tex, md) for (tex, md), b in pairs]
-    tex_rows: list[str] = []
-    md_rows: list[str] = []
-    above = None
-    named = [None if pd.isna(head) else str(head) for head in frame[sections]] if sections else [None] * len(frame)
-    for head, *row in zip(named, *cells, strict=True):
-        if head is not None and head != above:
-            space = [r"\addlinespace"] if tex_rows else []
-            tex_rows += [*space, rf"\multicolumn{{{len(shown)}}}{{@{{}}l}}{{\textit{{{escape(head)}}}}} \\"]
-            md_rows.append(_markdown_row([f"*{escape_markdown(head)}*", *[""] * (len(shown) - 1)]))
+    rows, above = [], None
+    heads = [None if pd.isna(head) else str(head) for head in frame[sections]] if sections else [None] * len(frame)
+    for head, *row in zip(heads, *cells, strict=True):
+        rows.append((None if head == above else head, row))
         above = head
-        # A row whose first cell starts with "[" would be read as the option of the line break before it.
-        tex_rows.append(rf"\relax {' & '.join(tex for tex, _ in row)} \\")
-        md_rows.append(_markdown_row([md for _, md in row]))
-    groups = [str(column[0]) if isinstance(column, tuple) else "" for column in shown]
-    titles = [str(column[-1] if isinstance(column, tuple) else column) for column in shown]
-    head = [r"\toprule", *_group_heads(groups), " & ".join(map(escape, titles)) + r" \\", r"\midrule"]
-    begin, end = rf"\begin{{tabular}}{{@{{}}{''.join(letters)}@{{}}}}", r"\end{tabular}%"
-    names = [escape_markdown(f"{group} {title}".strip()) for group, title in zip(groups, titles, strict=True)]
-    rule = "|" + "|".join("---:" if letter == "r" else "---" for letter in letters) + "|"
+    titles = [(str(column[0]), str(column[-1])) if isinstance(column, tuple) else ("", str(column)) for column in shown]
+    spans: list[tuple[str, int, int]] = []  # groups of columns, each with its first and last
+    for group, members in groupby(group for group, _ in titles):
+        first = spans[-1][2] + 1 if spans else 1
+        spans.append((group, first, first + len(list(members)) - 1))
+    words = {"rows": rows, "titles": titles, "spans": spans, "letters": letters}
     path = paths.run_folder(run, "tables") / f"{checked_name(name)}.tex"
-    for target, text in (
-        (path, ["% written by judgekit.report; do not edit", begin, *head, *tex_rows, r"\bottomrule", end]),
-        (path.with_suffix(".md"), [_markdown_row(names), rule, *md_rows]),
-    ):
+    for target in (path, path.with_suffix(".md")):
         with replaced(target) as temporary:
-            temporary.write_text("\n".join(text) + "\n", encoding="utf-8")
+            text = rendered(_TEMPLATE, target.suffix[1:], **words)
+            temporary.write_text(text + "\n", encoding="utf-8")
     return path
 
 
@@ -147,16 +137,4 @@ def latex_number(text: str) -> str:
     return re.sub(r"(?<!\{)-(?=\d|i|n)", r"\\ensuremath{-}", text)
 
 
-def _group_heads(groups: Sequence[str]) -> list[str]:
-    """The line of heads over groups of columns and the rules below them; none where no column has a group."""
-    heads, rules, start = [], "", 1
-    for group, members in groupby(groups):
-        width = len(list(members))
-        heads.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(group)}}}")
-        rules += rf"\cmidrule(lr){{{start}-{start + width - 1}}}" if group else ""
-        start += width
-    return [" & ".join(heads) + r" \\", rules] if rules else []
-
-
-def _markdown_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+_TEMPLATE = template("tables.txt", e=escape, md=escape_markdown)

@@ -17,12 +17,11 @@ from filelock import FileLock, Timeout
 from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
-from judgekit.report.results import ResultsError, check_inputs, count_keys
+from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
-TYPING = ("__future__", "collections.abc", "typing")  # imported for annotations
 
 
 class WorkflowError(Exception):
@@ -126,26 +125,15 @@ def _yaml_mapping(path: Path) -> dict[str, Any]:
     return given
 
 
-def _bare(tree: ast.Module) -> ast.Module:
-    """A syntax tree without docstrings, annotations of functions, and what is imported for these."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body[ast.get_docstring(node, clean=False) is not None :]
-            node.body = [each for each in body if not (isinstance(each, ast.ImportFrom) and each.module in TYPING)]
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
-        if isinstance(node, ast.arg):
-            node.annotation = None
-    return tree
-
-
 @cache
 def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
-    """Digest of what a piece of Python does, and the dotted names of this package's modules that it imports."""
-    tree = _bare(ast.parse(source))
+    """Digest of Python code, docstrings apart, and the dotted names of this package's modules that it imports."""
+    tree = ast.parse(source)
     names: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
@@ -262,7 +250,6 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
             if end.code:
                 return int(end.code)
     check_inputs(run)
-    count_keys(run)
     return 0
 
 

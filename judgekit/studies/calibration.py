@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import load_judge
-from judgekit.people.calibration.cases import Cases, cases_of
+from judgekit.people.calibration.measures import Cases, cases_of
 from judgekit.people.calibration.selective import losses_of
 from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import pairs_judged_by, run_judge

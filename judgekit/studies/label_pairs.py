@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from judgekit.data.votes import Votes
-from judgekit.people.labelling.rendering import visible
+from judgekit.people.labelling.app import visible
 from judgekit.records import SWAPPED, PreferencePair
 
 CHOICES = {"A": "first", "B": "second", "tie": "tie"}

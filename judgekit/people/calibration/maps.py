@@ -1,27 +1,24 @@
 r"""Maps from stated probabilities to calibrated ones, fitted on people's shares.
 
-Temperature and Davidson's are multinomial logistic regressions on the logarithms of the stated probabilities
-:math:`\ell`, in terms of the difference :math:`d = \ell_A - \ell_B` and of :math:`\log\nu = \ell_{tie} - (\ell_A +
-\ell_B) / 2`:
-
-- temperature: :math:`d / T,\; \log\nu / T` (Guo et al. 2017, arXiv:1706.04599);
-- Davidson: :math:`s d,\; s \log\nu + b`, a scale and a correction for ties (Davidson 1970);
-- isotonic: increasing functions, one for A and B, one for ties, scaled to one (Zadrozny and Elkan 2002).
-
-No parameter tells A from B, but for a judge that was shown one order only. Without ties, the first two are one.
+With :math:`d = \ell_A - \ell_B` and :math:`\log\nu = \ell_{tie} - (\ell_A + \ell_B) / 2` of the logarithms of the
+stated probabilities: temperature, :math:`d / T,\; \log\nu / T` (Guo et al. 2017, arXiv:1706.04599); Davidson's (1970)
+scale and correction for ties, :math:`s d,\; s \log\nu + b`; isotonic, increasing functions, one for A and B, one for
+ties, scaled to one (Zadrozny and Elkan 2002). No parameter tells A from B, but for a judge that was shown one order.
 """
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from pydantic import Field, FiniteFloat
+from pydantic.dataclasses import dataclass
+from scipy.special import softmax
 
 from judgekit.data.files import replaced
-from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import FLOOR, log_losses, number
+from judgekit.people.calibration.measures import FLOOR, Cases, log_losses, number
 from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
 
@@ -31,6 +28,7 @@ MAPS = (*LINEAR, "isotonic")
 RIDGE = 0.01  # in items: just enough for a unique answer
 STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
 N_FOLDS = 5
+Classes: TypeAlias = Annotated[int, Field(ge=2, le=3)]  # how many
 NOTHING = "stated"  # the map that changes nothing
 
 
@@ -41,29 +39,27 @@ def maps_for(cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map (one of `LINEAR`) from stated probabilities, shape (n_items, n_classes), to calibrated ones.
+    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones.
 
     ``parameters``: of the columns of `_design`, the offset for A last where there is one (not ``symmetric``).
     """
 
-    name: str
-    parameters: tuple[float, ...]
-    n_classes: int
+    map: str
+    parameters: tuple[FiniteFloat, ...]
+    classes: Classes
     symmetric: bool = True
 
     def __post_init__(self) -> None:
-        if self.name not in LINEAR or self.n_classes not in (2, 3):
-            raise ValueError(f"map {self.name!r} for {self.n_classes} classes: {', '.join(LINEAR)} for 2 or 3")
-        wanted = len(_stated_parameters(self.name, self.n_classes, self.symmetric))
-        if len(self.parameters) != wanted or not np.isfinite(self.parameters).all():
-            raise ValueError(f"map {self.name!r}: {self.parameters} is not {wanted} finite parameters")
+        if self.map not in LINEAR:
+            raise ValueError(f"map {self.map!r} is not one of {', '.join(MAPS)}")
+        wanted = len(_stated_parameters(self.map, self.classes, self.symmetric))
+        if len(self.parameters) != wanted:
+            raise ValueError(f"map {self.map!r}: {self.parameters} is not {wanted} finite parameters")
 
     def __call__(self, probabilities: Array) -> Floats:
-        probabilities = np.asarray(probabilities, float)
-        n_classes = probabilities.shape[1]
-        if n_classes != self.n_classes and self.name != "temperature":
-            raise ValueError(f"map {self.name!r} was fitted for {self.n_classes} classes, not {n_classes}")
-        return _softmax(_design(self.name, probabilities, self.symmetric) @ np.array(self.parameters))
+        if self.map != "temperature":
+            _check_classes(self, probabilities)
+        return softmax(_design(self.map, probabilities, self.symmetric) @ np.array(self.parameters), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,34 +67,29 @@ class IsotonicMap:
     """Increasing functions of the probabilities, scaled to one: corners (stated, calibrated) of that of A and B, and of
     that of ties where there are ties; of one for each class where a judge was shown one order only."""
 
-    curves: tuple
-    n_classes: int
-    name = "isotonic"
+    map: str
+    curves: tuple[tuple[tuple[FiniteFloat, ...], tuple[FiniteFloat, ...]], ...]
+    classes: Classes
 
     def __post_init__(self) -> None:
-        curves = tuple(tuple(np.asarray(side, float) for side in curve) for curve in self.curves)
-        object.__setattr__(self, "curves", curves)
-        for x, y in curves:
-            if x.ndim != 1 or x.shape != y.shape or not len(x) or (np.diff(x) < 0).any() or (np.diff(y) < 0).any():
-                raise ValueError("map 'isotonic': a curve does not increase")
-            if not (np.isfinite(x).all() and (y > 0).all() and (y <= 1).all()):
-                raise ValueError("map 'isotonic': a curve leaves (0, 1]")
-        if len(curves) not in (self.n_classes - 1, self.n_classes):
-            raise ValueError(f"map 'isotonic': {len(curves)} curves for {self.n_classes} classes")
+        if not all(len(x) == len(y) and list(x) == sorted(x) and list(y) == sorted(y) for x, y in self.curves):
+            raise ValueError("map 'isotonic': a curve does not increase")
+        if not all(y and 0 < y[0] <= y[-1] <= 1 for _, y in self.curves):
+            raise ValueError("map 'isotonic': a curve leaves (0, 1]")
+        if len(self.curves) not in (self.classes - 1, self.classes):
+            raise ValueError(f"map 'isotonic': {len(self.curves)} curves for {self.classes} classes")
 
     def __call__(self, probabilities: Array) -> Floats:
-        probabilities = np.asarray(probabilities, float)
-        if probabilities.shape[1] != self.n_classes:
-            raise ValueError(f"map 'isotonic' was fitted for {self.n_classes} classes, not {probabilities.shape[1]}")
-        own = len(self.curves) == self.n_classes
-        columns = [np.interp(p, *self.curves[k if own else k // 2]) for k, p in enumerate(probabilities.T)]
+        _check_classes(self, probabilities)
+        own = len(self.curves) == self.classes
+        columns = [np.interp(p, *self.curves[k if own else k // 2]) for k, p in enumerate(np.transpose(probabilities))]
         values = np.column_stack(columns)
         return values / values.sum(1, keepdims=True)
 
 
-def _softmax(logits: Floats) -> Floats:
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+def _check_classes(fitted: LinearMap | IsotonicMap, probabilities: Array) -> None:
+    if (n_classes := np.shape(probabilities)[1]) != fitted.classes:
+        raise ValueError(f"map {fitted.map!r} was fitted for {fitted.classes} classes, not {n_classes}")
 
 
 def _design(name: str, probabilities: Array, symmetric: bool) -> Floats:
@@ -124,10 +115,7 @@ def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
     """
     if name == "isotonic":
         return _fit_isotonic(cases)
-    if name not in LINEAR:
-        raise ValueError(f"map {name!r} is not one of {', '.join(MAPS)}")
-    parameters = _fit_linear(name, cases)[0]
-    return LinearMap(name, tuple(map(float, parameters)), cases.n_classes, cases.symmetric)
+    return LinearMap(name, tuple(_fit_linear(name, cases)[0].tolist()), cases.n_classes, cases.symmetric)
 
 
 def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
@@ -139,7 +127,7 @@ def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
     start = _stated_parameters(name, cases.n_classes, cases.symmetric)
 
     def problem(parameters: Floats) -> tuple[float, Floats, Floats]:
-        fitted, away = _softmax(columns @ parameters), parameters - start
+        fitted, away = softmax(columns @ parameters, -1), parameters - start
         loss = -(weights @ (cases.shares * np.log(np.maximum(fitted, FLOOR))).sum(1))
         gradient = np.einsum("n,nk,nkm->m", weights, fitted - cases.shares, columns)
         centred = columns - np.einsum("nk,nkm->nm", fitted, columns)[:, None]
@@ -174,23 +162,17 @@ def _fit_isotonic(cases: Cases) -> IsotonicMap:
         stated, shares = (table[:, columns].T.ravel() for table in (cases.probabilities, cases.shares))
         fitted = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip")
         fitted.fit(stated, shares, np.tile(cases.weights, len(columns)))
-        curves.append((fitted.X_thresholds_, fitted.y_thresholds_))
-    return IsotonicMap(tuple(curves), cases.n_classes)
+        curves.append((fitted.X_thresholds_.tolist(), fitted.y_thresholds_.tolist()))
+    return IsotonicMap("isotonic", tuple(curves), cases.n_classes)
 
 
 def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    document: dict[str, Any] = {"schema": SCHEMA, "map": fitted.name}
-    if isinstance(fitted, IsotonicMap):
-        curves = [[side.tolist() for side in curve] for curve in fitted.curves]
-        document |= {"curves": curves, "classes": fitted.n_classes}
-    else:
-        document |= {"parameters": list(fitted.parameters), "classes": fitted.n_classes}
-        document["symmetric"] = fitted.symmetric
     with replaced(path) as temporary:
-        temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps({"schema": SCHEMA} | asdict(fitted), indent=1)
+        temporary.write_text(text + "\n", encoding="utf-8")
     return path
 
 
@@ -198,11 +180,9 @@ def load_map(path: str | Path) -> LinearMap | IsotonicMap:
     """Read what `save_map` wrote; ValueError naming the file and what is wrong where it is no map."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA:
-            raise ValueError(f"schema {document['schema']!r}, not {SCHEMA}")
-        if document["map"] == "isotonic":
-            return IsotonicMap(tuple(map(tuple, document["curves"])), document["classes"])
-        return LinearMap(document["map"], tuple(document["parameters"]), document["classes"], document["symmetric"])
+        if (schema := document.pop("schema")) != SCHEMA:
+            raise ValueError(f"schema {schema!r}, not {SCHEMA}")
+        return (IsotonicMap if document["map"] == "isotonic" else LinearMap)(**document)
     except KeyError as missing:
         raise ValueError(f"{path} is no calibration map: there is no {missing}") from None
     except (ValueError, TypeError) as wrong:
@@ -216,7 +196,7 @@ def confidence_slope(cases: Cases) -> Number:
     worse. The interval is from the likelihood's curvature and its slope's spread between prompts (White 1982).
     """
     slope, hessian, columns = _fit_linear("temperature", cases)
-    residuals = cases.shares - _softmax(columns @ slope)
+    residuals = cases.shares - softmax(columns @ slope, -1)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
     ends = mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
     return number(ends, cases, ".2f")

@@ -1,18 +1,15 @@
-r"""Letting a judge abstain: what is risked at every coverage, and thresholds and sets that come with a guarantee.
+"""Letting a judge abstain: thresholds of confidence that come with a guarantee, and what is risked above them.
 
-A verdict is kept where the judge's confidence reaches a threshold; its loss is the share of people who say otherwise.
 `certify` lowers the threshold step by step while a test rejects that the risk of the kept verdicts is above the wanted
 one (Angelopoulos et al. 2021, Learn then Test, arXiv:2110.01052, fixed sequence). The guarantee is for new prompts like
-those it was certified on: with probability :math:`1 - \delta` over these the risk of what is kept is at most
-:math:`\alpha`, each prompt counting once. Prompts are the independent draws, so the tests are on prompts: a bet on
-their means (Waudby-Smith and Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
+those it was certified on, each counting once: so the tests are on prompts, a bet on their means (Waudby-Smith and
+Ramdas 2024, JRSS B 86), or the binomial tail for one item drawn from each.
 """
 
 import numpy as np
 from scipy.special import bdtr
 
-from judgekit.people.calibration.cases import Cases
-from judgekit.people.calibration.measures import number
+from judgekit.people.calibration.measures import Cases, number
 from judgekit.people.clustered import mean_interval
 from judgekit.stats import Array, Floats, Number
 
@@ -57,7 +54,8 @@ def certify(
         )
     rng, losses = np.random.default_rng(seed), losses_of(cases)
     best, dealt = np.inf, rng.permutation(cases.n_prompts)
-    one = drawn_items(cases, rng)
+    order, one = rng.permutation(len(cases.items)), np.empty(cases.n_prompts, int)
+    one[cases.cluster_index[order]] = order  # an item of every prompt, drawn at random
     voted = rng.random(cases.n_prompts) < losses[one]  # people disagree: one of them, drawn
     sizes = np.bincount(cases.cluster_index)
 
@@ -92,14 +90,6 @@ def betting_p(excess: Floats, risk: float, delta: float) -> float:
     return float(np.exp(-max(0.0, np.log1p(-bet * excess).cumsum().max())))
 
 
-def drawn_items(cases: Cases, rng: np.random.Generator) -> Array:
-    """One item of every prompt, drawn at random: their places."""
-    order = rng.permutation(len(cases.items))
-    places = np.empty(cases.n_prompts, int)
-    places[cases.cluster_index[order]] = order
-    return places
-
-
 def coverages_for(n_prompts: int, risk: float = 0.2, delta: float = 0.1) -> tuple[float, ...]:
     """Coverages worth trying, rising to 1, from the first at which a judge of half the risk would probably keep it;
     from numbers of prompts alone, so that no label chooses where to start."""
@@ -127,13 +117,6 @@ def kept_numbers(cases: Cases, kept: Array) -> dict[str, Number]:
     return {name: number(ends, cases, ".1%") for name, ends in found.items()}
 
 
-def halves(cases: Cases, seed: int = 0) -> tuple[Array, Array]:
-    """Two parts of the rows, prompts kept whole."""
-    order = np.random.default_rng(seed).permutation(cases.n_prompts)
-    first = (order < cases.n_prompts / 2)[cases.cluster_index]
-    return first, ~first
-
-
 def certified(
     cases: Cases, risk: float = 0.2, delta: float = 0.1, test: str | None = None, seed: int = 0, splits: int = 20
 ) -> tuple[list[float], dict[str, Number]]:
@@ -145,8 +128,9 @@ def certified(
     test = test or ("betting" if len(cases.items) >= 2 * cases.n_prompts else "binomial")
     kept, found = np.zeros(len(cases.items)), []
     for split in range(splits):
-        parts = halves(cases, seed + split)
-        for here, there in (parts, parts[::-1]):
+        order = np.random.default_rng(seed + split).permutation(cases.n_prompts)
+        half = (order < cases.n_prompts / 2)[cases.cluster_index]  # prompts are kept whole
+        for here, there in ((half, ~half), (~half, half)):
             shown, used = cases.at(here), cases.at(there)
             coverages = coverages_for(shown.n_prompts, risk, delta)
             found.append(certify(shown, thresholds_at(used, coverages), risk, delta, test, seed=seed + split))

@@ -1,11 +1,19 @@
-"""The page as a Starlette application: empty for everybody, pairs and votes for who has an annotator's link."""
+"""The page as a Starlette application: empty for everybody, pairs and votes for who has an annotator's link.
+
+Texts of strangers become HTML that does nothing: Markdown without HTML, links without targets, pictures not loaded.
+The content security policy is the second wall; this is the first.
+"""
 
 import secrets
 from collections.abc import Iterable
+from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,11 +27,12 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from judgekit.people.labelling.rendering import rendered, visible
 from judgekit.people.labelling.session import Session, StaleTicket
 from judgekit.records import PreferencePair, Turn
 
 PAGE = Path(__file__).with_name("page")
+LONGEST_MARKDOWN = 100_000  # characters; longer texts are shown as they are written
+MOST_BRACKETS = 5_000  # the parser's time grows with their square: ten seconds for fifty thousand
 LARGEST_BODY = 4096  # bytes; a vote takes a hundred
 # Another name means that a foreign one was pointed at this machine (DNS rebinding). A tunnel may end at another port.
 _HOSTS = ("127.0.0.1", "localhost")
@@ -198,3 +207,67 @@ def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
 def _text(written: str) -> dict[str, str]:
     """A text as written and as safe HTML."""
     return {"raw": visible(written), "html": rendered(written)}
+
+
+# ---------------------------------------------------------------- texts of strangers
+
+
+@lru_cache(maxsize=256)
+def rendered(text: str) -> str:
+    """Markdown as HTML without scripts, handlers, styles, frames, forms, addresses or pictures."""
+    text = visible(text)
+    if not text.strip():
+        return '<p class="empty">(empty)</p>'
+    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
+        return f'<pre class="plain">{escape(text)}</pre>'
+    return str(_PARSER.render(text))
+
+
+def visible(text: str) -> str:
+    """A text that can be sent: lone surrogates and NUL, which no page can show, become a mark."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        return url.lower().startswith(("http://", "https://"))
+
+
+class _Renderer(RendererHTML):
+    """The elements that would load something, lead somewhere or carry a style."""
+
+    def link_open(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        return '<span class="link">'
+
+    def link_close(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        """Where the link would have led, as text, unless its own text says so."""
+        depth, start = 1, idx
+        while depth:
+            start -= 1
+            depth += {"link_close": 1, "link_open": -1}.get(tokens[start].type, 0)
+        if tokens[start].markup == "autolink":
+            return "</span>"
+        return f'</span> <span class="address">({escape(str(tokens[start].attrGet("href")))})</span>'
+
+    def image(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        """A picture is not loaded: asking for it would tell its owner that somebody reads this."""
+        source = escape(str(tokens[idx].attrGet("src")))
+        return f'<span class="picture">[picture: {escape(tokens[idx].content)} ({source})]</span>'
+
+    def fence(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        """A block of code; its language is a word above it, never an attribute."""
+        language = (tokens[idx].info.split(maxsplit=1) or [""])[0][:30]
+        caption = f'<span class="language">{escape(language)}</span>' if language else ""
+        code = escape(tokens[idx].content)
+        return f'<div class="code">{caption}<pre tabindex="0"><code dir="ltr">{code}</code></pre></div>\n'
+
+    def th_open(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        """A cell of a table without its alignment, which would be an inline style."""
+        return f"<{tokens[idx].tag}>"
+
+    td_open = th_open
+
+
+_PARSER = _Parser(
+    "default", {"html": False, "linkify": False, "typographer": False, "breaks": True}, renderer_cls=_Renderer
+)

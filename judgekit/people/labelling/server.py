@@ -131,21 +131,10 @@ class Client(requests.Session):
             raise requests.HTTPError(message, response=reply)
         return self.now
 
-    def _act(self, action: str, **fields: str) -> dict[str, Any]:
+    def act(self, action: str, **fields: str) -> dict[str, Any]:
+        """A "vote" (``choice``: "first", "second" or "tie"), "skip" or "undo"; on disk when this returns."""
         fields["ticket"] = self.now["ticket"]
         return self._shown(self.post(self._page + action, json=fields, timeout=30))
-
-    def vote(self, choice: str) -> dict[str, Any]:
-        """Vote for what is shown "first" or "second", or "tie"; the vote is on disk when this returns."""
-        return self._act("vote", choice=choice)
-
-    def skip(self) -> dict[str, Any]:
-        """Put this pair off."""
-        return self._act("skip")
-
-    def undo(self) -> dict[str, Any]:
-        """Take the last vote back."""
-        return self._act("undo")
 
 
 def label_all(link: str, decide: Callable[[dict[str, Any]], str], at_most: int | None = None) -> int:
@@ -157,6 +146,6 @@ def label_all(link: str, decide: Callable[[dict[str, Any]], str], at_most: int |
     confirmed = 0
     with Client(link) as client:
         while client.now["pair"] is not None and confirmed != at_most:
-            client.vote(decide(client.now["pair"]))
+            client.act("vote", choice=decide(client.now["pair"]))
             confirmed += 1
     return confirmed

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from judgekit.data.votes import NO_VOTE, Votes
-from judgekit.people.labelling.agreement import agreement_with_others
 from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
 from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
-from judgekit.stats import Number
+from judgekit.stats import Number, cluster_bootstrap, cluster_sums, share_of
 
 AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never tells how others voted on one pair
+LEAST_PROMPTS = 20  # with fewer, an interval says nothing
 PACE_VOTES = 20  # latest votes that the pace is taken from
+REFRESH = 10  # votes after which an order of one's own is asked for anew
 CHOICES = {"first": "A", "second": "B", "tie": "tie"}
 
 
@@ -43,6 +44,25 @@ def shown_order(seed: int, annotator: str, item_id: str) -> str:
 def fewest_votes_first(votes: Votes) -> list[str]:
     """Items with the fewest votes first, otherwise as they stand; ``votes`` on all items, also those without any."""
     return [votes.items[i] for i in np.argsort(votes.given.sum(1), kind="stable")]
+
+
+def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
+    """Share of comparisons of an annotator's vote with another's on the same item in which both are equal.
+
+    In [0, 1] with a 95 % interval (prompts are resampled), n comparisons; None where the items shared with others have
+    fewer than `LEAST_PROMPTS` prompts.
+    """
+    if annotator not in votes.annotators:
+        return None
+    own = votes.codes[:, [votes.annotators.index(annotator)]]
+    others = votes.without(annotator).codes
+    compared = (others >= 0) & (own >= 0)
+    equal = compared & (others == own)
+    sums = cluster_sums(np.column_stack([equal.sum(1), compared.sum(1)]), votes.clusters)
+    sums = sums[sums[:, 1] > 0]
+    if len(sums) < LEAST_PROMPTS:
+        return None
+    return Number(*cluster_bootstrap(sums, share_of), n=int(sums[:, 1].sum()), spec=".1%")
 
 
 class StaleTicket(Exception):
@@ -78,7 +98,7 @@ class Session:
 
     Labels, votes, models and sets of the pairs are shown to nobody. ``order``: "random" or "file", or a function of
     `Votes` on all pairs that returns item ids, best first (those that it leaves out come last), asked again every
-    ``refresh`` votes. ``seed``: of sides and of the random order. ValueError if there are no pairs or annotators, an
+    `REFRESH` votes. ``seed``: of sides and of the random order. ValueError if there are no pairs or annotators, an
     id is repeated, a name or the order is none, or the file holds votes on other texts under these ids; VoteFileBusy
     and PairFileError as `judgekit.people.labelling.votefile.VoteFile`.
     """
@@ -90,7 +110,6 @@ class Session:
         annotators: str | Iterable[str],
         order: str | Callable[[Votes], Iterable[str]] = "random",
         seed: int = 0,
-        refresh: int = 10,
     ) -> None:
         self.pairs: dict[str, PreferencePair] = {pair.item_id: pair for pair in unique_items(pairs)}
         if not self.pairs:
@@ -99,12 +118,10 @@ class Session:
         if not names:
             raise ValueError("there is no annotator")
         self.annotators = {checked_annotator(name): _Annotator() for name in names}
-        if refresh < 1:
-            raise ValueError(f"refresh is {refresh}: the order is asked for every so many votes, at least 1")
         if order not in ("random", "file") and not callable(order):
             raise ValueError(f"order {order!r}: use random, file or a function of votes")
         self.clusters = {item: pair.cluster for item, pair in self.pairs.items()}
-        self._order, self._seed, self._refresh = order, seed, refresh
+        self._order, self._seed = order, seed
         self._ranking: list[str] | None = None  # item ids as the order's function gave them
         self._ranked_at = 0
         self._trouble: str | None = None
@@ -147,7 +164,7 @@ class Session:
         if not callable(self._order):
             return list(self.pairs)
         n_lines = len(self.file.lines)
-        if self._ranking is None or n_lines - self._ranked_at >= self._refresh:
+        if self._ranking is None or n_lines - self._ranked_at >= REFRESH:
             self._ranked_at, self._trouble = n_lines, None
             try:
                 ranking = list(self._order(self._votes_on_pairs()))

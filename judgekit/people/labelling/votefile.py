@@ -63,9 +63,8 @@ class Vote:
 class VoteFile:
     """A file of votes opened for writing, by this process alone; made if absent.
 
-    A last line that was torn by a crash is cut off, with a warning `TornLine`. `VoteFileBusy` if it is open elsewhere
-    already: the lock is the file's own and goes with its process, also when that is killed. `PairFileError` names
-    file, line and field if a line is no vote; the file is left as it was then.
+    A last line that was torn by a crash is cut off, with a warning `TornLine`. `VoteFileBusy` if it is open elsewhere:
+    the lock goes with its process, also a killed one. `PairFileError` if a line is no vote; the file is left as it was.
     """
 
     def __init__(self, path: str | Path) -> None:

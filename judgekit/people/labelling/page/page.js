@@ -62,7 +62,7 @@ function textNode(text, where) {
     raw.textContent = text.raw;
     where.append(raw);
   } else {
-    where.innerHTML = text.html; // safe: made by judgekit.people.labelling.rendering, and the policy runs no inline script
+    where.innerHTML = text.html; // safe: made by judgekit.people.labelling.app, and the policy runs no inline script
   }
   return where;
 }
