@@ -5,16 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.people.clustered import clustered_mean
 from judgekit.stats import coverage
-from judgekit.studies.replace_annotators import gain_curves, hold_out, lead_table
+from judgekit.studies.replace_annotators import gain_curves, hold_out
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
 CLASSES = ("A", "B", "tie")
 LARGE = 10**6
+NOTEBOOK = functions_of("62_replace_annotators")
 
 
 def voted(seed, prompts=60, per_prompt=3, people=6):
@@ -56,7 +58,7 @@ def expected(kind):
 
 
 def lead_of(curves):
-    return lead_table({"set": curves})["lead"][0]
+    return NOTEBOOK.lead_table({"set": curves})["lead"][0]
 
 
 def at_the_end(curves):

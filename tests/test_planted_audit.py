@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 from scipy.special import ndtr
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
 from judgekit.stats import coverage
-from judgekit.studies import audit_benchmarks as audit
 from judgekit.studies.audit_benchmarks import cross_fitted, gain_over_majority
 from judgekit.studies.label_errors import detection_area
 
@@ -19,6 +19,7 @@ PROMPTS, EACH, N_BOOT = 90, 5, 400
 CLUSTERS = np.repeat([f"p{number:03d}" for number in range(PROMPTS)], EACH)
 ALONE = [f"i{number:04d}" for number in range(PROMPTS * EACH)]  # every item a prompt of its own: the wrong clusters
 HELD = 930
+NOTEBOOK = functions_of("11_audit_benchmarks", n_boot=N_BOOT)
 
 
 def mixed(rng, rate, spread=0.3):
@@ -58,7 +59,11 @@ def told_by_a_cue(number):
 
 
 def difference(hits, group, clusters, n_boot):
-    return audit.difference(hits, group, hits, ~group, clusters, n_boot)
+    return NOTEBOOK.difference(hits, group, hits, ~group, clusters)
+
+
+def design_effect(credit, clusters, n_boot):
+    return NOTEBOOK.design_effect(credit, clusters)
 
 
 @pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
@@ -67,7 +72,7 @@ def difference(hits, group, clusters, n_boot):
     [
         (difference, 0.2, two_groups),
         (detection_area, ndtr(1 / 2), planted_suspicion),
-        (audit.design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
+        (design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
         (gain_over_majority, 0.25, told_by_a_cue),
     ],
 )
