@@ -68,10 +68,9 @@ def told_blindly(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: in
     folds = prompt_folds(clusters, N_FOLDS, seed)
     if any(len(np.unique(codes[folds != fold])) < 2 for fold in range(N_FOLDS)):
         return []
-    told = {
-        cue: cross_fitted(values, codes, clusters, seed=seed) for cue, values in cues_of([r[0] for r in rows]).items()
-    }
-    return [
-        (cue, int((predicted == codes).sum()), len(rows), gain_over_majority(predicted, codes, clusters, n_boot, seed))
-        for cue, predicted in told.items()
-    ]
+    found = []
+    for cue, values in cues_of([pair for pair, _ in rows]).items():
+        predicted = cross_fitted(values, codes, clusters, seed=seed)
+        gain = gain_over_majority(predicted, codes, clusters, n_boot, seed)
+        found.append((cue, int((predicted == codes).sum()), len(rows), gain))
+    return found
