@@ -73,13 +73,14 @@ def _study_cell(cell: Cell, methods: Mapping[str, Method], folder: Path, seed: i
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, method in methods.items():
             features = {kind: cell.features[kind] for kind in method.features}
-            tried = Space(families=tuple(method.families.get(cell.head.name, cell.head.families)))
+            families = tuple(method.families.get(cell.head.name, cell.head.families))
+            tried = Space(families=families)
             arrays = {kind: array_digest(array) for kind, array in features.items()}
             about = (arrays, array_digest(cell.labels), list(map(str, cell.groups)), cell.head.classes, asdict(tried))
             path = folder / f"{fingerprint_of(_VERSION, *about, seed, _N_OUTER)}.json"
             result = _stored(path)
             if result is None:
-                shared = searches.setdefault((method.features, tried.families[0]), {})
+                shared = searches.setdefault((method.features, families[0]), {})
                 result = nested_probe(features, cell.labels, cell.groups, cell.head, tried, _N_OUTER, seed, shared)
                 with replaced(path) as temporary:
                     temporary.write_text(json.dumps(asdict(result), default=lambda array: array.tolist()))
