@@ -72,7 +72,7 @@ def test_near_questions_share_a_number_and_short_ones_are_no_evidence():
     near = ["Name a river in Spain please, any river", "name a river in spain please any river you like 😀"]
     short = ["write a poem", "write a poem now"]
     marked = ["Add.\nInput: 2, 3!", "add 2 3"]
-    one, other, poem, longer, first, second = audit.near_numbers([*near, *short, *marked])
+    one, other, poem, longer, first, second = NOTEBOOK.near_numbers([*near, *short, *marked])
     assert one == other and first == second and len({one, poem, longer, first}) == 4
 
 
@@ -179,10 +179,10 @@ def test_the_published_kappa_is_reproduced_to_the_digit():
 def test_a_difference_is_that_of_the_two_means_on_the_same_prompts():
     hits, kept = np.repeat([0, 1, 1, 0], 10), np.repeat([False, True, True, True], 10)
     prompts = np.repeat(list("pqrs"), 10)
-    change = audit.difference(hits, kept, hits, np.ones(40, bool), prompts, N_BOOT)
+    change = NOTEBOOK.difference(hits, kept, hits, np.ones(40, bool), prompts)
     assert change.value == pytest.approx(2 / 3 - 1 / 2) and change.n == 30 and change.low <= change.value <= change.high
-    same = audit.difference(hits, kept, hits, kept, prompts, N_BOOT)
+    same = NOTEBOOK.difference(hits, kept, hits, kept, prompts)
     # Drawn alike, so that nothing is left but what four prompts cannot rule out.
     assert same.value == 0 and same.high == -same.low == pytest.approx(proportion_interval(0, 4)[1])
-    with pytest.raises(ValueError, match="no item"):
-        audit.difference(hits, ~kept & kept, hits, kept, prompts)
+    with pytest.raises(AssertionError, match="no item"):
+        NOTEBOOK.difference(hits, ~kept & kept, hits, kept, prompts)

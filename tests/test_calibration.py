@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from notebook_functions import functions_of
 
+from judgekit.bias.judged import load_judges, shared_store
 from judgekit.data.catalogue import load_set
 from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
 from judgekit.people.calibration.maps import (
@@ -26,9 +27,9 @@ from judgekit.people.clustered import student_p
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import prompt_folds
-from judgekit.studies.calibration import cases_by_judge, risk_coverage, risk_coverage_gain
 
 NOTEBOOK = functions_of("61_calibration")
+risk_coverage, risk_coverage_gain = NOTEBOOK.risk_coverage, NOTEBOOK.risk_coverage_gain
 SURE = planted_cases(PlantedJudge(temperature=1.8), 1)
 MANY = planted_cases(PlantedJudge(temperature=1.8, prompts=2000), 2)
 FORCED = planted_cases(PlantedJudge(temperature=1.8, log_nu=-np.inf), 1)
@@ -309,13 +310,17 @@ def test_a_p_value_is_that_of_the_interval_it_is_read_from():
 
 
 def test_a_judge_of_the_sample_is_read_with_its_votes():
+    notebook = functions_of(
+        "61_calibration", loaded=load_judges(["baseline/features"], {}, "sample"), store=shared_store()
+    )
     pairs = load_set("sample_natural")[:60]
-    found = cases_by_judge("sample_natural", "votes", {"features": "baseline/features"}, "sample", pairs)["features"]
+    found = notebook.cases_by_judge("sample_natural", "votes", pairs, ["features"])["features"]
     assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
 
 
 @pytest.mark.realdata
 def test_published_judges_are_read_on_what_all_of_them_judged():
-    judges = {name: f"replay/{name}" for name in ("grm-gemma-2b", "internlm2-7b-reward")}
-    found = cases_by_judge("judgebench", "label", judges, "sample")
+    judges = load_judges(["replay/grm-gemma-2b", "replay/internlm2-7b-reward"], {}, "sample")
+    notebook = functions_of("61_calibration", loaded=judges, store=None)
+    found = notebook.cases_by_judge("judgebench", "label", load_set("judgebench"), judges)
     assert list(found) == list(judges) and len({one.items for one in found.values()}) == 1

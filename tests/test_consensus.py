@@ -19,8 +19,6 @@ from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import verdicts
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import cluster_sums, percentile_interval, prompt_folds, resampled_sums, share_of
-from judgekit.studies import human_consensus as study
-from judgekit.studies.replace_annotators import beside_people
 
 PANEL = Panel((0.95, 0.9, 0.85, 0.8, 0.7, 1 / 3), prompts=60, per_prompt=3, votes=(1, 4))
 FEW = {"n_boot": 50}
@@ -212,10 +210,11 @@ def test_verdicts_turn_with_the_models_and_a_contradiction_is_a_tie():
 def test_only_items_that_all_judges_labelled_are_kept():
     pairs = [pair("1", votes={"expert_1": "A", "author_1": "B"}), pair("2", votes={"expert_1": "B"})]
     one, both = ([Verdict(i, "j", "ab", "A") for i in items] for items in ("1", "12"))
-    votes, labels = beside_people(pairs, {"one": one, "both": both}, "expert")
+    beside_people = functions_of("62_replace_annotators").beside_people
+    votes, labels = beside_people(pairs, {"one": one, "both": both}, "expert", False)
     assert votes.items == ("1",) and votes.annotators == ("expert_1",) and set(labels) == {"one", "both"}
-    with pytest.raises(ValueError, match="0 annotators called 'student'"):
-        beside_people(pairs, {"both": both}, "student")
+    with pytest.raises(AssertionError, match="0 annotators"):
+        beside_people(pairs, {"both": both}, "student", False)
 
 
 def test_the_table_of_verdicts_comes_back_as_records():
@@ -306,10 +305,10 @@ def test_golden_agreement_on_mtbench(turn, judge, people):
 
 
 def test_sets_and_their_parts_are_found_by_name():
-    one, whole = study.voted_set("sample_natural:decided"), study.voted_set("sample_natural")
+    one, whole = NOTEBOOK.voted_set("sample_natural:decided"), NOTEBOOK.voted_set("sample_natural")
     assert one.key == "sample_natural_decided" and one.votes.classes == TIE_FREE
     assert 0 < one.votes.given.sum() < whole.votes.given.sum()
-    with pytest.raises(KeyError, match="no part"):
-        study.voted_set("sample_natural:x")
-    with pytest.raises(ValueError, match="nobody voted"):
-        study.voted_set("sample_train")
+    with pytest.raises(AssertionError, match="no part"):
+        NOTEBOOK.voted_set("sample_natural:x")
+    with pytest.raises(AssertionError, match="nobody voted"):
+        NOTEBOOK.voted_set("sample_train")

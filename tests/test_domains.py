@@ -1,10 +1,10 @@
 """Kinds of tasks: the loaders of two sets made of them, and what is counted."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data import benchmarks, catalogue
 from judgekit.data.benchmarks import BENCHMARKS
@@ -12,7 +12,8 @@ from judgekit.data.catalogue import load_set, load_set_with_report
 from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import primary_protocol, score
-from judgekit.studies.domains import GROUPINGS, counted_items, judged_items, subject
+
+NOTEBOOK = functions_of("44_domains")
 
 
 def row(**values):
@@ -148,19 +149,17 @@ def test_counts_are_the_scores_own(monkeypatch):
         for n, (ab, ba) in enumerate(zip("ABABABtABtAB", "AABBABtBAtBB", strict=True))
         for verdict in verdicts_of(n, *(("tie" if x == "t" else x) for x in (ab, ba)))
     ]
-    grouped = SimpleNamespace(sets=("judgebench",), category=lambda pair: "Some kind", crossed=False, title="")
-    monkeypatch.setitem(GROUPINGS, "made", grouped)
-    items = counted_items([*verdicts, *verdicts_of(99, "A", "A")], pairs, "made")  # one is on no pair of these
+    monkeypatch.setitem(NOTEBOOK.GROUPINGS, "made", (["judgebench"], lambda pair: "Some kind", "", False))
+    items = NOTEBOOK.counted_items([*verdicts, *verdicts_of(99, "A", "A")], pairs, "made")  # one is on no pair of these
     accuracy = score(verdicts, pairs, "judgebench", n_boot=10)["accuracy"]
     assert items["hits"].sum() / items["size"].sum() == pytest.approx(accuracy.value)
     assert len(items) == accuracy.n and set(items["category"]) == {"some_kind"}
 
 
-def test_subjects_of_judgebench_and_an_unknown_grouping():
+def test_subjects_of_judgebench():
     names = ("gpt-4o/livebench-math", "gpt-4o/mmlu-pro-math", "claude-3.5-sonnet/livecodebench")
-    assert [subject(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
-    with pytest.raises(KeyError, match=r"no grouping 'weather'; there are mtbench"):
-        judged_items(["weather"], [], {}, {}, "sample")
+    kind = NOTEBOOK.GROUPINGS["judgebench"][1]
+    assert [kind(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
 
 
 def test_the_new_sets_have_protocols():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from notebook_functions import functions_of
 from scipy import stats
 from scipy.special import softmax
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
@@ -18,7 +19,7 @@ from judgekit.prompts.rubrics import Rubric
 from judgekit.records import Response
 from judgekit.stats import proportion_interval
 from judgekit.studies import published_layers
-from judgekit.studies.layer_aggregation import calibration_error, evaluated, read_marks, scaled_last
+from judgekit.studies.layer_aggregation import calibration_error, evaluated
 from judgekit.studies.published_layers import (
     PLAN,
     SCALE,
@@ -320,12 +321,11 @@ def test_the_control_finds_the_temperature_that_made_the_labels():
     logits = rng.normal(scale=4, size=(4000, 2, 5))
     odds = softmax(0.5 * logits[:, 1], axis=-1)
     labels = (odds.cumsum(1) < rng.random((4000, 1))).sum(1) + 1
-    for loss in ("mixed", "cross_entropy"):
-        control = scaled_last(logits, labels, SCALE, loss)
-        assert control[0] == 0 and control[1] == pytest.approx(0.5, rel=0.1)
+    control = functions_of("51_layer_aggregation").scaled_last(logits, labels, SCALE)
+    assert control[0] == 0 and control[1] == pytest.approx(0.5, rel=0.1)
     logits[:, 0] = 0  # a layer that says nothing: weight on it does what the temperature does
     weights = fit_weights(logits, labels, SCALE, "cross_entropy").values
-    assert weights[1] == pytest.approx(control[1], rel=0.05)
+    assert weights[1] == pytest.approx(0.5, rel=0.1)
 
 
 # ---------------------------------------------------------------- order and size
@@ -386,11 +386,11 @@ def test_what_cannot_be_evaluated_is_refused(rated):
 
 
 def test_marks_are_read_once(reader, tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.studies.layer_aggregation.run_folder", lambda *parts: tmp_path)
+    read_marks = functions_of("51_layer_aggregation", run_folder=lambda *parts: tmp_path).read_marks
     items = [Response(str(n), f"What is {n} + 1?", str(n + 1)) for n in range(3)]
-    first = read_marks("sample", reader, Rubric(), items)
+    first = read_marks(reader, Rubric(), items)
     assert first.shape == (3, 3, 5) and np.isfinite(first).all()
-    monkeypatch.setattr("judgekit.studies.layer_aggregation.read_scores", None)  # not asked again
-    assert np.array_equal(read_marks("sample", reader, Rubric(), items), first)
+    monkeypatch.setattr("judgekit.inside.layer_logits.read_scores", None)  # not asked again
+    assert np.array_equal(read_marks(reader, Rubric(), items), first)
     with pytest.raises(TypeError):
-        read_marks("sample", reader, Rubric("How short it is."), items)  # another rubric is another question
+        read_marks(reader, Rubric("How short it is."), items)  # another rubric is another question

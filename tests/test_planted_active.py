@@ -5,16 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.people.clustered import clustered_mean
 from judgekit.stats import coverage
-from judgekit.studies.replace_annotators import gain_curves, hold_out, lead_table
+from judgekit.studies.replace_annotators import gain_curves
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
 CLASSES = ("A", "B", "tie")
 LARGE = 10**6
+NOTEBOOK = functions_of("62_replace_annotators")
 
 
 def voted(seed, prompts=60, per_prompt=3, people=6):
@@ -56,7 +58,7 @@ def expected(kind):
 
 
 def lead_of(curves):
-    return lead_table({"set": curves})["lead"][0]
+    return NOTEBOOK.lead_table({"set": curves})["lead"][0]
 
 
 def at_the_end(curves):
@@ -76,14 +78,3 @@ def test_leads_and_accuracies_are_held(kind):
 def test_accuracies_that_ignore_prompts_are_not():
     _, final = expected(0)
     assert coverage(lambda c: at_the_end(alone(c)), final, lambda seed: replayed(seed)[0], SIMULATIONS) < ENOUGH
-
-
-def test_graded_by_a_vote_that_was_bought_the_consensus_looks_better_than_it_is():
-    _, final = expected(1)
-
-    def bought_too(seed):
-        votes, stated, _ = voted(seed)
-        graded = hold_out(votes, seed)[1]  # a vote that stays for sale
-        return gain_curves(votes, stated, ["entropy"], truth=graded, rounds=4, share=0.3, seeds=[seed])
-
-    assert coverage(at_the_end, final, bought_too, 300) < 0.93 * 300

@@ -4,12 +4,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 from scipy.special import ndtr
 from sklearn import config_context
-from sklearn.linear_model import LogisticRegression
 
 from judgekit.stats import coverage
-from judgekit.studies import audit_benchmarks as audit
 from judgekit.studies.audit_benchmarks import cross_fitted, gain_over_majority
 from judgekit.studies.label_errors import detection_area
 
@@ -19,6 +18,7 @@ PROMPTS, EACH, N_BOOT = 90, 5, 400
 CLUSTERS = np.repeat([f"p{number:03d}" for number in range(PROMPTS)], EACH)
 ALONE = [f"i{number:04d}" for number in range(PROMPTS * EACH)]  # every item a prompt of its own: the wrong clusters
 HELD = 930
+NOTEBOOK = functions_of("11_audit_benchmarks", n_boot=N_BOOT)
 
 
 def mixed(rng, rate, spread=0.3):
@@ -58,7 +58,11 @@ def told_by_a_cue(number):
 
 
 def difference(hits, group, clusters, n_boot):
-    return audit.difference(hits, group, hits, ~group, clusters, n_boot)
+    return NOTEBOOK.difference(hits, group, hits, ~group, clusters)
+
+
+def design_effect(credit, clusters, n_boot):
+    return NOTEBOOK.design_effect(credit, clusters)
 
 
 @pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
@@ -67,22 +71,10 @@ def difference(hits, group, clusters, n_boot):
     [
         (difference, 0.2, two_groups),
         (detection_area, ndtr(1 / 2), planted_suspicion),
-        (audit.design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
+        (design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
         (gain_over_majority, 0.25, told_by_a_cue),
     ],
 )
 def test_intervals_hold_the_truth_where_prompts_are_resampled(estimate, truth, simulated, clusters, holds):
     covered = coverage(lambda table: estimate(*table, clusters, N_BOOT), truth, simulated)
     assert (covered >= HELD) is holds
-
-
-def test_a_fit_that_is_tested_on_what_it_saw_finds_what_is_not_there():
-    seen, held = [], []
-    for number in range(20):
-        rng = np.random.default_rng([7, number])
-        codes = np.repeat((rng.random(PROMPTS) < 0.4).astype(int), EACH)
-        cues = np.repeat(rng.normal(size=(PROMPTS, 45)), EACH, axis=0)  # they tell nothing
-        by_heart = LogisticRegression(max_iter=300).fit(cues, codes).predict(cues)
-        seen.append(gain_over_majority(by_heart, codes, CLUSTERS, N_BOOT).low > 0)
-        held.append(gain_over_majority(cross_fitted(cues, codes, CLUSTERS, 3), codes, CLUSTERS, N_BOOT).low > 0)
-    assert sum(seen) >= 18 and sum(held) == 0

@@ -23,9 +23,9 @@ from judgekit.people.calibration.selective import (
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.stats import interval
-from judgekit.studies.calibration import risk_coverage_gain
 
-DISAGREEMENT = functions_of("61_calibration").disagreement
+NOTEBOOK = functions_of("61_calibration")
+DISAGREEMENT, risk_coverage_gain = NOTEBOOK.disagreement, NOTEBOOK.risk_coverage_gain
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each

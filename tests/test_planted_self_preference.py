@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.bias.lifts import lifts
 from judgekit.bias.planted import PlantedBias, Population, judged_again, planted_table
 from judgekit.stats import coverage
-from judgekit.studies.self_preference import compared, with_target
 
+NOTEBOOK = functions_of("42_self_preference")
+compared, with_target = NOTEBOOK.compared, NOTEBOOK.with_target
 SIMULATIONS, N_BOOT = 1000, 300
 pytestmark = pytest.mark.slow  # a thousand simulations each
 ENOUGH = 930

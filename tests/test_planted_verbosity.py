@@ -9,7 +9,7 @@ import pytest
 from judgekit.bias.length import Separated, doublings_of, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.stats import coverage
-from judgekit.studies.leaderboard import leaderboard
+from judgekit.studies.verbosity_bias import leaderboard
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 500
 pytestmark = pytest.mark.slow  # a thousand simulations each

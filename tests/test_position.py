@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.bias.judged import judged_table, verdict_frame
 from judgekit.bias.planted import PlantedBias, PlantedJudge
@@ -16,7 +17,6 @@ from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies import position_bias as study
 
 nan = np.nan
 
@@ -85,42 +85,40 @@ def test_directions_are_corrected_together():
 # ---------------------------------------------------------------- repair
 
 
-def repaired(monkeypatch, benchmark, labels, *verdicts):
+def repaired(benchmark, labels, *verdicts):
     """Credits of verdicts (ab, ba) on pairs of these labels, asked once and joined."""
     pairs = [pair(k, label, benchmark) for k, label in enumerate(labels)]
-    monkeypatch.setattr(study, "load_set", lambda name: pairs)
     given = [
         Verdict(str(k), "j", order, label)
         for k, both in enumerate(verdicts)
         for order, label in zip(("ab", "ba"), both, strict=True)
     ]
-    return study.repair_credits(verdict_frame(pairs, given), benchmark).drop(columns="prompt").T.values.tolist()
+    notebook = functions_of("40_position_bias", load_set=lambda name: pairs)
+    return notebook.repair_credits(verdict_frame(pairs, given), benchmark).drop(columns="prompt").T.values.tolist()
 
 
-def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not(monkeypatch):
-    found = repaired(monkeypatch, "autoj", ["tie", "A", "A", "B"], "AB", "AA", "AB", "AA")
+def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not():
+    found = repaired("autoj", ["tie", "A", "A", "B"], "AB", "AA", "AB", "AA")
     assert found == [[0, 1, 0.5, 0], [1, 1, 0, 0], [0, 1, 0, 1]]
-    found = repaired(monkeypatch, "llmbar_natural", "AAAA", "AB", "AA", "BA", "BB")
+    found = repaired("llmbar_natural", "AAAA", "AB", "AA", "BA", "BB")
     assert found == [[0.5, 1, 0.5, 0], [0.5, 1, 0.5, 0], [0, 1, 0, 1]]
-    with pytest.raises(ValueError, match="no item has a reference label"):
-        repaired(monkeypatch, "autoj", [None], "AB")
 
 
 # ---------------------------------------------------------------- where verdicts come from
 
 
-def test_a_replay_counts_where_both_orders_are_stored_though_one_failed(monkeypatch):
+def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     pairs = [pair(k) for k in range(3)]
     given = [Verdict("0", "replay/x", "ab", "A"), Verdict("0", "replay/x", "ba", None, status="error")]
     given += [Verdict("1", "replay/x", "ab", "A")]
     asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
     frame = verdict_frame(pairs, asked).assign(judge="x")
-    monkeypatch.setattr(study, "verdicts", lambda judges, sets, run, progress: frame)
-    monkeypatch.setattr(study, "load_replay", lambda name: ReplayJudge(name, given))
-    assert study.in_both_orders(["replay/x"], "autoj", "sample")["item"].tolist() == ["0", "0"]
-    monkeypatch.setattr(study, "load_replay", lambda name: ReplayJudge(name, given[1:]))
-    with pytest.raises(ValueError, match="replay/x: no pair was judged in both orders"):
-        study.in_both_orders(["replay/x"], "autoj", "sample")
+    replaced = {"verdicts": lambda judges, sets, run, progress: frame}
+    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given), **replaced)
+    assert notebook.in_both_orders(["replay/x"], "autoj")["item"].tolist() == ["0", "0"]
+    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given[1:]), **replaced)
+    with pytest.raises(AssertionError, match="replay/x: no pair was judged in both orders"):
+        notebook.in_both_orders(["replay/x"], "autoj")
 
 
 @pytest.mark.realdata

@@ -76,11 +76,6 @@ def test_other_material_is_computed_anew(tmp_path, change):
     assert len(list(tmp_path.iterdir())) == 2 * len(METHODS)
 
 
-def test_features_that_are_missing_are_named(tmp_path):
-    with pytest.raises(ValueError, match="toy/aspect/binary has no features 'last'"):
-        run_study([cell_of()], {"linear": Method(("last",))}, tmp_path, shown=False)
-
-
 # ---------------------------------------------------------------- rated responses
 
 

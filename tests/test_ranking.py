@@ -3,14 +3,17 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, matchup_votes, votes_of_pairs
 from judgekit.people import ppi, ranking
 from judgekit.people.ranking import comparisons_of, judge_shares, model_pairs, vote_shares, win_rates
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import outcome_probabilities
-from judgekit.studies import rank_models as study
+
+NOTEBOOK = functions_of("63_rank_models", draws=300)
 
 
 def pair(item, a, b, cluster="q", **votes):
@@ -98,14 +101,17 @@ def test_too_few_questions_and_missing_scores_are_refused():
 
 def test_a_judge_saves_labels_as_far_as_it_knows_what_people_say():
     people, judge, _ = scores(n=90, others=0)
-    blind = np.random.default_rng(1).uniform(0, 1, people.shape)
-    table = study.rates_from_few(people, {"good": judge, "blind": blind}, "abc", [15, 500], draws=300)
-    assert table["n"].max() == 90 and (table["coverage"] > 0.9).all(), "a size above the set's is all of it"
-    few = table[table["n"] == 15].groupby("judge")["saved"]
-    assert few.min()["good"] > 0.2 and few.max()["blind"] < 0.1 and (few.max()["people"] == 0)
-    exact = few.get_group("good").iloc[0], table[(table["judge"] == "good") & (table["n"] == 15)].iloc[0]
-    alone = table[(table["judge"] == "people") & (table["n"] == 15)].iloc[0]
-    assert exact[0] == pytest.approx(1 - (exact[1]["half_width"] / alone["half_width"]) ** 2)
+    blind, rows = np.random.default_rng(1).uniform(0, 1, people.shape), []
+    for k, model in enumerate("abc"):
+        judges = {"good": judge[:, k], "blind": blind[:, k]}
+        rows += [("set", name, model, *row) for name, *row in NOTEBOOK.rates_from_few(people[:, k], judges, 15)]
+    columns = ["name", "judge", "model", "n", "n_all", "coverage", "half_width", "power", "coverage_alone"]
+    table = NOTEBOOK.with_savings(pd.DataFrame(rows, columns=columns))
+    assert (table["n_all"] == 90).all() and (table["coverage"] > 0.9).all()
+    few = table.groupby("judge")["saved"]
+    assert few.min()["good"] > 0.2 and few.max()["blind"] < 0.1 and few.max()["people"] == 0
+    good, alone = (table[table["judge"] == name].iloc[0] for name in ("good", "people"))
+    assert good["saved"] == pytest.approx(1 - (good["half_width"] / alone["half_width"]) ** 2)
 
 
 # ---------------------------------------------------------------- strengths
@@ -155,6 +161,6 @@ def test_without_a_judge_that_varies_strengths_are_peoples():
 
 def test_rank_sets_of_clear_and_of_equal_models():
     clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
-    assert [part.tolist() for part in study.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
+    assert [part.tolist() for part in NOTEBOOK.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
     blurred = clear._replace(value=np.array([2.0, 0.0, 0.1]))
-    assert [part.tolist() for part in study.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]
+    assert [part.tolist() for part in NOTEBOOK.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]

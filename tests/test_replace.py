@@ -242,7 +242,7 @@ def test_the_table_of_leads_corrects_over_sets_and_strategies():
         stated[np.arange(300), truth] += np.random.default_rng(seed).uniform(-0.2, 0.4, 300)
         stated = ClassProbabilities(votes.items, stated / stated.sum(1, keepdims=True), CLASSES)
         found[name] = study.gain_curves(votes, stated, ("entropy", "fewest", "random"), truth, 4, 0.4, [0])
-    table = study.lead_table(found)
+    table = functions_of("62_replace_annotators").lead_table(found)
     assert table[["set", "strategy"]].to_numpy().tolist() == [[s, w] for s in "ab" for w in ("entropy", "fewest")]
     lead = (found["a"].right["entropy"] - found["a"].right["random"])[2:].mean(0)  # items are their own prompts
     assert table["p_value"][0] == pytest.approx(ttest_1samp(lead, 0).pvalue)

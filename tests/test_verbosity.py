@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.bias.judged import judged_table
 from judgekit.bias.length import Separated, length_effects
@@ -12,7 +13,6 @@ from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies import leaderboard
 from judgekit.studies import verbosity_bias as study
 
 LIST = "Colours:\n1. Red\n2. Green\n3. Blue\nThat is all."
@@ -89,13 +89,14 @@ def annotated(number, label="A", model_a="m", model_b="base", **fields):
 def test_annotations_are_of_the_model_whatever_its_side():
     pairs = [annotated(0), annotated(1, "B", "base", "m").swapped(), annotated(2, "tie", "base", "n")]
     pairs += [annotated(3, "B", soft_label=0.3), annotated(0)]
-    table = leaderboard.annotation_table(pairs)
+    notebook = functions_of("41_verbosity_bias")
+    table = notebook.annotation_table(pairs)
     assert table["model"].tolist() == ["m", "m", "n", "m"]
     assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]
     assert table["doublings"].tolist() == [1.0, -1.0, -1.0, 1.0]
-    assert leaderboard.saturating(table)["doublings"].abs().max() < 1
-    with pytest.raises(ValueError, match="not one baseline"):
-        leaderboard.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
+    assert notebook.saturating(table)["doublings"].abs().max() < 1
+    with pytest.raises(AssertionError, match="not one baseline"):
+        notebook.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
 
 
 def test_length_is_counted_in_words_and_in_characters():

@@ -1,12 +1,10 @@
 """Attacks on judges: a suite of edits and a black-box search that run against any judge, and what counts as success.
 
-An attack on a pair succeeds where the response that people preferred less lost before and, once edited, wins. In one
-order: of the (pair, order) cells it lost, the share it wins. In both: of the pairs it lost in both orders, the share it
-wins in both. Cells that it had won or tied before say nothing of the attack and do not count.
+An attack on a pair succeeds where the response that people preferred less lost before and, once edited, wins. Cells
+(pair, order) that it had won or tied before say nothing of the attack and do not count.
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -38,20 +36,15 @@ def worse_side(pair: PreferencePair) -> str:
 def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
     """The pairs that an attack can turn: those with a decided label, two different responses and a worse one to edit.
 
-    In the order given; at most ``limit``, drawn by a hash of their ids, and a prompt gives a second one only after all
-    have given one.
+    In the order given; at most ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all.
     """
     usable = [pair for pair in pairs if pair.label in ("A", "B") and pair.response_a.strip() != pair.response_b.strip()]
     usable = [pair for pair in usable if getattr(pair, worse_side(pair)).strip()]
     if limit is None or len(usable) <= limit:
         return usable
     drawn = sorted(usable, key=lambda pair: hashlib.sha256(f"attack:{pair.item_id}".encode()).hexdigest())
-    seen: Counter[str] = Counter()
-    ranked = []
-    for place, pair in enumerate(drawn):
-        seen[pair.cluster] += 1
-        ranked.append((seen[pair.cluster], place, pair.item_id))
-    chosen = {item for *_, item in sorted(ranked)[:limit]}
+    nth = pd.Series([pair.cluster for pair in drawn]).groupby([pair.cluster for pair in drawn]).cumcount()
+    chosen = {drawn[place].item_id for place in nth.sort_values(kind="stable").index[:limit]}
     return [pair for pair in usable if pair.item_id in chosen]
 
 
@@ -59,12 +52,11 @@ def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> lis
 class SearchBudget:
     """How far a search may go."""
 
-    queries: int = 12  # verdicts asked for on each pair; a trial needs two, one in either order
-    arms: tuple[str, ...] = ARMS  # edits that may be tried, each once per pair
+    queries: int = 12  # verdicts asked for on each pair; a trial of one of `ARMS` needs two, one in either order
 
     def __post_init__(self) -> None:
-        if self.queries < 2 or not self.arms:
-            raise ValueError("a search needs two queries a pair at least, and an edit to try")
+        if self.queries < 2:
+            raise ValueError("a search needs two queries a pair at least")
 
 
 @dataclass(frozen=True)
@@ -111,10 +103,9 @@ def _counts_of(outcomes: pd.DataFrame) -> Floats:
 def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
     """Success of one attack, from a row of `OUTCOMES` per pair.
 
-    ``success`` (both orders turned), ``success_one_order`` and ``tied`` (cells where the attacked response lost before
-    and now ties), each with its interval over prompts and the number of pairs or cells it is a share of. A measure
-    without a case is left out: a judge that never prefers the better response in both orders has no success, and its
-    clean accuracy says why.
+    ``success`` (of the pairs lost in both orders, those won in both), ``success_one_order`` (of the cells lost, those
+    won) and ``tied`` (those that now tie), each with its interval over prompts. A measure without a case is left out: a
+    judge that never prefers the better response in both orders has no success, and its clean accuracy says why.
     """
     counts = _counts_of(outcomes)
     return {
@@ -127,25 +118,20 @@ def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> d
 def mean_success(
     outcomes: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
 ) -> Number | None:
-    """Mean of the attacks' success: every attack weighs the same, prompts are resampled for all at once.
-
-    ``n`` is the number of pairs; None where an attack has no case.
-    """
+    """Mean of the attacks' success, each weighing the same, ``n`` being the pairs; None where one has no case."""
     counts, once, _ = _by_attack(outcomes, measure)
     if not counts[..., 1].sum(0).all():
         return None
     return interval(_mean_of_ratios, once["cluster"], counts, spec=".1%", n_boot=n_boot, seed=seed)
 
 
-def success_reduction(
-    before: pd.DataFrame, after: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
-) -> Number:
-    """How much of the mean success a defence takes away: one less the ratio of the means, on the same pairs.
+def success_reduction(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
+    """How much of the mean success a defence takes away: one less the ratio of the means after and before it.
 
-    1 is all of it, 0 nothing, below 0 is worse than none. ``before`` and ``after`` are outcomes without and with the
-    defence. ValueError if pairs or attacks differ, or nothing succeeded before.
+    1 is all of it, 0 nothing, below 0 is worse than none. ValueError if pairs or attacks differ, or nothing succeeded
+    before.
     """
-    (first, once, names), (second, _, others) = _by_attack(before, measure), _by_attack(after, measure)
+    (first, once, names), (second, _, others) = (_by_attack(table, "success") for table in (before, after))
     if names != others or set(before["item_id"]) != set(after["item_id"]):
         raise ValueError("the two tables are not of the same attacks on the same pairs")
     counts = np.stack([first, second], 1)
@@ -175,20 +161,25 @@ def _mean_of_ratios(sums: Floats) -> Floats:
     return ratio(sums[..., 0], sums[..., 1]).mean(-1)
 
 
+def _clean(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """A row of each pair, with the share of orders in which the better response was preferred before any attack."""
+    once = outcomes.drop_duplicates("item_id")
+    return once[["item_id", "cluster"]].assign(right=once[["lost_ab", "lost_ba"]].to_numpy(float).mean(1))
+
+
 def clean_accuracy(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
     """Share of (pair, order) cells in which the judge preferred the better response before any attack."""
-    once = outcomes.drop_duplicates("item_id")
-    right = once[["lost_ab", "lost_ba"]].to_numpy(float).mean(1)
-    return interval(share_of, once["cluster"], right, spec=".1%", n_boot=n_boot, seed=seed)
+    once = _clean(outcomes)
+    return interval(share_of, once["cluster"], once["right"], spec=".1%", n_boot=n_boot, seed=seed)
 
 
 def clean_cost(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
     """Clean accuracy without a defence less that with it, on the same pairs; ValueError if the pairs differ."""
-    first, second = (table.drop_duplicates("item_id") for table in (before, after))
+    first, second = _clean(before), _clean(after)
     if first["item_id"].tolist() != second["item_id"].tolist():
         raise ValueError("the two tables are not of the same pairs")
-    right = [table[["lost_ab", "lost_ba"]].to_numpy(float).mean(1) for table in (first, second)]
-    return interval(share_of, first["cluster"], right[0] - right[1], spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
+    lost = first["right"].to_numpy() - second["right"].to_numpy()
+    return interval(share_of, first["cluster"], lost, spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
 
 
 # ---------------------------------------------------------------- the search
@@ -225,22 +216,18 @@ def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
 class Bandit:
     """Thompson sampling over edits: what each brought so far, on any pair, and which one to try next."""
 
-    def __init__(self, arms: Sequence[str], seed: int = 0) -> None:
-        self.arms, self.rng = arms, np.random.default_rng(seed)
-        self.gains: dict[str, list[float]] = {arm: [] for arm in arms}
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.gains: dict[str, list[float]] = {arm: [] for arm in ARMS}
 
     def choose(self, tried: Sequence[str]) -> str | None:
         """An edit that was not tried on this pair; None when all were."""
-        left = [arm for arm in self.arms if arm not in tried]
+        left = [arm for arm in ARMS if arm not in tried]
         if not left:
             return None
         counts = np.array([len(self.gains[arm]) for arm in left])
         means = np.array([sum(self.gains[arm]) for arm in left]) / (counts + 1)
         return left[int(np.argmax(means + PRIOR / np.sqrt(counts + 1) * self.rng.normal(size=len(left))))]
-
-    def table(self) -> dict[str, tuple[int, float]]:
-        """Edit to trials and mean gain in the attacked response's value."""
-        return {arm: (len(gains), float(np.mean(gains)) if gains else 0.0) for arm, gains in self.gains.items()}
 
 
 def search(
@@ -248,18 +235,18 @@ def search(
     pairs: Sequence[PreferencePair],
     clean: Mapping[str, ByOrder],
     suite: Suite,
-    budget: SearchBudget,
+    queries: int,
 ) -> tuple[list[Target], Bandit]:
     """Pairs (with a label A or B) attacked by searching, as targets in their order, and the bandit.
 
-    Edits are tried one after another, and those that help are kept and built upon; the attacker sees verdicts and,
-    where the judge gives them, probabilities. In the manner of BITE (arXiv:2605.26156). Pairs that the worse response
-    had not lost in both orders are left as they are. ``ask`` gives verdicts by item and order, ``clean`` those before.
+    Edits are tried one after another, and those that help are kept and built upon, in the manner of BITE
+    (arXiv:2605.26156). Pairs that the worse response had not lost in both orders are left as they are. ``ask`` gives
+    verdicts by item and order, ``clean`` those before.
     """
-    bandit = Bandit(budget.arms, suite.seed)
+    bandit = Bandit(suite.seed)
     targets = [Target(pair, value_of(pair, clean[pair.item_id]), clean[pair.item_id]) for pair in pairs]
     lost = [one for one in targets if _lost(one.pair, clean)]
-    for spent in range(2, budget.queries + 1, 2):
+    for spent in range(2, queries + 1, 2):
         trials = []
         for target in lost:
             arm = None if target.won else bandit.choose(target.tried)
@@ -312,11 +299,9 @@ def attack(
     """The report of a suite of attacks (all by default) run against a judge.
 
     Pairs that `attackable` leaves out are not attacked. With a ``store`` of verdicts (in memory by default) an
-    interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals.
-
-    ValueError if the judge looks items up instead of reading what it is shown (replays, yardsticks), no pair can be
-    attacked, two share an id (`judgekit.records.named_by_set` tells those of several sets apart), or the judge failed
-    on one: a verdict that is missing must not count as one that an attack did not turn.
+    interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals. ValueError if the judge looks
+    items up (replays, yardsticks), no pair can be attacked, two share an id (`judgekit.records.named_by_set` tells
+    those of several sets apart), or the judge failed on one: a missing verdict is none that an attack did not turn.
     """
     if judge.sees_item:
         raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")
@@ -340,19 +325,14 @@ def attack(
     by_queries: dict[int, float] = {}
     arms: dict[str, tuple[int, float]] = {}
     if suite.search is not None:
-        targets, bandit = search(ask, chosen, clean, suite, suite.search)
+        targets, bandit = search(ask, chosen, clean, suite, suite.search.queries)
         rows += [_outcome(one.pair, "search", clean[one.pair.item_id], one.verdicts) for one in targets]
         needed = [one.queries or np.inf for one in targets if _lost(one.pair, clean)]
         spent = range(2, suite.search.queries + 1, 2) if needed else ()
-        by_queries, arms = {q: float(np.mean([n <= q for n in needed])) for q in spent}, bandit.table()
+        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in spent}
+        arms = {arm: (len(gains), float(np.mean(gains or [0.0]))) for arm, gains in bandit.gains.items()}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
-    return AttackReport(
-        judge=judge.name,
-        outcomes=outcomes,
-        success={str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)},
-        mean_success=mean_success(outcomes, "success", n_boot, seed),
-        mean_success_one_order=mean_success(outcomes, "success_one_order", n_boot, seed),
-        clean_accuracy=clean_accuracy(outcomes, n_boot, seed),
-        by_queries=by_queries,
-        arms=arms,
-    )
+    success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
+    means = [mean_success(outcomes, measure, n_boot, seed) for measure in ("success", "success_one_order")]
+    clean_share = clean_accuracy(outcomes, n_boot, seed)
+    return AttackReport(judge.name, outcomes, success, means[0], means[1], clean_share, by_queries, arms)

@@ -1,7 +1,6 @@
 """Defences around any judge: what it is shown is changed, or its reply is.
 
-A defended judge is a judge: it is run, stored, scored and attacked like any other, under a fingerprint of its own. What
-a defence costs is its accuracy on pairs that nobody attacked.
+A defended judge is a judge: it is run, stored, scored and attacked like any other, under a fingerprint of its own.
 """
 
 import re
@@ -141,26 +140,17 @@ class LengthMatched(Defence):
         if not shorter:
             return request
         room = round(self.slack * shorter)
-        return replace(request, first=first_words(request.first, room), second=first_words(request.second, room))
+        return replace(request, first=_first_words(request.first, room), second=_first_words(request.second, room))
 
 
-def first_words(text: str, n: int) -> str:
-    """A text up to its n-th word, spaces and lines as they were.
-
-    >>> first_words("one  two\\nthree four", 3)
-    'one  two\\nthree'
-    """
-    for number, match in enumerate(re.finditer(r"\S+", text), 1):
-        if number == n:
-            return text[: match.end()]
-    return text
+def _first_words(text: str, n: int) -> str:
+    """A text up to its n-th word, spaces and lines as they were."""
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return text[: ends[n - 1]] if len(ends) >= n else text
 
 
 class Abstaining(Defence):
-    """Abstention: a verdict whose probability leads by less than a margin in [0, 1] becomes a tie.
-
-    `margin_for` finds a margin on pairs that are no test pairs. Verdicts without probabilities are passed on.
-    """
+    """Abstention: a verdict whose probability leads by less than a margin in [0, 1] (`margin_for`) becomes a tie."""
 
     title = "abstaining"
 
@@ -183,16 +173,11 @@ def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
     """A judge with each of the defences that any judge can have; without a ``margin`` it does not abstain."""
     found: dict[str, Judge] = {"escaped": Escaped(judge), "screened": Screened(judge)}
     found["length matched"] = LengthMatched(judge)
-    if margin is not None:
-        found["abstaining"] = Abstaining(judge, margin)
-    return found
+    return found if margin is None else found | {"abstaining": Abstaining(judge, margin)}
 
 
 def margin_for(verdicts: Sequence[Verdict], share: float = ABSTAINED) -> float:
-    """The margin below which a share of a judge's verdicts lies: those that are to become ties.
-
-    The verdicts are on pairs that are no test pairs. ValueError if none has probabilities.
-    """
+    """The margin below which a share of verdicts (on no test pairs) lies; ValueError if none has probabilities."""
     gaps = sorted(abs(one.p_a - one.p_b) for one in verdicts if one.p_a is not None and one.p_b is not None)
     if not gaps:
         raise ValueError("no verdict has probabilities: there is nothing to abstain by")

@@ -1,8 +1,7 @@
 """Edits that make a response look better to a judge without making it better: text in, text out.
 
-Attacks (`judgekit.bias.attacks`) apply them to the response that people preferred less; training (`judgekit.training`)
-teaches judges to see through some of them. An edit takes a question, a response and a wording; what is random in it
-(which wording, which sentence) is a function of a seed and the texts, so an edit can be repeated exactly.
+An edit takes a question, a response and a wording; what is random in it (which wording, which sentence) is a function
+of a seed and the texts, so an edit can be repeated exactly.
 """
 
 import hashlib
@@ -41,12 +40,8 @@ def sentences_of(text: str) -> list[str]:
     return [part.strip() for part in SENTENCES.split(text) if part.strip()]
 
 
-def _replaced(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
-    return wording
-
-
-def _emptied(question: str, response: str, wording: None, rng: np.random.Generator) -> str:
-    return ""
+def _replaced(question: str, response: str, wording: str | None, rng: np.random.Generator) -> str:
+    return wording or ""
 
 
 def _after(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
@@ -137,7 +132,7 @@ EDITS: dict[str, Callable[[str, str, Any, np.random.Generator], str]] = {
     "null_response": _replaced,
     "structured_null": _replaced,
     "refusal": _replaced,
-    "empty": _emptied,
+    "empty": _replaced,
     "correct_assertion": _after,
     "authority": _before,
     "confident_tone": _confident,
@@ -173,9 +168,8 @@ def _chosen(name: str, part: str, rng: np.random.Generator) -> Any:
 def tampered(name: str, question: str, response: str, part: str = "tested", seed: int = 0) -> str:
     """A response, edited by one of `EDITS` or of `CONTROLS`.
 
-    ``part``: whose wordings are used, those that judges are attacked with (``"tested"``), or those that they may be
-    trained on (``"trained"``). KeyError if there is no such edit (the message lists them), or it is held out and the
-    wordings for training are asked for.
+    ``part``: wordings that judges are attacked with (``tested``) or may be trained on (``trained``). KeyError if there
+    is no such edit (the message lists them), or it is held out and the wordings for training are asked for.
 
     >>> tampered("empty", "Why?", "Because.")
     ''

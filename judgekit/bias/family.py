@@ -1,7 +1,6 @@
 """Which family a model is of: whose weights it started from, by a table with a reason for each decision.
 
-The question is whether a judge knows its own kind, so descendants count by their base and not by who tuned them: what
-LLaMA's pre-training left in Vicuna is still there. `families.yaml` says how closed models are counted.
+The question is whether a judge knows its own kind, so descendants count by their base and not by who tuned them.
 """
 
 import re
@@ -16,20 +15,9 @@ NO_FAMILY = ("other", "none")  # never the same as anything, itself included
 
 @lru_cache(maxsize=1)
 def family_patterns() -> tuple[tuple[re.Pattern[str], str, str], ...]:
-    """The table: a tuple of (pattern, family, reason).
-
-    ValueError if an entry lacks a part or holds a pattern that is none; names the file and the entry.
-    """
-    rows = []
-    for number, entry in enumerate(yaml.safe_load(TABLE.read_text(encoding="utf-8")), 1):
-        if set(entry) != {"family", "names", "reason"} or not all(entry.values()):
-            raise ValueError(f"{TABLE.name}, entry {number}: needs family, names and reason, has {sorted(entry)}")
-        for name in entry["names"]:
-            try:
-                rows.append((re.compile(name), entry["family"], entry["reason"]))
-            except re.error as problem:
-                raise ValueError(f"{TABLE.name}, entry {number}: {name!r} is no pattern: {problem}") from problem
-    return tuple(rows)
+    """The table: (pattern, family, reason) of each name."""
+    entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return tuple((re.compile(name), entry["family"], entry["reason"]) for entry in entries for name in entry["names"])
 
 
 def family_of(name: str) -> str:

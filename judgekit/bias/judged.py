@@ -45,14 +45,10 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     written = []
     for name, items in pairs.items():
         for one in items:
-            words, characters = ([count(text) for text in one.responses] for count in (_n_words, len))
-            written.append((name, one.item_id, *words, *characters, one.model_a, one.model_b))
+            words = [len(words_of(text)) for text in one.responses]
+            written.append((name, one.item_id, *words, *map(len, one.responses), one.model_a, one.model_b))
     columns = ["set", "item", "words_a", "words_b", "characters_a", "characters_b", "model_a", "model_b"]
     return rows.merge(pd.DataFrame(written, columns=columns), on=["set", "item"], how="left")
-
-
-def _n_words(text: str) -> int:
-    return len(words_of(text))
 
 
 def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
@@ -66,10 +62,9 @@ def verdict_frame(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], 
     if strangers := [one for one in verdicts if one.item_id not in by_id]:
         raise ValueError(f"{strangers[0].judge}: a verdict on {strangers[0].item_id}, which is no pair of these")
     rows = []
-    for one in verdicts:
-        pair = by_id[one.item_id]
-        given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
-        rows.append((name, pair.item_id, pair.cluster, one.judge, *given, pair.label, pair.votes))
+    for one, pair in ((one, by_id[one.item_id]) for one in verdicts):
+        given = (one.judge, one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+        rows.append((name, pair.item_id, pair.cluster, *given, pair.label, pair.votes))
     columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)
     return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))

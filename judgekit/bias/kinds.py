@@ -1,14 +1,9 @@
 r"""How well a judge does on each kind of task, and whether kinds differ by more than chance.
 
 A table has one row per item: category, prompt, hits and size (the item adds hits / size to a rate, weighted by size). A
-category :math:`c` with rate :math:`y_c` over :math:`n_c` items is read as :math:`n^*_c = n_c / d` independent ones,
-where :math:`d` is what prompts that stand several times cost, pooled over all categories. For single categories,
-
-.. math:: \theta_c \sim \mathrm{Beta}(\mu k, (1 - \mu) k), \quad
-          L(\theta_c) = \theta_c^{n^*_c y_c} (1 - \theta_c)^{n^*_c (1 - y_c)},
-
-integrated over a grid, flat in :math:`\mu` and in :math:`r^2 = 1 / (k + 1)`; one plugged-in estimate of the spread
-would leave too little doubt where it is near 0. The value is :math:`(n^*_c y_c + k \bar y) / (n^*_c + k)` over the same
+category :math:`c` with rate :math:`y_c` over :math:`n_c` items is read as :math:`n^*_c = n_c / d` independent ones
+(`design_effect`) with :math:`\theta_c \sim \mathrm{Beta}(\mu k, (1 - \mu) k)`, integrated over a grid that is flat in
+:math:`\mu` and in :math:`r^2 = 1 / (k + 1)`. The value is :math:`(n^*_c y_c + k \bar y) / (n^*_c + k)` over the same
 grid, with the plain mean :math:`\bar y` of the rates in the place of :math:`\mu`: where all rates are 1 it is 1.
 """
 
@@ -48,9 +43,8 @@ def cells_of(table: pd.DataFrame) -> pd.DataFrame:
 def design_effect(cells: pd.DataFrame) -> float:
     """How many items are worth one independent item, pooled over all categories.
 
-    1 where every prompt stands once and is judged right or wrong; more where items of a prompt go together; less where
-    an item is the mean of two orders. Squares of residuals by prompt over those of a coin; as a category's rate was
-    estimated from these items, the variance that this hides in a small one is solved for.
+    More than 1 where items of a prompt go together; less where an item is the mean of two orders. Squares of residuals
+    by prompt over those of a coin; the variance that estimating a small category's rate hides is solved for.
     """
     sums = cells.groupby("category")[["hits", "size"]].sum()
     rate, prompts = sums["hits"] / sums["size"], cells.groupby("category").size()
@@ -83,9 +77,8 @@ def shrunken_rates(table: pd.DataFrame) -> pd.DataFrame:
     Wilson's interval with the design effect), value, low, high (shrunken). ValueError as of `cells_of`, or for fewer
     than three categories.
 
-    Assumes that categories are exchangeable: one that is unlike all others is drawn towards them, and its interval
-    misses it more often. The intervals of the categories together hold 95 % of the true rates, not each of them in 95 %
-    of the cases (tests/test_planted_domains.py).
+    Assumes that categories are exchangeable: one that is unlike all others is drawn towards them. The intervals
+    together hold 95 % of the true rates, not each of them in 95 % of the cases (tests/test_planted_domains.py).
 
     >>> rows = [(name, f"{name}{k}", float(k < right), 1) for name, right in zip("abc", (2, 6, 7)) for k in range(8)]
     >>> found = shrunken_rates(pd.DataFrame(rows, columns=COLUMNS))
@@ -127,8 +120,7 @@ def _posterior(hits: Floats, misses: Floats) -> tuple[Floats, Floats, Floats]:
 def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0) -> float:
     """P-value of "categories do not differ": the share of deals with at least the given sum of squares between them.
 
-    Prompts, with all their items, are dealt out to categories anew; the given deal counts as one: exact where no
-    category's prompts are unlike the others' in size. Compare p-values over judges and sets with `judgekit.stats.holm`.
+    Prompts, with all their items, are dealt out to categories anew; the given deal counts as one.
     """
     cells = cells_of(table)
     codes, names = pd.factorize(cells.index.get_level_values("category"))

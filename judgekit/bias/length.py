@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Array, Floats, Number, interval, ratio
+from judgekit.stats import Array, Number, interval, share_of
 
 SEPARATED = 15.0  # log odds per doubling that no data can tell from infinity
 
@@ -50,29 +50,6 @@ def fit_log_odds(outcome: Array, design: Array, prompts: Array) -> Any:
     return fit
 
 
-def coefficient(fit: Any, place: int, n: int) -> Number:
-    """One coefficient with its interval."""
-    low, high = fit.conf_int()[place]
-    return Number(fit.params[place], low, high, n, ".2f")
-
-
-def contrast(fit: Any, weights: Array, n: int) -> tuple[Number, float]:
-    """A weighted sum of coefficients with its interval, and its two-sided p-value."""
-    test = fit.t_test(weights)
-    low, high = test.conf_int()[0]
-    return Number(test.effect[0], low, high, n=n, spec=".2f"), float(test.pvalue)
-
-
-def beside_people(table: pd.DataFrame, design: Array) -> Any:
-    """One fit of the judge's and people's preferences on a design each, the judge's coefficients first.
-
-    From one stacked fit, so that the interval of a difference knows that the pairs are the same.
-    """
-    none = np.zeros_like(design)
-    stacked = np.block([[design, none], [none, design]])
-    return fit_log_odds(np.concatenate([table["credit"], table["people"]]), stacked, np.tile(table["prompt"], 2))
-
-
 def length_effects(table: pd.DataFrame) -> tuple[dict[str, Number], float]:
     r"""Log odds per doubling of length that a response is preferred, and the two-sided p-value of their ``excess``.
 
@@ -83,30 +60,29 @@ def length_effects(table: pd.DataFrame) -> tuple[dict[str, Number], float]:
               \operatorname{logit} E[h] = \alpha_0 + \lambda_0 d, \quad
               \operatorname{logit} E[c] = \alpha + \lambda d + \beta h
 
-    with ``excess`` :math:`\lambda_1 - \lambda_0`. Three things to know:
-
-    1. ``given_people`` is free of quality only as far as people's preference is: a few votes measure quality with
-       noise, and :math:`\lambda` keeps a part of what length and quality share. It is a judge's own taste for length
-       only where long responses are no better than short ones.
-    2. ``excess`` is free of quality only if the judge weighs quality as people do.
-    3. All are averages over pairs: log odds shrink where the pairs differ in what is not in the model (quality, the
-       judge's opinions), here to four fifths or so of the log odds for one pair.
+    with ``excess`` :math:`\lambda_1 - \lambda_0`, free of quality only if the judge weighs quality as people do, and
+    ``given_people`` :math:`\lambda`, only as far as few votes measure quality. All are averages over pairs: log odds
+    shrink where the pairs differ in what is not in the model, here to four fifths or so of those for one pair.
     """
     table = readable(table)
-    n, alone = len(table), np.column_stack([np.ones(len(table)), table["doublings"]])
-    fit = beside_people(table, alone)
+    alone = np.column_stack([np.ones(len(table)), table["doublings"]])
+    both, none = np.concatenate([table["credit"], table["people"]]), np.zeros_like(alone)
+    # One stacked fit, so that the interval of the difference knows that the pairs are the same.
+    fit = fit_log_odds(both, np.block([[alone, none], [none, alone]]), np.tile(table["prompt"], 2))
     given = fit_log_odds(table["credit"], np.column_stack([alone, table["people"]]), table["prompt"])
-    excess, p_value = contrast(fit, [0, 1, 0, -1], n)
-    effects = {"judge": coefficient(fit, 1, n), "people": coefficient(fit, 3, n), "excess": excess}
-    return effects | {"given_people": coefficient(given, 1, n)}, p_value
+    excess, ends = fit.t_test([0, 1, 0, -1]), fit.conf_int()
+    found: dict[str, Any] = {"judge": (fit.params[1], *ends[1]), "people": (fit.params[3], *ends[3])}
+    found |= {"excess": (excess.effect[0], *excess.conf_int()[0])}
+    found |= {"given_people": (given.params[1], *given.conf_int()[1])}
+    effects = {name: Number(value, low, high, len(table), ".2f") for name, (value, low, high) in found.items()}
+    return effects, float(excess.pvalue)
 
 
 def error_gap(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
     """Error rate where people prefer the shorter response, less that where they prefer the longer; a tie is half wrong.
 
-    Saito et al. (2023), arXiv:2310.10076. Above 0, the judge errs towards length. It is 0 for a judge without a taste
-    for length only if the pairs of both kinds are equally hard: where long responses are better by far, people's votes
-    for the shorter one are the close calls, and any judge errs on them more.
+    Saito et al. (2023), arXiv:2310.10076. Above 0, the judge errs towards length; or the votes for the shorter response
+    are the close calls, on which any judge errs more.
     """
     table = readable(table)
     table = table[(table["people"] != 0.5) & (table["doublings"] != 0)]
@@ -115,8 +91,5 @@ def error_gap(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Numbe
     if longer.all() or not longer.any():
         raise ValueError("people always prefer the longer response, or always the shorter: no gap can be told")
     counts = np.column_stack([wrong * ~longer, ~longer, wrong * longer, longer]).astype(float)
-
-    def gap(sums: Floats) -> Floats:
-        return ratio(sums[..., 0], sums[..., 1]) - ratio(sums[..., 2], sums[..., 3])
-
-    return interval(gap, table["prompt"], counts, spec=".1%", n_boot=n_boot, seed=seed, signed=True)
+    options: Any = {"spec": ".1%", "n_boot": n_boot, "seed": seed, "signed": True}
+    return interval(lambda sums: share_of(sums[..., :2]) - share_of(sums[..., 2:]), table["prompt"], counts, **options)

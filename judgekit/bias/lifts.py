@@ -1,8 +1,7 @@
 r"""Self-preference: what a judge adds to the win rate of what its own family wrote.
 
-A target (one author, or the authors of a family) meets the other authors. On these items a judge gives the target a
-credit :math:`y` (1, 0.5 for a tie, 0; the mean of its orders), and a reference gives :math:`r`. No estimator can tell a
-taste for one's own from a taste for something that only one's own family does.
+A target (one author, or a family's) meets the other authors, and gets credit from a judge and from a reference. No
+estimator can tell a taste for one's own from a taste for something that only one's own family does.
 """
 
 from dataclasses import dataclass
@@ -48,11 +47,10 @@ def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFra
     r"""What a judge adds to the win rate of a target (one author, or a family's), over one draw of prompts.
 
     ``rows``: an item each, with prompt, author_a, author_b, judged and reference (credits for A) and side: 1 where the
-    target wrote A, -1 where it wrote B, 0 where the others meet. Indexed by way, columns ``value`` (a
-    `Number`; n: items that hold the target) and ``p_value`` (two-sided). ``lift``:
-    win rate by the judge less that by the reference (Zheng et al. 2023, arXiv:2306.05685, section 3.3); the
-    self-preference only if the judge, apart from it, is as sharp as the reference: a sharper one lifts all who are
-    better than those they meet. ``calibrated``, only where two other authors meet: one Bradley-Terry model of both, the
+    target wrote A, -1 where it wrote B, 0 where the others meet. Indexed by way, columns ``value`` (n: items that hold
+    the target) and ``p_value`` (two-sided). ``lift``: win rate by the judge less that by the reference (Zheng et al.
+    2023, arXiv:2306.05685, section 3.3); a judge sharper than the reference lifts all who are better than those they
+    meet. ``calibrated``, only where two other authors meet: one Bradley-Terry model of both, the
     log odds of the reference :math:`\theta_a - \theta_b`, those of the judge
     :math:`\kappa(\theta_a - \theta_b) + o\,t_i`, :math:`t_i` the side of the target; the win rate by the judge less
     :math:`\sigma(\kappa(\theta_a - \theta_b))`. ``sharpness``: :math:`\kappa`, learnt where the other authors meet.

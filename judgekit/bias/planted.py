@@ -89,11 +89,7 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
 
 
 def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.Generator) -> pd.DataFrame:
-    """The same pairs and people with another planted judge, as a new table.
-
-    What the words in `planted_table`'s table were changed to is what the judge sees. Two judges are independent, given
-    the pairs, when their seeds differ.
-    """
+    """The pairs and people of a table, words as they are there, with another planted judge; seed it anew."""
     rng, n = np.random.default_rng(seed), len(table)
     prompt, prompts = pd.factorize(table["prompt"])
     own = [table[f"model_{side}"].str.startswith(f"{bias.family}-").to_numpy(float) for side in "ab"]
@@ -109,10 +105,9 @@ def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.G
 
 
 class PlantedJudge:
-    """A judge of real or authored pairs whose biases are known: knows the labels, and is misled as planted.
+    """A judge of real or authored pairs that knows the labels, and is misled as planted.
 
-    It judges ``pairs``; one without label is of equal quality, else the better response is one unit better (``skill``
-    is per unit). Draws are a function of the seed, the item and the order: asked again, it gives the same verdict.
+    The better response is one unit better; without label there is none. Asked again, it gives the same verdict.
     """
 
     decoding = "{}"

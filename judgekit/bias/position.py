@@ -1,9 +1,10 @@
 r"""Position bias: how far a verdict depends on which response is shown first.
 
 With :math:`x_1, x_2` the credit of a pair's A (1, 1/2 for a tie, 0) when A is shown first and second, the *shift* of
-the pair is :math:`D = x_1 - x_2`: 0 where the judge gives the same verdict in both orders, 1 where it takes the first
-response twice, -1 where it takes the second twice, and a half of these where one of the two verdicts is a tie.
+the pair is :math:`D = x_1 - x_2`, in [-1, 1]: 0 where the judge gives the same verdict in both orders.
 """
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,6 @@ from judgekit.stats import Floats, Number, cluster_sums, holm, interval, resampl
 
 N_BOOT = 10_000
 FEWEST = 10  # pairs with opposite verdicts from which log odds are estimated
-
-
-def shifts(table: pd.DataFrame) -> Floats:
-    """The shift of every pair, in {-1, -1/2, 0, 1/2, 1}; NaN where a verdict is missing."""
-    return (table["ab"] - table["ba"]).to_numpy(float)
 
 
 def log_odds(opposite: Floats) -> Floats:
@@ -28,8 +24,8 @@ def log_odds(opposite: Floats) -> Floats:
     pair's :math:`\theta` and its inclination to ties (Davidson's model). Half a pair is added to both counts, which
     keeps the estimate finite and takes off its first-order bias (Haldane, 1956).
 
-    Where :math:`\beta` varies, this is that of an average pair among those with opposite verdicts; where a judge's two
-    verdicts are not independent given the pair (one mood, one cache), it is not defined at all.
+    Where :math:`\beta` varies, this is that of an average pair among those with opposite verdicts; it is not defined
+    where a judge's two verdicts are not independent given the pair (one mood, one cache).
     """
     first, second = np.moveaxis(np.asarray(opposite, float), -1, 0) + 0.5
     return np.log(first / second) / 2
@@ -41,15 +37,16 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     Among the pairs read in both orders, as in `judgekit.scoring.score`: ``consistency``, the same verdict twice;
     ``toward_first`` and ``toward_second``, those whose verdict changes, by the side that they lean to (:math:`D > 0`
     and :math:`D < 0`); ``delta``, the mean shift, in [-1, 1]. ``first_rate``: decided verdicts for the response shown
-    first. ``log_odds``: see there; left out where fewer
-    than ten pairs have opposite verdicts, or all of them lean to one side. ValueError if no pair was read in both.
+    first. `log_odds` is left out where fewer than ten pairs have opposite verdicts, or all of them lean to one side.
+    ValueError if no pair was read in both.
 
     >>> table = pd.DataFrame({"prompt": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
     >>> numbers = position_numbers(table, n_boot=100)
     >>> [str(numbers[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
     ['66.7', '33.3', '33.3', '66.7']
     """
-    ab, ba, shift = table["ab"].to_numpy(float), table["ba"].to_numpy(float), shifts(table)
+    ab, ba = table["ab"].to_numpy(float), table["ba"].to_numpy(float)
+    shift = ab - ba
     read = np.isfinite(shift)
     if not read.any():
         raise ValueError("no pair has a verdict in both orders")
@@ -60,26 +57,15 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
         "first_rate": ((ab == 1) * 1 + (ba == 0), np.isin(ab, (0, 1)) * 1 + np.isin(ba, (0, 1))),
         "delta": (np.nan_to_num(shift), read),
     }
-    numbers = {
-        name: interval(
-            share_of,
-            table["prompt"],
-            np.column_stack(parts),
-            n=int(parts[1].sum()),
-            spec=".1%",
-            n_boot=n_boot,
-            seed=seed,
-            signed=name == "delta",
-        )
-        for name, parts in rates.items()
-        if parts[1].any()
-    }
+    options: Any = {"n_boot": n_boot, "seed": seed}
+    numbers = {}
+    for name, (hits, cases) in rates.items():
+        if n := int(cases.sum()):
+            more = options | {"n": n, "spec": ".1%", "signed": name == "delta"}
+            numbers[name] = interval(share_of, table["prompt"], np.column_stack([hits, cases]), **more)
     opposite = np.column_stack([shift == 1, shift == -1])
-    if opposite.sum() >= FEWEST and opposite.any(0).all():
-        n = int(opposite.sum())
-        numbers["log_odds"] = interval(
-            log_odds, table["prompt"], opposite, n=n, spec=".2f", n_boot=n_boot, seed=seed, signed=True
-        )
+    if (n := int(opposite.sum())) >= FEWEST and opposite.any(0).all():
+        numbers["log_odds"] = interval(log_odds, table["prompt"], opposite, n=n, spec=".2f", signed=True, **options)
     return numbers
 
 
@@ -91,7 +77,7 @@ def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0, level: 
     """
     rows = []
     for key, part in table.groupby(["set", "judge"], sort=False):
-        shift = np.nan_to_num(shifts(part))
+        shift = (part["ab"] - part["ba"]).fillna(0.0).to_numpy(float)
         drawn = resampled_sums(cluster_sums(shift, part["prompt"].tolist()), n_boot, seed)
         rows.append((*key, two_sided_p(drawn) if shift.any() else 1.0, shift.sum()))
     found = pd.DataFrame(rows, columns=["set", "judge", "p_value", "shift"]).set_index(["set", "judge"])

@@ -1,4 +1,4 @@
-"""What is too long for `11_audit_benchmarks`: labels told without reading, and effects with prompts resampled.
+"""What is too long for `11_audit_benchmarks`: labels that can be told without reading.
 
 `tests/test_planted_audit.py` counts how often the intervals hold planted truths.
 """
@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.cleaning.near import NearTexts
-from judgekit.data.cleaning.texts import normalise
 from judgekit.records import LABELS, PreferencePair
-from judgekit.scoring.comparison import Contest
-from judgekit.scoring.items import credits_of, item_table
-from judgekit.scoring.protocols import protocol_of
-from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, interval, prompt_folds, share_of
+from judgekit.stats import Array, Floats, Number, interval, prompt_folds, share_of
 
 N_BOOT = 2000
 # Replaced and control characters, and UTF-8 read as Latin-1 or Windows-1252: "â€™" for an apostrophe.
@@ -23,71 +18,6 @@ DAMAGED = "\ufffd|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|â€[™œ\x9d\x9c\x99“”
 MAX_ROWS, MIN_ROWS = 6000, 60  # labels that a fit reads at most (whole prompts are drawn from longer sets) and at least
 MAX_NAMES = 80  # models beyond which a name tells little but itself
 N_FOLDS = 5
-
-# ---------------------------------------------------------------- effects, prompts resampled
-
-
-def earned(contest: Contest, judge: str, protocol: str | None = None) -> tuple[pd.DataFrame, Floats]:
-    """A judge's items under a protocol (the set's primary one by default), and what each adds to its score."""
-    rules = protocol_of(contest.benchmark, protocol)
-    table = item_table(contest.verdicts[judge], contest.pairs, rules)
-    return table, credits_of(table, rules)
-
-
-def difference(
-    first: Array,
-    among_first: Array,
-    second: Array,
-    among_second: Array,
-    clusters: Array,
-    n_boot: int = N_BOOT,
-    seed: int = 0,
-) -> Number:
-    """Mean of one quantity among some items less that of another among others, on the same draws of prompts.
-
-    All of shape (n_items,), ``among_...`` bool; ``n`` counts the first. ValueError where either group is empty.
-    """
-    first, second, one, other = (np.asarray(x, float) for x in (first, second, among_first, among_second))
-    if not one.any() or not other.any():
-        raise ValueError("no item to compare")
-    values = np.column_stack([first * one, one, second * other, other])
-    n = int(one.sum())
-    return interval(_gap, clusters, values, n=n, spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
-
-
-def _gap(sums: Floats) -> Floats:
-    return share_of(sums[..., :2]) - share_of(sums[..., 2:])
-
-
-def design_effect(credit: Array, clusters: Array, n_boot: int = N_BOOT, seed: int = 0) -> Number:
-    """Width of an interval over prompts over that of one over items: 1 where items of a prompt have nothing in common.
-
-    The square root of the design effect of Kish (1965), *Survey Sampling*: the sum over prompts of squared sums of
-    deviations, over the sum of squared deviations. ValueError where all credits are equal: there is no spread.
-    """
-    credit = np.asarray(credit, float)
-    if np.ptp(credit) == 0:
-        raise ValueError("all items earn the same: no spread to compare")
-    sums = cluster_sums(np.column_stack([credit, np.ones(len(credit)), credit**2]), clusters)
-    total, n, squares = sums.T
-    own = np.column_stack([total, n, squares, total**2, total * n, n**2])
-
-    def width(summed: Floats) -> Any:
-        total, n, squares, between, cross, sizes = np.moveaxis(summed, -1, 0)
-        mean = total / n
-        return np.sqrt((between - 2 * mean * cross + mean**2 * sizes) / np.maximum(squares - n * mean**2, 1e-12))
-
-    return Number(*cluster_bootstrap(own, width, n_boot, seed), n=len(credit), spec=".2f")
-
-
-def near_numbers(questions: Sequence[str], min_jaccard: float = 0.7) -> list[int]:
-    """One number for questions that nearly equal each other in words (`NearTexts`); the mark "Input:" plays no part."""
-    near = NearTexts(min_jaccard)
-    words = ([word for word in normalise(text).split() if word != "input"] for text in questions)
-    return [near.number(" ".join(one)) for one in words]
-
-
-# ---------------------------------------------------------------- labels that can be told without reading
 
 
 def cues_of(pairs: Sequence[PreferencePair]) -> dict[str, Floats]:
@@ -138,10 +68,9 @@ def told_blindly(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: in
     folds = prompt_folds(clusters, N_FOLDS, seed)
     if any(len(np.unique(codes[folds != fold])) < 2 for fold in range(N_FOLDS)):
         return []
-    told = {
-        cue: cross_fitted(values, codes, clusters, seed=seed) for cue, values in cues_of([r[0] for r in rows]).items()
-    }
-    return [
-        (cue, int((predicted == codes).sum()), len(rows), gain_over_majority(predicted, codes, clusters, n_boot, seed))
-        for cue, predicted in told.items()
-    ]
+    found = []
+    for cue, values in cues_of([pair for pair, _ in rows]).items():
+        predicted = cross_fitted(values, codes, clusters, seed=seed)
+        gain = gain_over_majority(predicted, codes, clusters, n_boot, seed)
+        found.append((cue, int((predicted == codes).sum()), len(rows), gain))
+    return found

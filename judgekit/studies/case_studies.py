@@ -6,7 +6,6 @@ data sets are not tracked: they stand in ``outputs/<run>/cases/<name>.tex``; whe
 
 import re
 from collections.abc import Mapping
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,10 @@ NOTICE = "The texts belong to the data set and are not shipped; the notebook pri
 
 
 def verdict_table(contest: Contest) -> pd.DataFrame:
-    """A row for each judge and pair of a contest, judges in its order.
+    """A row for each judge and pair of a contest, judges in its order: `COLUMNS`.
 
-    unanimous: what all people say; ab and ba: the verdict in each order, in the item's own A and B; verdict: of both
-    orders (a tie where they differ) or of the one there is; p_a, p_b, p_tie: means over the orders, or NaN.
+    unanimous: what all people say; verdict: of both orders (a tie where they differ) or of the one there is; p_a, p_b,
+    p_tie: means over the orders, or NaN.
     """
     rows = []
     for judge, verdicts in contest.verdicts.items():
@@ -54,12 +53,11 @@ def verdict_table(contest: Contest) -> pd.DataFrame:
 
 
 def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, float | None]:
-    """A verdict taken apart: what each feature adds to the score of A less that of B, what the features say, the gate.
+    """What each feature adds to the score of A less B's; P(A, B, tie) by features alone; P(off-topic) by the gate.
 
-    The score of a surface model is linear in standardised features, ``s_A - s_B = sum_k w_k (z_Ak - z_Bk)``. Second:
-    the probabilities of A, B and tie by features alone. Third: the probability that a response is off-topic, None where
-    the judge has no such gate. As the gate leaves ``P(tie) = (1 - off) * P_features(tie)``, it is read from the reply.
-    ``judge``: ``baseline/features`` or an undefended encoder; TypeError where there is no surface model.
+    The score of a surface model is linear in standardised features. None where the judge has no gate; as the gate
+    leaves ``P(tie) = (1 - off) * P_features(tie)``, it is read from the reply. ``judge``: ``baseline/features`` or an
+    undefended encoder; TypeError where there is no surface model.
     """
     model = getattr(judge, "surface", None) or getattr(judge, "model", None)
     if not isinstance(model, SurfaceModel):
@@ -77,19 +75,6 @@ def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, floa
     return pushes, before, float(np.clip(1 - (reply.p_tie or 0.0) / before[2], 0, 1))
 
 
-def added_text(before: str, after: str) -> tuple[int, str]:
-    """How many words an edit added, and these, with an ellipsis between positions.
-
-    >>> added_text("It may rain today.", "Sure! It will surely rain today.")
-    (3, 'Sure! … will surely')
-    """
-    pieces, end, words = [], 0, after.split()
-    for block in SequenceMatcher(None, before.split(), words, autojunk=False).get_matching_blocks():
-        pieces += [words[end : block.b]] if block.b > end else []
-        end = block.b + block.size
-    return sum(map(len, pieces)), " … ".join(" ".join(piece) for piece in pieces)
-
-
 def _cell(value: Any) -> str:
     return "–" if value is None or value != value else f"{value:.2f}" if isinstance(value, float) else escape(value)
 
@@ -104,7 +89,7 @@ def _prose(text: str) -> str:
 
 
 def page_lines(case: Mapping[str, Any], run: str) -> list[str]:
-    """A case without any text of a data set; these stand in a file of their own, which it inputs."""
+    """A case without any text of a data set."""
     pair, votes = case["pair"], list(case["pair"].votes.values())
     where = f"Item {pair.item_id} of {case['set']}; label {pair.label or 'none'}"
     counts = [votes.count(label) for label in LABELS]
@@ -134,10 +119,9 @@ def text_lines(case: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 300) -> Path:
-    """Write the pages of the cases, and their texts in place of earlier ones; returns the pages' file.
+    """The file of the cases' pages; their texts are written in place of earlier ones, ``limit`` characters of each.
 
-    A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name; of a data
-    set or a judge). ``limit``: characters of each text that are shown.
+    A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
     folder = paths.run_folder(run, "cases")
     files = {folder / f"{case['name']}.tex": text_lines(case, limit) for case in cases}

@@ -1,7 +1,4 @@
-"""From rated responses to a rater: states and labels, estimates with intervals, and the probes that are kept.
-
-A cell (set, aspect, head) is what is to be predicted, and from what.
-"""
+"""From rated responses to a rater: states and labels by cell (set, aspect, head), estimates, and probes to keep."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.paths import run_folder
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources import text_key
 from judgekit.inside.probes import (
@@ -27,9 +23,9 @@ from judgekit.inside.probes import (
     fit_choice,
     nested_probe,
 )
-from judgekit.inside.rating import Rater, save_rater
-from judgekit.inside.representations import StateCache, inputs_of, rated_text
-from judgekit.inside.saved_probes import SavedProbe, saved_probe
+from judgekit.inside.rating import Rater
+from judgekit.inside.representations import inputs_of, rated_text
+from judgekit.inside.saved_probes import saved_probe
 from judgekit.judges.surface import words_of
 from judgekit.records import Response
 from judgekit.stats import Number, cluster_bootstrap, cluster_sums, spearman, weighted_bootstrap
@@ -67,8 +63,7 @@ def read_states(
 ) -> dict[str, dict[str, np.ndarray]]:
     """States of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
 
-    A reader with a cache goes on where an interrupted reading stopped. ``length``, shape (1, 2), is always there:
-    logarithms of one plus the characters, and the words, of the response.
+    ``length``, shape (1, 2), is always there: logarithms of one plus the characters, and the words, of the response.
     """
     from judgekit.models.states import ATTENTION_ENTROPY
 
@@ -138,59 +133,29 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
 
 
 def fit_rater(
-    cells: Sequence[Cell],
-    table: pd.DataFrame,
-    reader: "StateReader",
-    poolings: Sequence[str],
-    method: str = "linear",
-    seed: int = 0,
+    cells: Sequence[Cell], table: pd.DataFrame, reader: "StateReader", poolings: Sequence[str], seed: int = 0
 ) -> Rater:
     """Probes of all aspects of a set for one head, called ``<set>-<head>``, each chosen and fitted on all its items.
 
-    ``table``: of `metric_table`; ``method``: whose estimates are written beside the probes: the same procedure, nested.
+    ``table``: of `metric_table`; its estimates of ``linear``, the same procedure nested, are written beside the probes.
     ValueError where the cells are of several sets or heads.
     """
     names = {(cell.set, cell.head.name) for cell in cells}
     if len(names) != 1:
         raise ValueError(f"cells of {len(names)} sets and heads: a rater has one")
     ((name, head),) = names
-    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
-    probes = {}
+    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == "linear")]
+    space, probes = Space(families=SAVED[head]), {}
     for cell in cells:
         estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}
-        probes[cell.aspect] = _fit_kept(cell, reader, poolings, estimate, seed)
+        features = {pooling: cell.features[pooling] for pooling in poolings}
+        choice = choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
+        fitted = fit_choice(choice, features, cell.labels, space, seed)
+        about = {"estimate": estimate, "setting": choice.setting, "n": len(cell.labels)}
+        about["questions"] = len(set(cell.groups))
+        inputs = inputs_of(reader, choice.features, choice.layers)
+        probes[cell.aspect] = saved_probe(fitted, choice.family, inputs, about)
     return Rater(f"{name}-{head}", probes, {"set": name, "head": head})
-
-
-def keep_raters(
-    run: str,
-    sets: Sequence[str],
-    cells: Sequence[Cell],
-    table: pd.DataFrame,
-    reader: "StateReader",
-    poolings: Sequence[str],
-    seed: int = 0,
-) -> dict[str, Rater]:
-    """A rater for each set and head, by ``<set>_<head>``, written to the run's ``models/probes``."""
-    raters = {}
-    for name in sets:
-        for head in SAVED:
-            part = [cell for cell in cells if (cell.set, cell.head.name) == (name, head)]
-            raters[f"{name}_{head}"] = fit_rater(part, table, reader, poolings, seed=seed)
-            save_rater(raters[f"{name}_{head}"], run_folder(run, "models", "probes", f"{name}-{head}"))
-    return raters
-
-
-def _fit_kept(
-    cell: Cell, reader: "StateReader", poolings: Sequence[str], estimate: dict[str, Any], seed: int
-) -> SavedProbe:
-    """A saved probe for a cell, its estimate beside it."""
-    space, features = Space(families=SAVED[cell.head.name]), {name: cell.features[name] for name in poolings}
-    choice = choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
-    fitted = fit_choice(choice, features, cell.labels, space, seed)
-    about = {"estimate": estimate, "setting": choice.setting, "n": len(cell.labels)}
-    about["questions"] = len(set(cell.groups))
-    return saved_probe(fitted, choice.family, inputs_of(reader, choice.features, choice.layers), about)
 
 
 def fit_probes(
@@ -200,25 +165,20 @@ def fit_probes(
     base: str = "minilm",
     name: str = "own",
     poolings: Sequence[str] = ("mean", "last"),
-    cache: StateCache | None = None,
     seed: int = 0,
     shown: bool = True,
 ) -> tuple[Rater, pd.DataFrame]:
     """A rater fitted on one's own ratings (for `judgekit.inside.rating.save_rater`), and estimates of its probes.
 
     The estimates (`metric_table`) are by nested cross-validation, of ``linear`` (the probes' own procedure) and of
-    ``majority``.
-
-    ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; a score of None is
-    left out. ``head``: ``binary`` (4 and 5 are good), ``five`` or ``ordinal``. ``base``: the frozen model. ``name``:
-    what the rater is called. ``poolings``: may be chosen.
-
-    ValueError where a row lacks a field, or an aspect has too few ratings; names row and field.
+    ``majority``. ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; a
+    score of None is left out. ``head``: ``binary`` (4 and 5 are good), ``five`` or ``ordinal``. ``base``: the frozen
+    model. ``poolings``: may be chosen. ValueError where a row lacks a field, or an aspect has too few ratings.
     """
     from judgekit.models.states import StateReader
 
     ratings = {name: {aspect: _rated_items(rows, aspect, name) for aspect in aspects}}
-    reader = StateReader(base, cache=cache)
+    reader = StateReader(base)
     cells, skipped = cells_of(ratings, read_states(ratings, reader, poolings, shown=shown), (head,))
     if skipped:
         (_, aspect, _), why = next(iter(skipped.items()))
@@ -230,7 +190,7 @@ def fit_probes(
             given = (features, cell.labels, cell.groups, cell.head, Space(families=families))
             results[*cell.name, method] = nested_probe(*given, seed=seed)
     table = metric_table(cells, results, seed=seed)
-    return fit_rater(cells, table, reader, poolings, seed=seed), table
+    return fit_rater(cells, table, reader, poolings, seed), table
 
 
 def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> list[Response]:

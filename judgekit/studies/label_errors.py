@@ -1,7 +1,6 @@
-"""Labels that are probably wrong, and how well they are found where it is known.
+"""Labels that are probably wrong: judges are annotators beside the label (CROWDLAB, Goh et al. 2022).
 
-The judges of a set are annotators beside the reference label, and CROWDLAB (Goh et al. 2022) weighs their votes with
-one judge's probabilities. Judges share their errors, so that a flag says "look again", never "wrong".
+Judges share their errors, so that a flag says "look again", never "wrong".
 """
 
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from judgekit.stats import Array, Floats, Number, interval, ratio, share_of, wei
 
 REFERENCE = "reference label"
 METHODS = ("confidence", "confident learning", "CROWDLAB")
+REPEATS = 10
 TRIVIAL = ("longer", "shorter", "first", "second", "random")  # they say nothing about a label
 
 
@@ -29,7 +29,7 @@ def evidence(
     """Labels of pairs (`REFERENCE`; their own by default) and judges' verdicts as votes, and one judge's probabilities.
 
     A judge whose verdicts differ with the order votes a tie; where ties are no class that is no vote. Rules of thumb
-    have none, nor has ``stating`` (a slug), whose probabilities are read.
+    do not vote, nor does ``stating`` (a slug), whose probabilities are read.
     """
     ids = {pair.item_id for pair in pairs}
     classes = tuple(label for label in LABELS if any(pair.label == label for pair in contest.pairs))
@@ -83,7 +83,7 @@ def label_quality(votes: Votes, probabilities: ClassProbabilities) -> tuple[dict
     return quality, flagged
 
 
-def suspect_labels(contest: Contest, stating: str = "minilm") -> pd.DataFrame:
+def suspect_labels(contest: Contest, stating: str) -> pd.DataFrame:
     """How credible the labels of a set are to its judges by CROWDLAB: set, item_id, cluster, quality, flagged."""
     pairs = [pair for pair in contest.pairs if pair.label is not None]
     quality, flagged = label_quality(*evidence(contest, pairs, stating))
@@ -101,10 +101,7 @@ def planted_errors(labels: Array, rate: float, n_classes: int, seed: int = 0) ->
 
 
 def detection_area(suspicion: Array, wrong: Array, clusters: Array, n_boot: int = 2000, seed: int = 0) -> Number:
-    """Probability that a wrong label is more suspect than a sound one (the area under the ROC curve); ties share.
-
-    ValueError where all labels are wrong, or none.
-    """
+    """Area under the ROC curve: P(a wrong label is more suspect than a sound one); ValueError without both."""
     suspicion, wrong = np.asarray(suspicion, float), np.asarray(wrong, bool)
     if not 0 < wrong.sum() < len(wrong):
         raise ValueError(f"{wrong.sum()} of {len(wrong)} labels are wrong: nothing to tell apart")
@@ -124,23 +121,22 @@ def detection_area(suspicion: Array, wrong: Array, clusters: Array, n_boot: int 
 def plant_and_find(
     contest: Contest,
     pairs: Sequence[PreferencePair],
-    stating: str = "minilm",
+    stating: str,
     rate: float = 0.05,
-    repeats: int = 10,
     n_boot: int = 2000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
     """How many planted errors each method finds: rows of set, method, planted, precision, recall, area (`Number`).
 
-    ``pairs``: those whose labels are beyond doubt; errors are planted ``repeats`` times, and all counted together.
+    ``pairs``: those whose labels are beyond doubt; errors are planted `REPEATS` times, and all counted together.
     """
     votes, probabilities = evidence(contest, pairs, stating)
     runs: list[Any] = []
-    for repeat in range(repeats):
+    for repeat in range(REPEATS):
         codes = votes.codes.copy()
-        codes[:, 0], planted = planted_errors(codes[:, 0], rate, len(votes.classes), seed * repeats + repeat)
+        codes[:, 0], planted = planted_errors(codes[:, 0], rate, len(votes.classes), seed * REPEATS + repeat)
         runs.append((planted, *label_quality(replace(votes, codes=codes), probabilities)))
-    wrong, clusters, rows = np.concatenate([run[0] for run in runs]), np.tile(votes.clusters, repeats), []
+    wrong, clusters, rows = np.concatenate([run[0] for run in runs]), np.tile(votes.clusters, REPEATS), []
     options: Any = {"spec": ".1%", "n_boot": n_boot, "seed": seed}
     for method in METHODS:
         suspicion, hit = (np.concatenate([run[part][method] for run in runs]) for part in (1, 2))

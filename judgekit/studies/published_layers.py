@@ -1,7 +1,6 @@
 """The published code of scores from layers (LAGER, arXiv:2508.03550), beside this package's.
 
-It was run once on a model and prompts that a seed makes; only its numbers are kept (``published_layers.json`` says
-which commit).
+It was run once on a seeded model; only its numbers are kept (``published_layers.json`` says which commit).
 """
 
 import json
@@ -47,11 +46,10 @@ def aggregated_scores(
 ) -> dict[str, Floats]:
     """Scores of the same logits by every published method and ablation, each of shape (n_items,).
 
-    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` and ``learned``
-    (weights that were fitted on other items), the expected score of logits averaged over layers. Ablations of the last
-    two end in ``_argmax`` (most probable instead of expected), ``_probabilities`` and ``_double_softmax`` (what is
-    averaged), or both. ``logits``: shape (n_items, n_layers, n_scores), NaN for an item without a score. ``last``:
-    whether the uniform average counts the last layer.
+    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` and ``learned``,
+    the expected score of logits averaged over layers, whose ablations end in ``_argmax``, ``_probabilities`` and
+    ``_double_softmax`` (what is averaged), or both. ``logits``: shape (n_items, n_layers, n_scores), NaN for an item
+    without a score. ``last``: whether the uniform average counts the last layer.
     """
     n_layers = np.shape(logits)[1]
     at_last = distribution(logits, last_only(n_layers))
@@ -73,23 +71,21 @@ def published_weights(
     loss: str = "mixed",
     last: bool = False,
     batch_size: int = 4,
-    rate: float = 0.01,
-    seed: int = 42,
 ) -> LayerWeights:
     """Weights after one epoch of Adam, as LAGER's code fits them; material as for `judgekit.inside.layers.fit_weights`.
 
-    ``last``: whether the last layer is used. ``batch_size``: 4 with the mixed loss there, 8 with cross-entropy. The
-    search starts from equal weights; with the last layer, from parameters 0 and 1 for the last. An item moves a
-    parameter by about ``rate / batch_size`` at most: a thousand items cannot bring the weights far.
+    ``last``: whether the last layer is used. ``batch_size``: the published code has 4 with the mixed loss, and 8 with
+    cross-entropy. The search starts from equal weights; with the last layer, from parameters 0 and 1 for the last. An
+    item moves a parameter by about 0.01 / ``batch_size`` at most: a thousand items cannot bring the weights far.
     """
     items = RatedItems(logits if last else np.asarray(logits)[:, :-1], labels, scores, loss)
     start = torch.zeros(items.logits.shape[1], dtype=torch.float64)
     if last:
         start[-1] = 1
     parameters = torch.nn.Parameter(start)
-    optimiser = torch.optim.Adam([parameters], lr=rate)
+    optimiser = torch.optim.Adam([parameters], lr=0.01)
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to use up
-        torch.manual_seed(seed)
+        torch.manual_seed(42)
         # torch's types ask for a Dataset; any sequence will do.
         for rows in DataLoader(range(len(items.labels)), batch_size=batch_size, shuffle=True):  # type: ignore[arg-type]
             optimiser.zero_grad()
@@ -98,18 +94,15 @@ def published_weights(
     return items.weights(parameters)
 
 
-def seeded_model(seed: int = 0) -> Any:
-    """Three Llama blocks with a final norm that is far from the identity; no token ends a reply.
-
-    numpy promises that `RandomState` gives the same numbers in all its versions; torch promises no such thing.
-    """
+def seeded_model() -> Any:
+    """Three Llama blocks, a final norm far from the identity; `RandomState` is alike in all numpy's versions."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     shape: dict[str, Any] = {"hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 3, "head_dim": 6}
     shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
     shape |= {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
     model: Any = LlamaForCausalLM(LlamaConfig(vocab_size=_VOCABULARY, **shape)).eval()
-    draws = np.random.RandomState(seed)
+    draws = np.random.RandomState(0)
     with torch.no_grad():
         for name, weight in sorted(model.named_parameters()):
             values = draws.standard_normal(tuple(weight.shape)) * 0.3
@@ -141,8 +134,7 @@ def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """This package's values and the published code's, of the same shape, by part; computed now.
 
     ``logits`` of every layer, ``vscore`` and ``escore``, weights by both losses, and scores of the last rows by every
-    aggregate, which weights from the first rows go into. ValueError where the completions differ, or scores were found
-    elsewhere: what follows would compare different things.
+    aggregate, which weights from the first rows go into. ValueError where the completions differ.
     """
     theirs = json.loads((resources.files("judgekit.studies") / "published_layers.json").read_text(encoding="utf-8"))
     engine, (prompts, labels) = CausalModel(seeded_model()), seeded_prompts()

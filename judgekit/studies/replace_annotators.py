@@ -1,43 +1,18 @@
-"""People beside judges on the same items, and labelling replayed by several strategies.
+"""Labelling replayed: votes that people gave are hidden and bought back in some order, and the consensus improves.
 
-A replay hides votes that people gave, buys them back in some order, and measures how the consensus improves. What a
-consensus is graded by is never for sale: the truth of the sample, or one vote per item that is put aside first.
+What a consensus is graded by is never for sale: the truth of the sample, or one vote per item that is put aside first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from judgekit.data.progress import progress_bar
-from judgekit.data.votes import ClassProbabilities, Votes, aligned, matchup_votes, votes_of_pairs
+from judgekit.data.votes import ClassProbabilities, Votes, aligned
 from judgekit.people.active import best_first, need
-from judgekit.people.agreement import labels_by_item
-from judgekit.people.clustered import clustered_mean, student_p
 from judgekit.people.consensus import hidden_votes
-from judgekit.records import PreferencePair, Verdict
-from judgekit.stats import Array, Floats, Number, holm
-
-
-def beside_people(
-    pairs: Sequence[PreferencePair],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    voters: str = "",
-    matchups: bool = False,
-) -> tuple[Votes, dict[str, dict[str, str]]]:
-    """People's votes on the items that every judge labelled, and the labels by judge and item (`labels_by_item`).
-
-    ``voters``: only annotators whose name starts so. ``matchups``: one match is shown as two pairs (MT-bench).
-    ValueError where no item was labelled by all, or nobody's name starts so.
-    """
-    votes = matchup_votes(pairs)[0] if matchups else votes_of_pairs(pairs)
-    labels = {judge: labels_by_item(own, pairs, matchups) for judge, own in verdicts.items()}
-    common = [all(item in by_item for by_item in labels.values()) for item in votes.items]
-    people = [name for name in votes.annotators if name.startswith(voters)]
-    if not any(common) or not people:
-        raise ValueError(f"{sum(common)} items that all judges labelled, {len(people)} annotators called {voters!r}...")
-    return votes.of(people).at(common).voted(), labels
+from judgekit.stats import Array, Floats
 
 
 class Curves(NamedTuple):
@@ -112,19 +87,3 @@ def gain_curves(
                 sums[strategy] += _replay(pool, graded, probabilities, strategy, np.diff(bought).tolist(), seed)
                 bar.update()
     return Curves(bought, {name: right / len(seeds) for name, right in sums.items()}, votes.clusters)
-
-
-def lead_table(curves: Mapping[str, Curves], rival: str = "random") -> pd.DataFrame:
-    """Every strategy against a rival, on every set: columns set, strategy, lead, p_value (Student's t) and p_holm.
-
-    ``lead``: mean distance of the two curves, in [-1, 1], with a paired interval by prompts; the first round is bought
-    at random by everybody and left out.
-    """
-    rows = []
-    for name, one in curves.items():
-        for strategy in (strategy for strategy in one.right if strategy != rival):
-            lead = (one.right[strategy] - one.right[rival])[2:].mean(0)
-            number = Number(*clustered_mean(lead, one.clusters, -1.0, 1.0), n=len(lead), spec=".1%")
-            rows.append((name, strategy, number, student_p(number, len(set(one.clusters)))))
-    table = pd.DataFrame(rows, columns=["set", "strategy", "lead", "p_value"])
-    return table.assign(p_holm=holm(table["p_value"]))

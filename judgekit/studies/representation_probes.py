@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,14 +19,7 @@ from threadpoolctl import threadpool_limits
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
 from judgekit.inside.aspects import load_aspects
-from judgekit.inside.probes import (
-    Choice,
-    NestedResult,
-    Space,
-    binary_labels,
-    grouped_folds,
-    nested_probe,
-)
+from judgekit.inside.probes import Choice, NestedResult, Space, binary_labels, grouped_folds, nested_probe
 from judgekit.inside.representations import array_digest
 from judgekit.prompts.rubrics import Rubric, score_prompt
 from judgekit.records import fingerprint_of
@@ -36,6 +29,7 @@ if TYPE_CHECKING:
     from judgekit.models.states import StateReader
 
 _VERSION = 3  # of the procedure: raise it when the same cell would give other predictions
+_N_OUTER = 5  # folds
 
 
 @dataclass(frozen=True)
@@ -51,24 +45,16 @@ def run_study(
     methods: Mapping[str, Method],
     folder: str | Path,
     seed: int = 0,
-    n_outer: int = 5,
     workers: int = 1,
-    space: Space | None = None,
     shown: bool = True,
 ) -> Results:
     """Nested cross-validation of every cell by every method.
 
     ``folder``: results are stored here, one file per cell and method, named by their content: what is there is not
-    computed again, and an interrupted run loses only what was in flight. ``workers``: processes. ``space``: what is
-    tried, but for the families.
+    computed again, and an interrupted run loses only what was in flight. ``workers``: processes.
     """
-    for cell in cells:
-        if missing := {name for method in methods.values() for name in method.features} - set(cell.features):
-            raise ValueError(
-                f"{'/'.join(cell.name)} has no features {min(missing)!r}; it has {', '.join(cell.features)}"
-            )
     Path(folder).mkdir(parents=True, exist_ok=True)
-    work = partial(_study_cell, methods=dict(methods), folder=Path(folder), seed=seed, n_outer=n_outer, space=space)
+    work = partial(_study_cell, methods=dict(methods), folder=Path(folder), seed=seed)
     results: Results = {}
     pool: Any = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else nullcontext()
     with progress_bar(len(cells), "probes", "cell", shown) as bar, pool as processes:
@@ -78,9 +64,7 @@ def run_study(
     return {(*cell.name, name): results[*cell.name, name] for cell in cells for name in methods}
 
 
-def _study_cell(
-    cell: Cell, methods: Mapping[str, Method], folder: Path, seed: int, n_outer: int, space: Space | None
-) -> Results:
+def _study_cell(cell: Cell, methods: Mapping[str, Method], folder: Path, seed: int) -> Results:
     """One cell by every method, on one thread: matrices are small, and cells are many."""
     results: Results = {}
     searches: dict[Any, dict[int, Any]] = {}  # methods of the same features share what was scored
@@ -90,14 +74,14 @@ def _study_cell(
         for name, method in methods.items():
             features = {kind: cell.features[kind] for kind in method.features}
             families = tuple(method.families.get(cell.head.name, cell.head.families))
-            tried = replace(space or Space(), families=families)
+            tried = Space(families=families)
             arrays = {kind: array_digest(array) for kind, array in features.items()}
             about = (arrays, array_digest(cell.labels), list(map(str, cell.groups)), cell.head.classes, asdict(tried))
-            path = folder / f"{fingerprint_of(_VERSION, *about, seed, n_outer)}.json"
+            path = folder / f"{fingerprint_of(_VERSION, *about, seed, _N_OUTER)}.json"
             result = _stored(path)
             if result is None:
                 shared = searches.setdefault((method.features, families[0]), {})
-                result = nested_probe(features, cell.labels, cell.groups, cell.head, tried, n_outer, seed, shared)
+                result = nested_probe(features, cell.labels, cell.groups, cell.head, tried, _N_OUTER, seed, shared)
                 with replaced(path) as temporary:
                     temporary.write_text(json.dumps(asdict(result), default=lambda array: array.tolist()))
             results[*cell.name, name] = result
@@ -122,9 +106,8 @@ def tuned_results(
     cells: Sequence[Cell],
     folder: str | Path,
     recipe: Mapping[str, Any],
-    seed: int = 0,
-    method: str = "encoder",
-    n_outer: int = 5,
+    seed: int,
+    method: str,
 ) -> Results:
     """Out-of-fold predictions of an encoder tuned on all aspects of a set together (`judgekit.training.rater`).
 
@@ -140,7 +123,7 @@ def tuned_results(
         groups = np.array([item.cluster for item, _ in rows])
         aspects = np.array([aspect for _, aspect in rows])
         kinds = np.unique(aspects, return_inverse=True)[1] * (scores.max() + 1) + scores  # spread evenly over folds
-        folds = grouped_folds(kinds, groups, n_outer, seed)
+        folds = grouped_folds(kinds, groups, _N_OUTER, seed)
         texts = [(item.question, item.response) for item, _ in rows]
         probabilities = tuned_predictions(texts, aspects, scores, groups, folds, given, folder)
         for cell in (cell for cell in cells if cell.set == name):
@@ -150,10 +133,7 @@ def tuned_results(
 
 
 def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]) -> Results:
-    """What the same causal model says when it is asked, in every cell whose aspect has a rubric; nothing is fitted.
-
-    The most probable score, and, to rank by, the expected one. An encoder cannot be asked: nothing.
-    """
+    """What the same causal model (an encoder cannot be asked) says in every cell whose aspect has a rubric."""
     from judgekit.inside.layer_logits import LayerReader, read_scores
 
     if not any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
