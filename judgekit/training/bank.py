@@ -1,7 +1,7 @@
 """Questions with responses that were meant for them: what relevance is learnt from, and distractors are taken from."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from judgekit.data.cleaning import normalise
 from judgekit.judges.gate import PARAPHRASE
+from judgekit.models.batching import token_batches
 from judgekit.records import PreferencePair, Response
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def meant_for(
 
     Both responses of a pair count: also a bad one is about its question.
     """
-    rows = [(p.asked, text, p.benchmark) for p in pairs for text in (p.response_a, p.response_b)]
+    rows = [(p.asked, text, p.benchmark) for p in pairs for text in p.responses]
     rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
     texts_of: dict[str, tuple[str, dict[str, None]]] = {}
     for question, text, source in rows:
@@ -67,31 +68,25 @@ class Embedder:
 
     def embed(self, texts: Iterable[str], limit: int) -> dict[str, np.ndarray]:
         """Text to unit embedding (shape (width,)), reading at most ``limit`` tokens."""
-        texts = dict.fromkeys(texts)
-        missing = sorted(text for text in texts if (text, limit) not in self._known)
-        vectors = self._vectors([self.encoder.token_ids(text, limit) for text in missing])
-        self._known |= {(text, limit): vector for text, vector in zip(missing, vectors, strict=True)}
-        return {text: self._known[text, limit] for text in texts}
+        rows = self._embedded(texts, limit, lambda text: [self.encoder.token_ids(text, limit)])
+        return {text: row[0] for text, row in rows.items()}
 
     def ends(self, texts: Iterable[str], n: int) -> dict[str, np.ndarray]:
         """Text to the unit embeddings of its first and of its last ``n`` tokens, shape (2, width)."""
-        texts = dict.fromkeys(texts)
-        missing = sorted(text for text in texts if (text, "ends", n) not in self._known)
-        vectors = self._vectors([ids for text in missing for ids in self.encoder.end_ids(text, n)])
-        pairs = vectors.reshape(len(missing), 2, -1) if missing else vectors
-        self._known |= {(text, "ends", n): both for text, both in zip(missing, pairs, strict=True)}
-        return {text: self._known[text, "ends", n] for text in texts}
+        return self._embedded(texts, ("ends", n), lambda text: self.encoder.end_ids(text, n))
 
-    def _vectors(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
-        """Unit embeddings of tokenised texts, shape (n, width), longest first."""
-        order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    def _embedded(self, texts: Iterable[str], what: Any, ids_of: Callable[[str], Any]) -> dict[str, np.ndarray]:
+        """Text to the embeddings of its parts, shape (n_parts, width)."""
+        texts = dict.fromkeys(texts)
+        missing = sorted(text for text in texts if (text, what) not in self._known)
+        ids = [row for text in missing for row in ids_of(text)]
+        lengths = {i: len(row) for i, row in enumerate(ids)}
         vectors = np.zeros((len(ids), self.encoder.width), np.float32)
-        start = 0
-        while start < len(order):
-            rows = order[start : start + max(1, self.budget // len(ids[order[start]]))]
+        for rows in token_batches(sorted(lengths, key=lambda i: -lengths[i]), lengths, self.budget):
             vectors[rows] = self.encoder.unit_vectors([ids[i] for i in rows], self.bf16)
-            start += len(rows)
-        return vectors
+        parts = np.split(vectors, len(missing)) if missing else []
+        self._known |= {(text, what): part for text, part in zip(missing, parts, strict=True)}
+        return {text: self._known[text, what] for text in texts}
 
 
 def make_bank(

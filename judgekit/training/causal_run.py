@@ -16,13 +16,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import yaml
 from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from judgekit.data.pairfile import PairFileError, read_pairs
 from judgekit.data.plain_yaml import load_plain
-from judgekit.models.causal import parameter_count
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, checked, recipe_of
 
@@ -96,7 +96,7 @@ class Estimate:
 
 
 def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
-    """Memory of one device for a training; ``target_modules`` is taken as all linear layers.
+    """Memory of one device for a training, counted on a model without storage.
 
     ``gpu``: frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
 
@@ -107,33 +107,37 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
     are an estimate (they depend on the kernels); the rest is exact. ValueError for a configuration without the sizes of
     a decoder (Llama, Qwen3, Mistral and the like), or with experts.
     """
+    from peft import get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    from judgekit.training.causal import adapter_config
+
     if getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None):
         raise ValueError(f"{config.model_type}: memory of mixtures of experts is not estimated")
     names = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
     if missing := [name for name in names if getattr(config, name, None) is None]:
         raise ValueError(f"{config.model_type}: the configuration has no {missing[0]}")
     vocabulary, width, inner, layers, heads = (getattr(config, name) for name in names)
-    head = getattr(config, "head_dim", None) or width // heads
-    queries, keys = heads * head, (getattr(config, "num_key_value_heads", None) or heads) * head
-    parameters, embeddings = parameter_count(config), vocabulary * width
-    attention = [(width, queries), (width, keys), (width, keys), (queries, width)]
-    linear = [*attention, (width, inner), (width, inner), (inner, width)]  # inputs and outputs of a block's layers
-    adapter = layers * sum(recipe.r * (inputs + outputs) for inputs, outputs in linear)
-    trained = adapter or parameters
-    half = 2 if gpu and recipe.bf16 else 4
-    in_four_bits = round((parameters - embeddings) * 0.55) + embeddings * 2
-    frozen = in_four_bits if recipe.quantise else parameters * half
-    weights = frozen + adapter * 4 if adapter else parameters * 4
-    if recipe.method == "dpo" and not adapter:
-        weights += parameters * 4
+    with torch.device("meta"):
+        model: Any = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        base = sum(parameter.numel() for parameter in model.parameters())
+        if adapter := adapter_config(replace(recipe, method="sft")):  # the head for a score is beside the point
+            model = get_peft_model(model, adapter)
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    half, embeddings = 2 if gpu and recipe.bf16 else 4, vocabulary * width
+    if adapter:
+        frozen = round((base - embeddings) * 0.55) + embeddings * 2 if recipe.quantise else base * half
+        parameters, weights = base + trained, frozen + trained * 4
+    else:
+        parameters, weights = base, base * 4 * (2 if recipe.method == "dpo" else 1)
     tokens = recipe.batch_size * (2 if recipe.method in ("dpo", "reward") else 1) * recipe.max_length
+    queries = heads * (getattr(config, "head_dim", None) or width // heads)
     block = (10 * width + 4 * queries + 4 * inner) * half
     if not gpu:
         block += heads * recipe.max_length * 4 * 2
     states = layers * width * half + block if recipe.recompute else layers * block
     logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
-    activations = tokens * (states + logits)
-    return Estimate(parameters + adapter, trained, weights, trained * 4, trained * 8, activations)
+    return Estimate(parameters, trained, weights, trained * 4, trained * 8, tokens * (states + logits))
 
 
 # ---------------------------------------------------------------- the command

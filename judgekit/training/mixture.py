@@ -136,8 +136,10 @@ def make_material(
     ``answers``, ``held_out_answers``: single responses of the training and of the validation part. ValueError if a
     validation prompt is also a training prompt, or a validation set is empty.
     """
-    _check_disjoint(train, validation)
     held_out = [pair for pairs in validation.values() for pair in pairs]
+    check_disjoint(train, held_out)
+    if empty := [name for name, pairs in validation.items() if not pairs]:
+        raise ValueError(f"validation set {empty[0]} is empty")
     of_validation = meant_for(held_out, held_out_answers)
     of_training = meant_for(train, answers)
     bank = make_bank(of_training | of_validation, encoder, bf16=bf16)
@@ -148,11 +150,8 @@ def make_material(
     return Material([*train, *made], shares, validation, bank, parts)
 
 
-def _check_disjoint(train: Iterable[PreferencePair], validation: Mapping[str, Sequence[PreferencePair]]) -> None:
+def check_disjoint(train: Iterable[PreferencePair], validation: Iterable[PreferencePair]) -> None:
+    """ValueError if a validation prompt is also a training prompt."""
     asked = {pair.asked for pair in train}
-    for name, pairs in validation.items():
-        if not pairs:
-            raise ValueError(f"validation set {name} is empty")
-        for pair in pairs:
-            if pair.asked in asked:
-                raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")
+    if leaks := [pair for pair in validation if pair.asked in asked]:
+        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
