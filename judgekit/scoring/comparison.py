@@ -39,9 +39,7 @@ class Comparison:
     only_a: int  # items on which one judge earns more than the other
     only_b: int
     mcnemar_p: float  # exact, on these two counts: takes items as independent, so too small where they share prompts
-    # The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges' credits
-    # vary together; None where the items share one prompt.
-    detectable: float | None
+    detectable: float | None  # smallest difference shown with 80 % power at the 5 % level; None with a single prompt
 
 
 def compare(
@@ -93,13 +91,10 @@ def compare_all(
     for k, adjusted in enumerate(holm(p_values)):
         ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k], signed=True)
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
-        only_a, only_b = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
+        only = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison
-        least = detectable_difference(seen) if len(seen) > 1 else None
-        exact = mcnemar(only_a, only_b, exact=True)
-        comparisons.append(
-            Comparison(*names[k], difference, p_values[k], float(adjusted), only_a, only_b, exact, least)
-        )
+        tests = mcnemar(*only, exact=True), detectable_difference(seen) if len(seen) > 1 else None
+        comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, *tests))
     return comparisons
 
 
@@ -131,8 +126,7 @@ def hold_contest(
 ) -> Contest:
     """Have judges judge a set, in the orders each of them has; what the store holds is not asked again.
 
-    ValueError where a judge failed on an item, or a replayed one never judged it: that would count as wrong.
-    `restricted` makes a contest of the items that such a judge covers.
+    ValueError where a judge failed on an item or never judged it, which would count as wrong (but `restricted`).
     """
     verdicts = {slugs[j.name]: run_judge(j, pairs, store, getattr(j, "orders", ORDERS), progress=False) for j in judges}
     for judge, given in verdicts.items():

@@ -41,10 +41,7 @@ def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], pro
 
 
 def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
-    """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error.
-
-    A judge without one reply on a set never judged it, such as a judge of a set without labels that resembles it.
-    """
+    """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error."""
     cells: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         if (verdict.item_id, verdict.order) in cells:
@@ -112,13 +109,6 @@ def _credit(row: Any, protocol: Protocol) -> float:
         return (ab + ba) / 2
     votes = {SWAPPED[row.reference]: -1, row.reference: 1}  # the opposite of a tie is a tie, and right
     return float(votes.get(row.ab, 0) + votes.get(row.ba, 0) > 0)
-
-
-def first_counts(row: Any) -> list[int]:
-    """Of a row's verdicts that are no tie, how many went to the response shown first; and how many there are."""
-    decided = [(row.raw_ab, "A")] + ([(row.raw_ba, "B")] if row.has_ba else [])
-    decided = [(verdict, first) for verdict, first in decided if verdict in ("A", "B")]
-    return [sum(verdict == first for verdict, first in decided), len(decided)]
 
 
 def stated_probabilities(

@@ -24,11 +24,6 @@ class Plan:
     replies: dict[str, Reply]  # by key
     waiting: list[tuple[str, Request]]  # still to be asked, longest first; requests of equal texts are put once
 
-    def verdicts(self, judge_name: str) -> list[Verdict]:
-        """A verdict for each cell; there must be a reply to each."""
-        cells = zip(self.keys, self.cells, strict=True)
-        return [verdict_of(pair, order, judge_name, self.replies[key]) for key, (pair, order) in cells]
-
 
 def plan(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS) -> Plan:
     cells = [(pair, order) for pair in pairs for order in orders]
@@ -57,8 +52,7 @@ def run_judge(
     """A verdict for each pair and order; what the store holds is not asked again.
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
-    reply of a judge that streams. Requests go longest first: batches waste little padding, and the ETA errs on the safe
-    side. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
+    reply of a judge that streams. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
     """
     asked = plan(judge, pairs, store, orders)
     waiting = asked.waiting
@@ -73,7 +67,8 @@ def run_judge(
             store.put(judge.fingerprint, judge.decoding, fresh)
             asked.replies.update(fresh)
             bar.update(len(fresh))
-    return asked.verdicts(judge.name)
+    cells = zip(asked.keys, asked.cells, strict=True)
+    return [verdict_of(pair, order, judge.name, asked.replies[key]) for key, (pair, order) in cells]
 
 
 def replies_of(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:

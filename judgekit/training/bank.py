@@ -3,17 +3,15 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from judgekit.data.cleaning import normalise
 from judgekit.judges.gate import PARAPHRASE
 from judgekit.models.batching import token_batches
+from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response
-
-if TYPE_CHECKING:
-    from judgekit.models.encoder import TextEncoder
 
 _CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
 
@@ -43,10 +41,7 @@ def share_of(question: str, salt: str = "calibration") -> float:
 def meant_for(
     pairs: Iterable[PreferencePair], answers: Iterable[Response] = (), limit: int = 24
 ) -> dict[str, tuple[str, list[str]]]:
-    """Distinct questions, each with its source and the responses that were meant for it, at most ``limit`` by hash.
-
-    Both responses of a pair count: also a bad one is about its question.
-    """
+    """Distinct questions, each with its source and the responses meant for it (bad ones, too), ``limit`` by hash."""
     rows = [(p.asked, text, p.benchmark) for p in pairs for text in p.responses]
     rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
     texts_of: dict[str, tuple[str, dict[str, None]]] = {}
@@ -62,7 +57,7 @@ def meant_for(
 class Embedder:
     """Unit embeddings of texts by one encoder, each computed once, in batches of at most ``budget`` tokens."""
 
-    def __init__(self, encoder: "TextEncoder", bf16: bool = False, budget: int = 8192) -> None:
+    def __init__(self, encoder: TextEncoder, bf16: bool = False, budget: int = 8192) -> None:
         self.encoder, self.bf16, self.budget = encoder, bf16, budget
         self._known: dict[Any, np.ndarray] = {}
 
@@ -91,7 +86,7 @@ class Embedder:
 
 def make_bank(
     meant: Mapping[str, tuple[str, list[str]]],
-    encoder: "TextEncoder",
+    encoder: TextEncoder,
     n_near: int = 12,
     low: float = 0.25,
     limit: int = 128,
@@ -99,7 +94,7 @@ def make_bank(
 ) -> AnswerBank:
     """The bank of what `meant_for` gives, its questions (``limit`` tokens of each) embedded by the base model.
 
-    A question has up to ``n_near`` neighbours; one with a cosine below ``low`` or above `PARAPHRASE` is none.
+    A question has up to ``n_near`` neighbours, of a cosine from ``low`` to `PARAPHRASE`.
     """
     questions = sorted(meant)
     embedded = Embedder(encoder, bf16).embed(questions, limit)
@@ -116,11 +111,10 @@ def make_bank(
 def draw_questions(bank: AnswerBank, usable: np.ndarray, rng: np.random.Generator, n: int, group: int) -> list[int]:
     """Indices of ``n`` distinct questions in groups of neighbours: the off-topic responses of a batch are hard ones.
 
-    Drawn from ``usable``, where sources count by the square root of their size; ``group`` 1: no neighbours.
+    Drawn from ``usable``, sources by the square root of their size.
     """
     allowed = set(usable.tolist())
-    sources = np.array([bank.sources[i] for i in usable])
-    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique([bank.sources[i] for i in usable], return_inverse=True, return_counts=True)
     weight = counts[inverse] ** -0.5
     chosen: dict[int, None] = {}
     # A visit order drawn once: every question comes up at most once as the seed of a group.

@@ -5,7 +5,6 @@ is finished is not repeated.
 """
 
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import ModelCardData
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
 
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.encoder import native_bf16
@@ -232,7 +231,7 @@ Trained by `judgekit.training.causal`: `sft` and `dpo` reply to the strategy's p
 response a score (the difference of two is the log-odds).
 
 - method: {recipe["method"]}, strategy `{recipe["strategy"]}`, {recipe["policy"]}
-- base model: `{base}` at `{recipe["revision"] or "main"}`
+- base model: `{base}`{f" at `{revision}`" if (revision := recipe["revision"]) else ""}
 - trained: {trained}: {report["trained_parameters"]:,} of {report["parameters"]:,} weights
 - rows: {data["train"]:,} to train on, {data["validation"]:,} to validate; SHA-256 `{data["sha256"]}`
 - steps: {report["steps"]:,}; the weights are those of step {report["best_step"]:,}
@@ -272,7 +271,12 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
-    options = {"revision": recipe.revision, "dtype": dtype} | quantised(recipe)
+    options = {"revision": recipe.revision, "dtype": dtype}
+    if recipe.quantise:
+        if not torch.cuda.is_available():
+            raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
+        four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": "bfloat16"}
+        options["quantization_config"] = BitsAndBytesConfig(load_in_4bit=True, **four)
     if recipe.method == "reward":
         kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}
@@ -280,7 +284,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
         tokenizer: Any = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
         torch.manual_seed(recipe.seed)  # the head of a reward model is new
         model = load_network(kind, location, **options)
-    except (OSError, ValueError) as missing:
+    except (ImportError, OSError, ValueError) as missing:  # bitsandbytes may be what is missing
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
@@ -292,25 +296,6 @@ def on_gpu(recipe: CausalRecipe) -> bool:
     return recipe.bf16 and torch.cuda.is_available()
 
 
-def quantised(recipe: CausalRecipe) -> dict[str, Any]:
-    """Options that load the base in 4 bits, where the recipe says so; RecipeError without bitsandbytes or a GPU."""
-    if not recipe.quantise:
-        return {}
-    if importlib.util.find_spec("bitsandbytes") is None:
-        raise RecipeError("quantise: '4bit' needs bitsandbytes, which is not installed (pip install bitsandbytes)")
-    if not torch.cuda.is_available():
-        raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
-    from transformers import BitsAndBytesConfig
-
-    config = BitsAndBytesConfig(
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
-        bnb_4bit_compute_dtype=torch.bfloat16,
-    )
-    return {"quantization_config": config}
-
-
 def adapter_config(recipe: CausalRecipe) -> Any:
     """PEFT's config for a recipe; None where all weights are trained."""
     if not recipe.r:
@@ -318,12 +303,10 @@ def adapter_config(recipe: CausalRecipe) -> Any:
     from peft import LoraConfig
 
     named, reward = recipe.target_modules, recipe.method == "reward"
+    same = {name: getattr(recipe, name) for name in ("r", "lora_alpha", "lora_dropout", "revision")}
     return LoraConfig(
-        r=recipe.r,
-        lora_alpha=recipe.lora_alpha,
-        lora_dropout=recipe.lora_dropout,
         target_modules="all-linear" if named == ("all-linear",) else list(named),
         modules_to_save=["score"] if reward else None,
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
-        revision=recipe.revision,
+        **same,
     )

@@ -33,8 +33,6 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Texts = Annotated[tuple[str, ...], Strict(False)]
 T = TypeVar("T")
 
-# ---------------------------------------------------------------- the recipe
-
 
 class RecipeError(ValueError):
     """A recipe that cannot be followed; the message names the field."""
@@ -111,22 +109,6 @@ def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> 
         raise RecipeError(f"{where}: {message}") from None
 
 
-def recipe_of(values: Mapping[str, Any], where: str = "recipe") -> CausalRecipe:
-    """A recipe from a mapping; RecipeError names the field.
-
-    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "r": 16}).r
-    16
-    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "learning_rate": 1e-4})
-    Traceback (most recent call last):
-    ...
-    judgekit.training.causal_data.RecipeError: recipe: no field is called 'learning_rate'
-    """
-    return checked(CausalRecipe, values, where)
-
-
-# ---------------------------------------------------------------- which pairs
-
-
 def mixed(
     pairs: list[PreferencePair], recipe: CausalRecipe, shares: Mapping[str, float] | None = None
 ) -> list[PreferencePair]:
@@ -175,9 +157,6 @@ def mixture_of(pairs: Iterable[PreferencePair]) -> dict[Any, dict[str, int]]:
     """Source to its ``pairs`` in a mixture and how many are ``distinct``, whatever their order."""
     drawn = pd.DataFrame([(pair.benchmark, pair.item_id) for pair in pairs], columns=["source", "item"])
     return drawn.groupby("source")["item"].agg(pairs="size", distinct="nunique").to_dict("index")
-
-
-# ---------------------------------------------------------------- rows
 
 
 def strategy_of(recipe: CausalRecipe) -> Strategy:

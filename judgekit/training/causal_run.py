@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,9 +24,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from judgekit.data.pairfile import PairFileError, read_pairs
 from judgekit.data.plain_yaml import load_plain
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import CausalRecipe, RecipeError, checked, recipe_of
-
-_GIB = 2**30
+from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
@@ -49,7 +47,7 @@ def read_recipe(path: str | Path) -> tuple[CausalRecipe, Files]:
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected 'name: value' lines")
     files = {field.name: values.pop(field.name) for field in fields(Files) if field.name in values}
-    return recipe_of(values, str(path)), checked(Files, files, str(path))
+    return checked(CausalRecipe, values, str(path)), checked(Files, files, str(path))
 
 
 def pairs_of(path: str) -> list[PreferencePair]:
@@ -67,38 +65,18 @@ def announce(recipe: CausalRecipe) -> None:
         config = AutoConfig.from_pretrained(base_location(recipe.base), revision=recipe.revision)
     except OSError as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
-    print(f"{recipe.base}: {estimate(config, recipe, on_gpu(recipe))}", flush=True)
+    needed = estimate(config, recipe, on_gpu(recipe))
+    counts = f"{needed.pop('parameters'):,} parameters, {needed.pop('trained'):,} trained"
+    sizes = ", ".join(f"{part} {size / 2**30:.1f}" for part, size in needed.items())
+    print(f"{recipe.base}: {counts}; GiB: {sizes}", flush=True)
 
 
-# ---------------------------------------------------------------- memory
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Memory of a training on one device by what it is for, in bytes."""
-
-    parameters: int  # number of weights, the adapter's included
-    trained: int
-    weights: int
-    gradients: int
-    optimiser: int
-    activations: int  # the largest that are held at once
-
-    @property
-    def total(self) -> int:
-        """Bytes in all; the allocator and the libraries want about a tenth more."""
-        return self.weights + self.gradients + self.optimiser + self.activations
-
-    def __str__(self) -> str:
-        parts = ("weights", "gradients", "optimiser", "activations", "total")
-        sizes = ", ".join(f"{part} {getattr(self, part) / _GIB:.1f}" for part in parts)
-        return f"{self.parameters:,} parameters, {self.trained:,} trained; GiB: {sizes}"
-
-
-def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
+def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, int]:
     """Memory of one device for a training, counted on a model without storage.
 
-    ``gpu``: frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
+    Numbers of ``parameters`` (the adapter's included) and of those ``trained``; bytes of ``weights``, ``gradients``,
+    ``optimiser``, ``activations`` (the largest held at once) and in ``total``, to which allocator and libraries add a
+    tenth. ``gpu``: frozen weights and activations have two bytes a number, and attention keeps no square of the length.
 
     Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
     half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
@@ -137,10 +115,9 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
         block += heads * recipe.max_length * 4 * 2
     states = layers * width * half + block if recipe.recompute else layers * block
     logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
-    return Estimate(parameters, trained, weights, trained * 4, trained * 8, tokens * (states + logits))
-
-
-# ---------------------------------------------------------------- the command
+    memory = {"weights": weights, "gradients": trained * 4, "optimiser": trained * 8}
+    memory["activations"] = tokens * (states + logits)
+    return {"parameters": parameters, "trained": trained, **memory, "total": sum(memory.values())}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -26,9 +26,6 @@ def _chosen(texts: Any, rng: np.random.Generator) -> Any:
     return texts[rng.integers(len(texts))]
 
 
-# ------------------------------------------------------------ off-topic
-
-
 def _neighbours(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response is longer and answers a question that is almost the same, as in LLMBar's Neighbor set."""
     own = _chosen(bank.responses[i], rng)
@@ -51,9 +48,6 @@ def _eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 4
     drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
     worse = max((_chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
     return [(i, own, worse)] if len(worse) > _LONGER * len(own) else []
-
-
-# ------------------------------------------------------------ broken
 
 
 def _truncated(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
@@ -87,23 +81,13 @@ def _shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     words = own.split(" ")
     if len(words) < 12:
         return []
-    moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
-    worse: Any = list(words)
-    for position, source in zip(moved, rng.permutation(moved), strict=True):
-        worse[position] = words[source]
-    worse = " ".join(worse)
-    return [(i, own, worse)] if worse != own else []
-
-
-# ------------------------------------------------------------ an instruction more
+    moved, worse = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False)), np.array(words, object)
+    worse[moved] = worse[rng.permutation(moved)]
+    return [(i, own, " ".join(worse))] if worse.tolist() != words else []
 
 
 def demands_between(first: str, second: str, rng: np.random.Generator) -> list[str]:
-    """Demands that the first text meets and the second does not.
-
-    Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
-    response is good or bad in itself.
-    """
+    """Demands that the first text meets and the second does not, of opposite kinds: no property is good in itself."""
     demands = []
     n_first, n_second = len(words_of(first)), len(words_of(second))
     if min(n_first, n_second) > 0 and not 0.8 < n_first / n_second < 1.25:

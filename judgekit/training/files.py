@@ -1,4 +1,4 @@
-"""Files of a trained judge: small, safe to load, and silent about the machine they were made on."""
+"""Files of a trained judge: safe to load, and silent about the machine they were made on."""
 
 import json
 from pathlib import Path

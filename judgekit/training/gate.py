@@ -2,26 +2,22 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize
 
 from judgekit.judges.features import scores_of
 from judgekit.judges.gate import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
 from judgekit.records import PreferencePair
-from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums
+from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
 from judgekit.training.bank import Embedder
 from judgekit.training.features import FeatureTable, feature_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
 _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
 _ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
-
-# ---------------------------------------------------------------- what the gate sees
 
 
 @dataclass(frozen=True)
@@ -90,19 +86,16 @@ class Reader:
         )
 
     def _relevance(self, questions: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        starts = range(0, len(questions), _ROWS)
-        parts = [(questions[start : start + _ROWS], responses[start : start + _ROWS]) for start in starts]
+        cuts = range(_ROWS, len(questions), _ROWS)
+        parts = zip(np.split(questions, cuts), np.split(responses, cuts), strict=True)
         return np.concatenate([relevance_inputs(*part, self.others) for part in parts])
 
 
-# ---------------------------------------------------------------- fits
-
-
 def fit_relevance(table: PairTable, l2: float = 1e-4, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
-    """How likely a response was meant for its question: ``weight`` and ``bias`` for `relevance_of`.
+    """Log odds of a response being meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
-    ``table``: pairs of which one response was meant for the question and the other was not. ``l2``: penalty on squared
-    weights of standardised inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
+    ``table``: pairs of which one response was and the other was not. ``l2``: penalty on squared weights of standardised
+    inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -164,33 +157,27 @@ def compare_gates(
     misleading: PairTable,
     n_boot: int = 2000,
     seed: int = 0,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
 
     ``gates``: share of misleading pairs to the parts fitted with it. Columns: share, accuracy on every ``natural`` set,
     ``mean`` of these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
     """
-    import pandas as pd
-
     rows = []
     for share, parts in {0.0: ALWAYS_OPEN, **gates}.items():
-        hits = {name: table.hits(parts) for name, table in natural.items()}
-        accuracies = {name: float(values.mean()) for name, values in hits.items()}
-        errors = [standard_error(values, natural[name].clusters, n_boot, seed) for name, values in hits.items()]
+        accuracies, errors = {}, []
+        for name, table in natural.items():
+            hits = table.hits(parts)
+            sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), table.clusters)
+            accuracies[name] = float(hits.mean())
+            errors.append(share_of(resampled_sums(sums, n_boot, seed)).std())
         mean, error = np.mean(list(accuracies.values())), np.sqrt(np.sum(np.square(errors))) / len(errors)
         row = {"share": share} | accuracies | {"mean": float(mean), "error": float(error)}
         rows.append(row | {"misleading": float(misleading.hits(parts).mean())})
     return pd.DataFrame(rows)
 
 
-def standard_error(hits: Array, clusters: Array, n_boot: int = 2000, seed: int = 0) -> float:
-    """Bootstrap standard error of an accuracy, prompts resampled."""
-    sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
-    drawn = resampled_sums(sums, n_boot, seed)
-    return float((drawn[:, 0] / drawn[:, 1]).std())
-
-
-def choose_share(comparison: "pd.DataFrame") -> float:
+def choose_share(comparison: pd.DataFrame) -> float:
     """The strongest gate (of `compare_gates`) whose mean accuracy is within one standard error of the best.
 
     The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on

@@ -4,20 +4,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import Floats
 from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
 from judgekit.training.constructed import KINDS, OFF_TOPIC, constructed_pairs
 from judgekit.training.features import FeatureTable, feature_table, sources_with_ties
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from judgekit.models.encoder import TextEncoder
 
 _CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
 _PER_SOURCE = 60  # questions of one source per kind of constructed pair
@@ -33,7 +30,7 @@ def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float])
 
 
 def select_split(
-    split: "pd.DataFrame",
+    split: pd.DataFrame,
     pairs: Mapping[str, Sequence[Any]],
     part: str,
     by_set: bool = False,
@@ -45,9 +42,9 @@ def select_split(
     of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
     names an item that its set does not hold: the data changed since it was cleaned.
     """
-    chosen, rows = {}, split[split["split"] == part]
-    for name in sorted(rows["benchmark"].unique()):
-        wanted = rows.loc[rows["benchmark"] == name, "item_id"].tolist()
+    chosen = {}
+    for name, ids in split[split["split"] == part].groupby("benchmark")["item_id"]:
+        wanted = ids.tolist()
         if limit is not None and len(wanted) > limit:
             wanted = [wanted[i * len(wanted) // limit] for i in range(limit)]
         by_id = {pair.item_id: pair for pair in pairs[name]}
@@ -55,9 +52,6 @@ def select_split(
             raise ValueError(f"{name} has no item {missing[0]!r} ({len(missing)} in all): clean the data again")
         chosen[name] = [by_id[item] for item in wanted]
     return chosen if by_set else [pair for name in chosen for pair in chosen[name]]
-
-
-# ---------------------------------------------------------------- what a judge is trained on
 
 
 @dataclass(frozen=True)
@@ -95,10 +89,9 @@ class Material:
         limit: int | None = None,
         per_question: int = 1,
     ) -> list[PreferencePair]:
-        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all.
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source.
 
-        No source gives more than sixty questions to a kind: sums, whose numbers show at once which response is meant
-        for which, would otherwise be nearly half of what misleads.
+        Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
         """
         given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
         made = [constructed_pairs(kind, self.bank, self.parts[part], seed, *given) for kind in kinds]
@@ -106,10 +99,7 @@ class Material:
 
 
 def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection[str]) -> dict[str, np.ndarray]:
-    """Indices of a bank's questions: ``train`` for the encoder, ``calibration`` for the gate, and ``validation``.
-
-    A question of both parts counts as validation.
-    """
+    """Indices of a bank's questions: ``train`` for the encoder, ``calibration`` for the gate, and ``validation``."""
     indices_of: dict[str, list[int]] = {"train": [], "calibration": [], "validation": []}
     for i, question in enumerate(bank.questions):
         if question in validation:
@@ -123,7 +113,7 @@ def make_material(
     train: Sequence[PreferencePair],
     shares: dict[str, float],
     validation: dict[str, list[PreferencePair]],
-    encoder: "TextEncoder",
+    encoder: TextEncoder,
     answers: Iterable[Response] = (),
     held_out_answers: Iterable[Response] = (),
     per_kind: int = 1000,

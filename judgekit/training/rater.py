@@ -24,10 +24,10 @@ import torch
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
 from judgekit.data.progress import progress_bar
+from judgekit.inside.probes import grouped_folds
 from judgekit.models.batching import token_batches
 from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded
 from judgekit.models.files import model_files
@@ -266,9 +266,7 @@ class Items:
             strata = self.code[rows]  # too few rows to spread the scores of each aspect
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")  # a rare score may miss one side
-            splitter = StratifiedGroupKFold(self.recipe.n_inner, shuffle=True, random_state=self.recipe.seed)
-            split = splitter.split(np.zeros(len(rows)), strata, self.group[rows])
-            fitting, held_out = next(fold for fold in split if len(fold[1]))
+            fitting, held_out = grouped_folds(strata, self.group[rows], self.recipe.n_inner, self.recipe.seed)[0]
         return rows[fitting], rows[held_out]
 
     def weights(self, rows: np.ndarray) -> Floats:
