@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 from judgekit.data.benchmarks import load_benchmark
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
-from judgekit.scoring import (
-    Protocol,
-    compare,
-    compare_all,
-    majority_class,
-    pairs_judged_by,
-    protocol_of,
-    protocols_for,
-    score,
-)
-from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, paper5_labels, references_of
+from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols_for, score
+from judgekit.scoring.comparison import compare_all
+from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, majority_class, paper5_labels, references_of
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")

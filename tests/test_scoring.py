@@ -10,17 +10,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
 from judgekit.records import PreferencePair, Verdict
-from judgekit.scoring import (
-    Protocol,
-    forest_table,
-    majority_class,
-    pick,
-    primary_protocol,
-    run_judge,
-    score,
-    score_table,
-)
-from judgekit.scoring.protocols import forced_verdict
+from judgekit.scoring import Protocol, forest_table, pick, primary_protocol, run_judge, score, score_table
+from judgekit.scoring.protocols import forced_verdict, majority_class
 from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
 
