@@ -98,11 +98,7 @@ def _run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
 
 
 def last_checkpoint(checkpoints: Path) -> str | None:
-    """The newest checkpoint that was written to its end, or None; those that were not are thrown away.
-
-    The trainer writes a checkpoint file by file, its state last: a process that is killed in between leaves a folder
-    that training cannot go on from.
-    """
+    """The newest checkpoint that was written to its end, its state last, or None; broken ones are thrown away."""
     from transformers.trainer_utils import get_last_checkpoint
 
     checkpoints.mkdir(parents=True, exist_ok=True)
@@ -202,8 +198,10 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
-    if (folder / "adapter_config.json").is_file():
-        settle_config(folder, _public_base(recipe, folder))
+    if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
+        location = base_location(recipe.base)
+        named = recipe.base in language_models() or not Path(location).is_dir()
+        settle_config(folder, recipe.base if named else os.path.relpath(location, folder))
     if recipe.merge:
         trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)
@@ -243,11 +241,7 @@ A judge errs, prefers positions and lengths, and can be talked to: measure it on
 
 
 def base_location(base: str) -> str:
-    """What to load a base model from: a hub name, or the folder that holds the whole model.
-
-    RecipeError if the folder holds an adapter without a merged model beside it; Unavailable where a registered model's
-    file cannot be had.
-    """
+    """Hub name or folder of a base model; RecipeError for a folder of an adapter without a merged model beside it."""
     folder = Path(base)
     if not (folder / "adapter_config.json").is_file():
         return str(folder_of(base) or base)
@@ -256,18 +250,8 @@ def base_location(base: str) -> str:
     return str(folder / _MERGED)
 
 
-def _public_base(recipe: CausalRecipe, folder: Path) -> str:
-    """How an adapter names its base: a name, or the way from the adapter's folder to the base's."""
-    location = base_location(recipe.base)
-    named = recipe.base in language_models() or not Path(location).is_dir()
-    return recipe.base if named else os.path.relpath(location, folder)
-
-
 def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
-    """Model and tokenizer that a recipe starts from; with a head for one score if the method is ``reward``.
-
-    The tokenizer has a padding token. RecipeError if the base cannot be loaded.
-    """
+    """Model (with a head for one score if the method is ``reward``) and tokenizer; RecipeError if not to be had."""
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32

@@ -1,8 +1,7 @@
 """Train the encoder judge: surface features for quality, an encoder tuned by LoRA for relevance, a gate for both.
 
-Three parts, each from data the others do not see where that matters: the preference part is fitted on all training
-pairs; the encoder learns which response was meant for which question from the questions outside the calibration part;
-the gate is fitted on the calibration part, where the encoder's cosines are what they will be on new questions.
+The preference part is fitted on all training pairs; the encoder learns which response was meant for which question, but
+for the calibration part, on which the gate is fitted: there its cosines are what they will be on new questions.
 
 Every step's batch is a function of (seed, step) alone, so a resumed run sees the very same steps as an unbroken one.
 Style predicts nothing in the contrast: each response of a batch is right for its own question and wrong for all others.
@@ -147,10 +146,9 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
 
 
 class RelevanceTrainer:
-    """One training run; the folder gets its checkpoint and the finished adapter.
+    """One training run on some questions of the bank, the state chosen on others; checkpoint and adapter in a folder.
 
-    ``train``, ``validation``: questions of the bank to learn from, and to choose the state by.
-    ValueError if a question stands in both parts, or a part holds fewer than two questions.
+    ValueError if a question stands in both parts, or a part holds fewer than two.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The gate of the encoder judge: fitted, and its strength chosen, on pairs that the encoder was not trained on."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class PairTable:
     likeness: np.ndarray  # cosine of the two responses, shape (n_pairs,)
     target: np.ndarray  # shape (n_pairs, 3)
     tied: np.ndarray  # whether the pair's source offers ties, shape (n_pairs,)
-    clusters: list  # prompts
+    clusters: Sequence[str]  # prompts
 
     def probabilities(self, parts: Mapping[str, Any]) -> Floats:
         """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
@@ -51,9 +51,7 @@ def joined(tables: Sequence[PairTable]) -> PairTable:
     """The pairs of several tables; ValueError if there is no table: no pair could be constructed."""
     if not tables:
         raise ValueError("no misleading pair could be constructed: more questions are needed, or longer responses")
-    parts = [vars(table) for table in tables]
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "clusters"}
-    return PairTable(**arrays, clusters=[cluster for table in tables for cluster in table.clusters])
+    return PairTable(*(np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(PairTable)))
 
 
 @dataclass(frozen=True)

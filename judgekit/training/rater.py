@@ -1,12 +1,9 @@
 """A tuned encoder that gives scores for several aspects: the baseline that a probe on hidden states has to beat.
 
-One model for all aspects, one outer fold at a time. Inside the training part of a fold, a question-grouped inner split
-chooses the penalty of the heads, the learning rate and the number of epochs; then the model is trained on the whole
-training part. The heads start from a fit to the untouched encoder (Kumar et al. 2022, arXiv:2202.10054): with some
-hundred labels the encoder would otherwise be bent by heads that know nothing yet.
-
-Each head is a softmax over the scores rather than one direction with thresholds: where little is known, the most
-probable class of an ordinal model is never a middle one, and a fifth of these items belongs to each.
+One model for all aspects, one outer fold at a time; an inner split by question chooses the penalty of the heads, the
+learning rate and the number of epochs. The heads start from a fit to the untouched encoder (Kumar et al. 2022,
+arXiv:2202.10054), which heads that know nothing yet would bend. They are softmaxes: the most probable class of an
+ordinal model that knows little is never a middle one.
 """
 
 import copy
@@ -82,9 +79,6 @@ class TunedRecipe:
         return self
 
 
-# ---------------------------------------------------------------- the encoder, cut in two
-
-
 def _pooled(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Mean over the tokens of each text, shape (n_texts, width), in float32."""
     weights = mask[:, :, None]
@@ -111,9 +105,8 @@ class _UpperBlocks(torch.nn.Module):
 class SplitEncoder:
     """Different texts (or pairs of question and response), read once by the frozen blocks of an encoder.
 
-    The states between the halves are kept in float16, 0.2 MB for a text of 256 tokens and MiniLM. No label is read
-    here, so all folds share them. ValueError if the encoder is not built of blocks that can be run one after the other,
-    or has fewer than ``layers``.
+    The states between the halves are kept in float16 (0.2 MB for 256 tokens and MiniLM); all folds share them.
+    ValueError if the encoder is not built of blocks that can be run one after the other, or has fewer than ``layers``.
     """
 
     def __init__(self, recipe: TunedRecipe, texts: Sequence[str | tuple[str, str]], progress: bool = True) -> None:
@@ -177,9 +170,6 @@ class SplitEncoder:
         return pad(states, batch_first=True).float(), pad(masks, batch_first=True)
 
 
-# ---------------------------------------------------------------- the study of a set
-
-
 def tuned_predictions(
     texts: Sequence[Any],
     aspects: Any,
@@ -190,13 +180,12 @@ def tuned_predictions(
     folder: str | Path | None = None,
     progress: bool = True,
 ) -> Floats:
-    """Class probabilities of every row by a tuned encoder that never saw the row's question, shape (n_items, n_scores).
+    """Probabilities of ``recipe.classes`` by a tuned encoder that never saw the row's question, (n_items, n_classes).
 
-    Columns as in ``recipe.classes``. A text, or (question, response), may occur under several aspects and is read once.
-    ``groups``: question of each row. ``folds``: (train rows, test rows), questions apart, as
-    `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept, with what was chosen
-    in each; an interrupted run loses the fold it was at. ValueError if a score is none of the classes, an aspect occurs
-    in no training row of a fold, or the encoder cannot be cut.
+    A text, or (question, response), may occur under several aspects. ``groups``: question of each row. ``folds``: as
+    `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept; an interrupted run
+    loses the fold it was at. ValueError if a score is none of the classes, an aspect occurs in no training row of a
+    fold, or the encoder cannot be cut.
     """
     items = Items(texts, aspects, scores, groups, recipe)
     probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
@@ -279,10 +268,7 @@ class Items:
 
 
 class Rater(torch.nn.Module):
-    """Upper blocks with a softmax head per aspect, the heads fitted to the untouched encoder.
-
-    ``rows``: what may be learnt from; ``ridge``: inverse strength of the penalty on the heads' fit.
-    """
+    """Upper blocks with a softmax head per aspect, fitted to ``rows`` (``ridge``: scikit-learn's inverse penalty)."""
 
     def __init__(self, base: SplitEncoder, items: Items, rows: np.ndarray, ridge: float) -> None:
         super().__init__()
@@ -303,7 +289,7 @@ class Rater(torch.nn.Module):
 
     @torch.no_grad()
     def _fit_heads(self, ridge: float) -> None:
-        """Penalised logistic regression on the standardised embeddings of the untouched encoder, head by head."""
+        """Logistic regression on the standardised embeddings of the untouched encoder, head by head."""
         X = ((self.base.pooled - self.centre) / self.spread).numpy()
         for aspect in np.unique(self.items.aspect[self.rows]):
             own = self.rows[self.items.aspect[self.rows] == aspect]
