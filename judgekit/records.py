@@ -145,9 +145,8 @@ class PreferencePair(Item):
 class Response(Item):
     """One response to a question, for judges that rate single responses and for training what answers what.
 
-    Fields as in `PreferencePair`, and: ``score`` on the set's own scale, where it has one; ``model``, who wrote the
-    response, where it is known (``"writer"`` for a person); ``label_kind``, who or what says that the response is a
-    good one, or gave the score. Earlier turns have the same response on both sides.
+    Fields as in `PreferencePair`, and: ``score`` on the set's own scale; ``model``, who wrote the response
+    (``"writer"`` for a person); ``label_kind``, of the score. Earlier turns have the same response on both sides.
     """
 
     item_id: str

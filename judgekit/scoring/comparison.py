@@ -67,8 +67,7 @@ def compare_all(
     """Every two of several judges (name to verdicts) on a set, on one draw of prompts, with Holm's adjustment.
 
     In the order of ``itertools.combinations`` of the names; the items of each are those both judges keep. ValueError
-    where a judge lacks verdicts, or one was shown both orders and another one order under a rule that reads both:
-    their scores would not mean the same.
+    where a judge lacks verdicts, or, under a rule that reads both orders, one was shown both and another one.
     """
     protocol = protocol_of(benchmark, protocol)
     tables = {name: item_table(verdicts, pairs, protocol) for name, verdicts in judges.items()}

@@ -15,9 +15,8 @@ class Protocol:
     """How the verdicts of a set become a score; ValueError where a field is none of its values."""
 
     name: str  # quoted beside every score
-    # What accuracy counts: the verdict in the given order, or in the exchanged one; right in both; the mean of the two
-    # orders' accuracies; a win where the two orders' votes (right +1, opposite -1, tie 0) sum to more than zero; or the
-    # one verdict that the two orders are joined into.
+    # What accuracy counts: the verdict in the given order, or in the exchanged one; right in both; the orders' mean; a
+    # win where the orders' votes (right +1, opposite -1, tie 0) sum to more than zero; or the joined verdict.
     rule: Literal["forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"] = "forward"
     labels: tuple[str, ...] = LABELS  # macro averages are over exactly these
     unparsed: Literal["tie", "wrong", "dropped"] = "tie"  # a dropped item leaves the score, and ``coverage`` falls
@@ -27,12 +26,10 @@ class Protocol:
     gold: Literal["label", "majority", "paper5"] = "label"
     turn: Literal[None, 1, 2] = None  # of the conversation that is scored (None for all)
     voters: Literal["all", "experts", "authors"] = "all"  # whose votes count (MT-bench)
-    # Under the rule ``joined``, what makes a tie of two verdicts (`joined_verdict`).
-    conflict: Literal["opposite", "any"] = "opposite"
+    conflict: Literal["opposite", "any"] = "opposite"  # of two verdicts, which makes a tie of them (`joined_verdict`)
     # Whether items whose reference label is a tie, or with a tie on either side, leave the score.
     ties: Literal["kept", "reference_dropped", "dropped"] = "kept"
-    # A judge shown one order only, under a rule that reads both: its verdicts are taken (published ones may have been
-    # joined already), or it is an error.
+    # One order under a rule that reads both: taken (published verdicts may have been joined already), or an error.
     one_order: Literal["taken", "refused"] = "taken"
 
     @property
@@ -76,12 +73,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 # Paper [5]: one order; what cannot be parsed is a tie, and a tie on a set without ties is wrong.
 SINGLE: dict[str, Any] = {"rule": "forward", "unparsed": "tie", "forced": False}
-PAPER5: dict[str, dict[str, Any]] = {
-    "pandalm": SINGLE | {"gold": "paper5"},
-    "autoj": {},
-    "mtbench": SINGLE,
-    "llmbar": SINGLE,
-}
+PAPER5 = {"pandalm": SINGLE | {"gold": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}
 # FastChat's agreement with people: experts only; the two orders joined, inconsistent ones as ties. Its published
 # verdicts are joined already, hence "taken". S2 leaves out every comparison with a tie on either side.
 S1: dict[str, Any] = {"votes": True, "voters": "experts", "rule": "joined", "conflict": "any", "unparsed": "dropped"}

@@ -44,9 +44,9 @@ def score(
     over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``, ``coverage``
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
-    protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts given that are no
-    tie, the share for the response shown first); with probabilities
-    ``nll``, ``brier``, ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
+    protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts that are no tie,
+    the share for the response shown first); with probabilities ``nll``, ``brier``, ``ece``. Dropped items leave every
+    number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)

@@ -73,9 +73,8 @@ def user_store_path() -> Path:
 class VerdictStore:
     """Replies on disk, looked up by (judge fingerprint, input hash, decoding config, sample index).
 
-    ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, replies that were stored before this store
-    was opened are not returned; each stays until the reply that replaces it is on disk. ValueError if the file is no
-    verdict store, or one of a later schema; one of schema 1 is brought to this schema in place.
+    ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, earlier replies are not returned; each is
+    kept until the one that replaces it is on disk. ValueError if the file is no verdict store, or of a later schema.
     """
 
     def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:

@@ -50,15 +50,13 @@ def verdicts(
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
-    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set and
-    item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is
-    none.
+    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair: label, votes
+    (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is none.
 
     ``judges``: names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the
     run trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
-    ``sets``: names, or ``file:PATH`` for pairs of one's own (`judgekit.data.pairfile.read_pairs`), a set that is named
-    after its file. Each judge is asked in the orders that it has; what the store (by default the one that all runs
-    share) holds is not asked again.
+    ``sets``: names, or ``file:PATH`` for pairs of one's own, a set that is named after its file. Each judge is asked in
+    the orders that it has; what the store (by default the one that all runs share) holds is not asked again.
     """
     declared = _declared(judges)
     pairs = _pairs_of(sets)

@@ -75,15 +75,12 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, i
     """Memory of one device for a training, counted on a model without storage.
 
     Numbers of ``parameters`` (the adapter's included) and of those ``trained``; bytes of ``weights``, ``gradients``,
-    ``optimiser``, ``activations`` (the largest held at once) and in ``total``, to which allocator and libraries add a
-    tenth. ``gpu``: frozen weights and activations have two bytes a number, and attention keeps no square of the length.
-
-    Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
-    half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
-    backward pass, or its input alone when it is computed again; the logits have four bytes and are held twice, with
-    their gradient. DPO runs two replies of each prompt, and holds a second model where there is no adapter. Activations
-    are an estimate (they depend on the kernels); the rest is exact. ValueError for a configuration without the sizes of
-    a decoder (Llama, Qwen3, Mistral and the like), or with experts.
+    ``optimiser``, ``activations`` (a rule of thumb) and in ``total``, to which allocator and libraries add a tenth.
+    Trained weights, their gradients and Adam's two moments have four bytes each; frozen ones two on a GPU (``gpu``), or
+    about half a byte (embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths, or its
+    input alone when it is computed again, and without a GPU the square of the length; logits are held twice in four
+    bytes. DPO runs two replies of each prompt, and holds a second model where there is no adapter. ValueError for a
+    configuration without the sizes of a decoder (Llama, Qwen3, Mistral and the like), or with experts.
     """
     from peft import get_peft_model
     from transformers import AutoModelForCausalLM

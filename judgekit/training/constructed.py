@@ -1,8 +1,7 @@
-"""Pairs whose better response is known by construction, from questions with the responses that were meant for them.
+"""Pairs whose better response is known by construction: what misleads surface features, and broken responses.
 
-What a judge of surface features gets wrong, and what a broken response is like. Each kind is a set of its own, so that
-a mixture can weigh it and validation can show it. A kind is a function of the bank, a question's index and a random
-generator; it gives (index of the question asked, better response, worse response[, question in other words]).
+Each kind is a set of its own, which a mixture can weigh and validation can show: a function of the bank, a question's
+index and a random generator that gives (question asked, better response, worse response[, the question reworded]).
 """
 
 import re
@@ -134,10 +133,9 @@ def constructed_pairs(
 ) -> list[PreferencePair]:
     """Pairs of one of `KINDS` about the ``usable`` questions, in either order with equal chances.
 
-    Misleading responses come from all of the bank; those of ``exchanged`` pairs from the usable questions, in twos:
-    each response is right in one pair and wrong in the other. ``per_question``: draws; one that gives nothing (no
-    longer neighbour, too short to cut) is left out. ``limit``, ``per_source``: questions in all and of one source, the
-    same ones each time; those that nothing is close to do not count where the kind needs one. KeyError lists the kinds.
+    Misleading responses come from all of the bank, those of ``exchanged`` pairs from the usable questions.
+    ``per_question``: draws; one that gives nothing is left out. ``limit``, ``per_source``: questions in all and of one
+    source, the same ones each time, each with a close one where the kind needs it. KeyError lists the kinds.
     """
     if kind not in KINDS:
         raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")

@@ -209,13 +209,10 @@ class RelevanceTrainer:
     def _embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
         """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
         order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
-        vectors: list[Any] = [None] * len(id_lists)
+        chunks = [[id_lists[i] for i in order[start : start + _CHUNK]] for start in range(0, len(order), _CHUNK)]
         with computing_in_bf16("cpu", self.recipe.bf16):
-            for start in range(0, len(order), _CHUNK):
-                chunk = order[start : start + _CHUNK]
-                for i, vector in zip(chunk, self.encoder.embed([id_lists[i] for i in chunk]).float(), strict=True):
-                    vectors[i] = vector
-        return torch.nn.functional.normalize(torch.stack(vectors), dim=-1)
+            vectors = torch.cat([self.encoder.embed(chunk).float() for chunk in chunks])
+        return torch.nn.functional.normalize(vectors[np.argsort(order)], dim=-1)
 
     def _loss(self, part: np.ndarray, rng: np.random.Generator, cut: bool = True) -> torch.Tensor:
         """Contrastive loss of a batch of questions, with a response each, as ``rng`` draws them from a part."""

@@ -124,9 +124,8 @@ def fit_gate(
 ) -> dict[str, Any]:
     """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.gate.gated`.
 
-    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is known to be
-    off-topic, with a weight of ``share`` in (0, 1): how often one response is taken to be. ``l2``: penalty on squared
-    weights, relative to the mean loss. ``inputs``: which of `GATE_FEATURES` may be used.
+    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is off-topic,
+    which weigh ``share`` in (0, 1): how often that is taken to be. ``l2``, ``inputs``: as in `fit_relevance`.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
@@ -178,8 +177,7 @@ def compare_gates(
 def choose_share(comparison: pd.DataFrame) -> float:
     """The strongest gate (of `compare_gates`) whose mean accuracy is within one standard error of the best.
 
-    The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on
-    ordinary pairs cannot tell the gates within it apart, and among those the strongest reads best.
+    Breiman et al. (1984), Classification and Regression Trees, section 3.4.3.
     """
     best = comparison.loc[comparison["mean"].idxmax()]  # type: ignore[call-overload]  # a label of the index
     within = comparison[comparison["mean"] >= best["mean"] - best["error"]]

@@ -38,9 +38,8 @@ def select_split(
 ) -> Any:
     """The list of pairs that a split table (`judgekit.data.cleaning.split_table`) puts in a part.
 
-    ``pairs``: every set that the table names. ``by_set``: a dictionary of set name to pairs instead; sets without pairs
-    of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
-    names an item that its set does not hold: the data changed since it was cleaned.
+    ``pairs``: every set that the table names. ``by_set``: a dictionary of the sets with such pairs instead. ``limit``:
+    pairs per set at most, spread evenly over the table. ValueError if the data changed since it was cleaned.
     """
     chosen = {}
     for name, ids in split[split["split"] == part].groupby("benchmark")["item_id"]:
@@ -119,12 +118,11 @@ def make_material(
     per_kind: int = 1000,
     bf16: bool = False,
 ) -> Material:
-    """The material of pairs and single responses: the bank, its parts, and constructed pairs.
+    """The material of pairs and single responses (``answers``): the bank, its parts, and constructed pairs.
 
     ``encoder``: the base model. ``shares``: of the mixture, for each source of ``train``, and for kinds of constructed
     pairs (`judgekit.training.constructed.KINDS`), which are then made about ``per_kind`` training questions each.
-    ``answers``, ``held_out_answers``: single responses of the training and of the validation part. ValueError if a
-    validation prompt is also a training prompt, or a validation set is empty.
+    ValueError if a validation prompt is also a training prompt, or a validation set is empty.
     """
     held_out = [pair for pairs in validation.values() for pair in pairs]
     check_disjoint(train, held_out)
