@@ -156,7 +156,8 @@ def _by_shares(
 def mixture_of(pairs: Iterable[PreferencePair]) -> dict[Any, dict[str, int]]:
     """Source to its ``pairs`` in a mixture and how many are ``distinct``, whatever their order."""
     drawn = pd.DataFrame([(pair.benchmark, pair.item_id) for pair in pairs], columns=["source", "item"])
-    return drawn.groupby("source")["item"].agg(pairs="size", distinct="nunique").to_dict("index")
+    counts: Any = drawn.groupby("source")["item"].agg(pairs="size", distinct="nunique")
+    return counts.to_dict("index")
 
 
 def strategy_of(recipe: CausalRecipe) -> Strategy:
