@@ -38,9 +38,6 @@ HELD_OUT = [pair for pair in DECIDED[40:] if pair.asked not in {one.asked for on
 PAIRS, NEW, TEST = DECIDED[:40], HELD_OUT[:12], HELD_OUT[12:24]
 
 
-# ---------------------------------------------------------------- recipes
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -71,9 +68,6 @@ def test_bases_and_strategies_that_cannot_be_had_are_named():
 def test_four_bits_without_bitsandbytes_or_gpu_is_an_error(base):
     with pytest.raises(RecipeError, match=r"needs a GPU|requires bitsandbytes"):
         load_base(CausalRecipe(str(base), r=4, quantise="4bit"))
-
-
-# ---------------------------------------------------------------- rows
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +155,6 @@ def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, base, tokenize
     assert report["too_long"] == {"train": 1, "validation": 1} and report["data"]["train"] == 40
     with pytest.raises(RecipeError, match="none longer than max_length"):
         train(tmp_path / "none", ([long[0]], NEW), base=str(base))
-
-
-# ---------------------------------------------------------------- trainings
 
 
 @pytest.fixture(scope="module")
@@ -319,9 +310,6 @@ def test_validation_questions_must_be_new(tmp_path):
         train(tmp_path, (PAIRS, PAIRS[:3]), base="x")
 
 
-# ---------------------------------------------------------------- memory
-
-
 def built(kind, **sizes):
     """A model without storage, and its configuration."""
     import torch
@@ -385,9 +373,6 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
         totals.append(estimate(config, CausalRecipe(**given, **values["settings"]))["total"] / 2**30)
     most, room = map(int, re.search(r"At most (\d+) GiB by estimate .* one GPU of (\d+) GiB", text).groups())
     assert most - 1 < max(totals) <= most and 1.1 * max(totals) <= room
-
-
-# ---------------------------------------------------------------- the command
 
 
 def test_the_command_trains_from_files(tmp_path, base, capsys):

@@ -54,9 +54,6 @@ def accuracy(probabilities, scores):
     return float((CLASSES[probabilities.argmax(1)] == scores).mean())
 
 
-# ---------------------------------------------------------------- what is learnt
-
-
 @pytest.fixture(scope="module")
 def planted(recipe):
     made = material(180)
@@ -117,9 +114,6 @@ def test_a_long_question_leaves_room_for_the_response(recipe):
     assert len(base.encoder.token_ids("why " * 90, 12)) == 12
     assert "why" in decoded[0] and "because" in decoded[0]
     assert decoded[1].index("why") < decoded[1].index("so")
-
-
-# ---------------------------------------------------------------- what must have no say
 
 
 def test_scores_of_test_rows_have_no_say(recipe):
@@ -185,9 +179,6 @@ def test_more_layers_than_the_base_has_are_refused(recipe):
         SplitEncoder(replace(recipe, layers=3), ["a"], progress=False)
 
 
-# ---------------------------------------------------------------- resuming
-
-
 class Interrupted(Exception):
     pass
 
@@ -226,9 +217,6 @@ def test_another_recipe_or_text_shares_no_fold(recipe):
     texts = [(made[0][0][0], "another"), *made[0][1:]]
     assert Items(texts, *made[1:], recipe).key(train, test) != key
     assert Items(*made, replace(recipe)).key(train, test) == key
-
-
-# ---------------------------------------------------------------- readings
 
 
 def test_readings_of_probabilities():
