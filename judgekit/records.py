@@ -1,7 +1,6 @@
-"""The records that every part exchanges: preference pairs, single responses, replies and verdicts.
+"""The records that every part exchanges: preference pairs, single responses, replies (by position), verdicts (by item).
 
-A `Reply` and a `Verdict` stay two records: a reply names positions and stands in the store under what was shown,
-whichever item that was; a verdict names the responses of one item.
+A `Reply` stands in the store under what was shown, whichever item that was; a `Verdict` is of one item.
 """
 
 import hashlib
@@ -72,12 +71,10 @@ class PreferencePair(Item):
         An id that is unique within the set, and the set's name (``"pandalm"``, ``"alpaca_eval"``).
     question, response_a, response_b
         The pair. An empty response is a response.
-    subset
-        Part of the set: a scenario, a category, a task family; empty when there are none.
+    subset, reference
+        Part of the set (a scenario, a task family) and a reference response, where the set has them.
     cluster_id
         Identifies the prompt. Pairs that share a prompt are not independent, so uncertainty is clustered by it.
-    reference
-        A reference response, where the set has one.
     turns
         Earlier turns, oldest first; empty for one-turn pairs.
     model_a, model_b
@@ -88,10 +85,8 @@ class PreferencePair(Item):
         Annotator to label, for sets that keep single votes.
     soft_label
         Probability in [0, 1] the annotator gives to A, where it is graded.
-    label_kind
-        Who or what the label comes from, one of ``LABEL_KINDS``, or empty.
-    source
-        File and row the pair was read from.
+    label_kind, source
+        Who or what the label comes from (one of ``LABEL_KINDS``, or empty); file and row the pair was read from.
     """
 
     item_id: str
@@ -150,9 +145,8 @@ class PreferencePair(Item):
 class Response(Item):
     """One response to a question, for judges that rate single responses and for training what answers what.
 
-    Fields as in `PreferencePair`, and: ``score`` on the set's own scale, where it has one; ``model``, who wrote the
-    response, where it is known (``"writer"`` for a person); ``label_kind``, who or what says that the response is a
-    good one, or gave the score. Earlier turns have the same response on both sides.
+    Fields as in `PreferencePair`, and: ``score`` on the set's own scale; ``model``, who wrote the response
+    (``"writer"`` for a person); ``label_kind``, of the score. Earlier turns have the same response on both sides.
     """
 
     item_id: str

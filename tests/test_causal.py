@@ -18,15 +18,15 @@ from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair
 from judgekit.report.workflow import known_parameters, notebook_path
-from judgekit.training.causal import adapter_config, load_base, quantised, train_judge
+from judgekit.training.causal import adapter_config, load_base, train_judge
 from judgekit.training.causal_data import (
     IGNORED,
     CausalRecipe,
     RecipeError,
     both_responses,
+    checked,
     mixed,
     mixture_of,
-    recipe_of,
     strategy_of,
     token_rows,
 )
@@ -36,9 +36,6 @@ SHORT = {"steps": 6, "eval_every": 2, "batch_size": 4, "max_length": 600, "lr": 
 DECIDED = [pair for pair in load_sample("sample_train") if pair.label != "tie" and sum(map(len, pair.responses)) < 150]
 HELD_OUT = [pair for pair in DECIDED[40:] if pair.asked not in {one.asked for one in DECIDED[:40]}]
 PAIRS, NEW, TEST = DECIDED[:40], HELD_OUT[:12], HELD_OUT[12:24]
-
-
-# ---------------------------------------------------------------- recipes
 
 
 @pytest.mark.parametrize(
@@ -58,7 +55,7 @@ PAIRS, NEW, TEST = DECIDED[:40], HELD_OUT[:12], HELD_OUT[12:24]
 )
 def test_bad_recipes_name_the_field(values, message):
     with pytest.raises(RecipeError, match=message):
-        recipe_of({"base": "x"} | values)
+        checked(CausalRecipe, {"base": "x"} | values)
 
 
 def test_bases_and_strategies_that_cannot_be_had_are_named():
@@ -68,13 +65,9 @@ def test_bases_and_strategies_that_cannot_be_had_are_named():
         strategy_of(CausalRecipe("x", strategy="single"))
 
 
-def test_four_bits_without_bitsandbytes_or_gpu_is_an_error():
-    with pytest.raises(RecipeError, match=r"needs bitsandbytes|needs a GPU"):
-        quantised(CausalRecipe("x", r=4, quantise="4bit"))
-    assert quantised(CausalRecipe("x")) == {}
-
-
-# ---------------------------------------------------------------- rows
+def test_four_bits_without_bitsandbytes_or_gpu_is_an_error(base):
+    with pytest.raises(RecipeError, match=r"needs a GPU|requires bitsandbytes"):
+        load_base(CausalRecipe(str(base), r=4, quantise="4bit"))
 
 
 @pytest.fixture(scope="module")
@@ -164,9 +157,6 @@ def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, base, tokenize
         train(tmp_path / "none", ([long[0]], NEW), base=str(base))
 
 
-# ---------------------------------------------------------------- trainings
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A tiny model with random weights: what trainings start from."""
@@ -234,7 +224,7 @@ def test_what_a_training_leaves(tmp_path, base, data):
         check_seal(tmp_path / "sft" / place)
     assert not [path for path in (tmp_path / "sft").rglob("*") if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
     written = json.loads((tmp_path / "sft" / "training.json").read_text())
-    assert written == report and recipe_of(written["recipe"]).r == 4
+    assert written == report and checked(CausalRecipe, written["recipe"]).r == 4
     assert 0 < report["trained_parameters"] < report["parameters"]
     assert {"trl", "peft", "torch"} <= set(written["versions"]) and len(written["data"]["sha256"]) == 64
     assert "a LoRA adapter, r = 4" in (tmp_path / "sft" / "README.md").read_text()
@@ -320,9 +310,6 @@ def test_validation_questions_must_be_new(tmp_path):
         train(tmp_path, (PAIRS, PAIRS[:3]), base="x")
 
 
-# ---------------------------------------------------------------- memory
-
-
 def built(kind, **sizes):
     """A model without storage, and its configuration."""
     import torch
@@ -341,7 +328,7 @@ def test_an_adapter_is_counted_exactly():
     model, config = built("Qwen3", head_dim=16)
     recipe = CausalRecipe(base="x", r=4)
     trained = sum(p.numel() for p in get_peft_model(model, adapter_config(recipe)).parameters() if p.requires_grad)
-    assert estimate(config, recipe).trained == trained
+    assert estimate(config, recipe)["trained"] == trained
 
 
 def test_weights_gradients_and_moments_have_their_bytes():
@@ -349,13 +336,13 @@ def test_weights_gradients_and_moments_have_their_bytes():
     count = sum(p.numel() for p in model.parameters())
     full, lora = CausalRecipe(base="x"), CausalRecipe(base="x", r=4)
     told = estimate(config, full)
-    assert (told.weights, told.gradients, told.optimiser) == (4 * count, 4 * count, 8 * count)
+    assert [told[part] for part in ("weights", "gradients", "optimiser")] == [4 * count, 4 * count, 8 * count]
     light = estimate(config, lora)
-    assert light.weights == 2 * count + 4 * light.trained and light.total < told.total
-    assert estimate(config, replace(lora, quantise="4bit")).weights < light.weights
-    assert estimate(config, replace(full, recompute=True)).activations < told.activations
-    assert estimate(config, replace(lora, batch_size=64)).activations == 2 * light.activations
-    assert estimate(config, replace(full, method="dpo")).weights == 8 * count
+    assert light["weights"] == 2 * count + 4 * light["trained"] and light["total"] < told["total"]
+    assert estimate(config, replace(lora, quantise="4bit"))["weights"] < light["weights"]
+    assert estimate(config, replace(full, recompute=True))["activations"] < told["activations"]
+    assert estimate(config, replace(lora, batch_size=64))["activations"] == 2 * light["activations"]
+    assert estimate(config, replace(full, method="dpo"))["weights"] == 8 * count
 
 
 # Qwen3's published sizes: width, inner width, layers, heads, whether embeddings are tied.
@@ -383,12 +370,9 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     totals = []
     for stage, (steps, rate) in values["stages"].items():
         given = {"method": stage, "base": values["base"], "steps": steps, "lr": rate}
-        totals.append(estimate(config, recipe_of(given | values["settings"])).total / 2**30)
+        totals.append(estimate(config, CausalRecipe(**given, **values["settings"]))["total"] / 2**30)
     most, room = map(int, re.search(r"At most (\d+) GiB by estimate .* one GPU of (\d+) GiB", text).groups())
     assert most - 1 < max(totals) <= most and 1.1 * max(totals) <= room
-
-
-# ---------------------------------------------------------------- the command
 
 
 def test_the_command_trains_from_files(tmp_path, base, capsys):

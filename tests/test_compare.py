@@ -11,7 +11,8 @@ from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
-from judgekit.scoring import hold_contest, restricted
+from judgekit.scoring import hold_contest
+from judgekit.scoring.comparison import restricted
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.compare_judges import (
     Tags,

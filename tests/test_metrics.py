@@ -131,8 +131,6 @@ def test_an_item_without_a_reference_is_refused():
         metrics.confusion(metrics.label_codes(["A", None]), metrics.label_codes(["A", "A"]))
 
 
-# ---------------------------------------------------------------- balanced accuracy and MCC
-
 WITH_NONE = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from([*LABELS, None])), min_size=1, max_size=60)
 
 
@@ -147,8 +145,6 @@ def test_balanced_accuracy_and_mcc_are_those_of_scikit_learn(items):
         expected = balanced_accuracy_score(reference, spoken), matthews_corrcoef(reference, spoken)
     assert (metrics.balanced_accuracy(matrix), metrics.matthews_correlation(matrix)) == pytest.approx(expected)
 
-
-# ---------------------------------------------------------------- correlations of scores
 
 SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=40)
 CORRELATIONS = {pearson: stats.pearsonr, spearman: stats.spearmanr, kendall: stats.kendalltau}

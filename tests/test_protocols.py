@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
-from judgekit.scoring import (
-    Protocol,
-    compare,
-    compare_all,
-    majority_class,
-    pairs_judged_by,
-    protocol_of,
-    protocols_for,
-    score,
-)
-from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, paper5_labels, references_of
+from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols_for, score
+from judgekit.scoring.comparison import compare_all
+from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, majority_class, paper5_labels, references_of
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")
@@ -51,8 +43,6 @@ def accuracy(verdicts, pairs, protocol, benchmark="pandalm"):
     return score(verdicts, pairs, benchmark, protocol, **QUICK)["accuracy"]
 
 
-# ---------------------------------------------------------------- by hand
-
 EVERY = ("AA", "AB", "BA", "tt", "At", "tA", "-A", "A-")
 
 
@@ -65,6 +55,7 @@ EVERY = ("AA", "AB", "BA", "tt", "At", "tA", "-A", "A-")
         ("both_right", [1, 0, 0, 0, 0, 0, 0, 0]),
         ("conflict_tie", [1, 0, 0, 0, 1, 0, 0, 1]),
         ("conflict_strict", [1, 0, 0, 0, 0, 0, 0, 0]),
+        ("judgebench", [1, 0, 0, 0, 1, 1, 1, 1]),  # the sum of both orders: a tie is outvoted
     ],
 )
 def test_what_each_rule_counts_where_a_is_right(name, right):
@@ -139,9 +130,6 @@ def test_decided_majorities_leave_ties_out():
     assert (scores["accuracy"].value, scores["accuracy"].n) == (0.75, 2)
 
 
-# ---------------------------------------------------------------- names
-
-
 def test_protocols_are_found_by_long_and_short_names():
     assert protocol_of("llmbar_natural", "swapped") is PROTOCOLS["llmbar_swapped"]
     assert protocol_of("pandalm", "autoj_swapped") is PROTOCOLS["autoj_swapped"]
@@ -163,8 +151,6 @@ def test_a_rule_that_reads_the_exchanged_order_insists_on_it():
         with pytest.raises(ValueError, match="exchanged order"):
             accuracy(verdicts, pairs, name)
 
-
-# ---------------------------------------------------------------- invariance
 
 ITEMS = st.lists(
     st.tuples(st.tuples(*[st.sampled_from(LABELS)] * 3), SAID, SAID, st.integers(1, 2), st.integers(0, 4)),
@@ -222,9 +208,6 @@ def test_exchanging_a_and_b_with_labels_and_verdicts_changes_nothing(name, items
     if not isinstance(before, str):
         del before["first_rate"], after["first_rate"]  # where the first was preferred, the second is now
     assert_same(before, after)
-
-
-# ---------------------------------------------------------------- comparisons
 
 
 def test_two_judges_by_hand():
@@ -293,9 +276,6 @@ def test_many_judges_share_one_draw_and_holms_adjustment():
         assert alone.difference == one.difference
         assert alone.p_value == one.p_value <= one.p_holm <= 1
     assert max(one.p_holm for one in found) >= 3 * min(one.p_value for one in found)
-
-
-# ---------------------------------------------------------------- published values
 
 
 @cache

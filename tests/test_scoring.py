@@ -10,17 +10,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
 from judgekit.records import PreferencePair, Verdict
-from judgekit.scoring import (
-    Protocol,
-    forest_table,
-    majority_class,
-    pick,
-    primary_protocol,
-    run_judge,
-    score,
-    score_table,
-)
-from judgekit.scoring.protocols import forced_verdict
+from judgekit.scoring import Protocol, forest_table, pick, primary_protocol, run_judge, score, score_table
+from judgekit.scoring.protocols import forced_verdict, majority_class
 from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
 
@@ -58,9 +49,6 @@ def both_orders(*labels):
         for n, spoken in enumerate(labels)
         for order, said in zip(BOTH, spoken, strict=False)
     ]
-
-
-# ---------------------------------------------------------------- published numbers
 
 
 @cache
@@ -104,9 +92,6 @@ def test_llmbar_gpt_4_as_published(subset, right, shown):
     assert scores["accuracy"].value * shown == pytest.approx(right)
 
 
-# ---------------------------------------------------------------- protocols by hand
-
-
 def test_consistency_reads_ties_as_accuracy_does():
     pairs = [pair("0", "A"), pair("1", "A")]
     tied = Protocol("p", rule="mean_of_orders", labels=("A", "B"), unparsed="wrong", forced=True)
@@ -138,23 +123,6 @@ def test_mean_of_orders_counts_each_and_missing_is_wrong():
     assert scores["accuracy"].value == pytest.approx((1 + 0.5 + 0 + 0.5 + 0) / 5)
     assert scores["coverage"].value == pytest.approx(7 / 10)
     assert scores["recall"].value == pytest.approx(0.5 * 4 / 10)  # of label A; label B never occurs
-
-
-def test_sum_of_orders_lets_a_tie_be_outvoted():
-    pairs = [pair(str(n), "A") for n in range(6)]
-    protocol = primary_protocol("judgebench")
-    scores = score(both_orders("AA", "At", "AB", "tt", "Bt", "A-"), pairs, "x", protocol, **QUICK)
-    assert scores["accuracy"].value == pytest.approx(3 / 6)
-
-
-def test_votes_are_items_of_one_cluster():
-    pairs = [
-        pair("0", "A", "p", votes={"x": "A", "y": "A", "z": "B"}),
-        pair("1", None, "q", votes={"x": "tie", "y": "B"}),
-    ]
-    scores = score(both_orders("A", "B"), pairs, "mtbench", **QUICK)
-    assert scores["accuracy"].n == 5
-    assert scores["accuracy"].value == pytest.approx(3 / 5)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +172,6 @@ def test_missing_doubled_and_half_verdicts_are_refused():
 def test_an_unknown_set_has_no_protocol():
     with pytest.raises(KeyError, match="pandalm"):
         primary_protocol("pandalm2")
-
-
-# ---------------------------------------------------------------- running
 
 
 class Recorder(RuleJudge):
@@ -279,9 +244,6 @@ def test_an_interrupt_keeps_the_batches_before_it():
     with pytest.raises(KeyboardInterrupt):
         run_judge(Interrupted(), load_sample("sample_natural")[:20], kept, progress=False)
     assert kept.count() == 16
-
-
-# ---------------------------------------------------------------- tables
 
 
 @pytest.fixture(scope="module")

@@ -165,9 +165,6 @@ def test_a_field_of_a_later_version_is_refused():
         load_reply('{"verdict": "first", "colour": "red"}')
 
 
-# ---------------------------------------------------------------- where it is
-
-
 def test_a_user_has_one_store(monkeypatch, tmp_path, own_store):
     assert user_store_path() == own_store
     monkeypatch.setenv("JUDGEKIT_STORE", "~/v.sqlite")
@@ -178,9 +175,6 @@ def test_a_user_has_one_store(monkeypatch, tmp_path, own_store):
     assert user_store_path() == tmp_path / ".local" / "share" / "judgekit" / "verdicts.sqlite"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "x"))
     assert user_store_path() == tmp_path / "x" / "judgekit" / "verdicts.sqlite"
-
-
-# ---------------------------------------------------------------- damage
 
 
 def many_replies(n=120):
@@ -225,8 +219,6 @@ def test_damage_to_a_key_is_found_before_anybody_is_asked_again(tmp_path):
         assert store.add_parquet(tmp_path / "rest.parquet") == 1
         assert get(store, ["a", "b"]) == {"b": Reply("second")}
 
-
-# ---------------------------------------------------------------- schemas
 
 VERSION_1 = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -290,9 +282,6 @@ def test_a_migration_that_is_killed_leaves_the_old_store(version_1):
     raw.close()
     with VerdictStore(path) as store:
         assert get(store, replies, failed=True) == replies
-
-
-# ---------------------------------------------------------------- Parquet
 
 
 def test_replies_go_to_parquet_and_back(tmp_path):

@@ -111,9 +111,6 @@ def finished(tmp_path_factory, made):
     return folder, train(folder, made)
 
 
-# ---------------------------------------------------------------- relevance
-
-
 def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path):
     interrupt(tmp_path, made, at_step=3)  # one step beyond the checkpoint of step 2
     assert (tmp_path / CHECKPOINT).is_file() and not (tmp_path / "training.json").exists()
@@ -181,9 +178,6 @@ def test_training_and_validation_share_no_question(made, tmp_path):
         train(tmp_path, made, validation=parts["validation"][:1])
 
 
-# ---------------------------------------------------------------- the bank
-
-
 def tiny_bank():
     vectors = np.eye(5, dtype=np.float32)
     near = [np.array([1, 2]), np.array([0]), np.array([0]), np.array([], int), np.array([], int)]
@@ -222,9 +216,6 @@ def test_batches_are_groups_of_neighbours():
         assert len(set(drawn)) == 3 and 4 not in drawn
         assert 0 not in drawn or {1, 2} & set(drawn)
     assert len(draw_questions(bank, np.arange(4), rng, 50, 2)) == 4  # no more than there are
-
-
-# ---------------------------------------------------------------- constructed pairs
 
 
 @pytest.fixture(scope="module")
@@ -310,8 +301,6 @@ def test_constructed_pairs_of_training_are_about_training_questions(made):
     assert {p.cluster_id for p in made.constructed("validation")} <= held_out
     assert [p for p in made.train if p.benchmark == "sample_train"] == TRAIN
 
-
-# ---------------------------------------------------------------- the gate
 
 READ = {"weight": [10.0, 0.0, 0.0], "bias": -5.0}
 
@@ -418,9 +407,6 @@ def test_a_validation_prompt_may_not_be_a_training_prompt():
         make_material(TRAIN, SHARES, {"v": []}, None)
 
 
-# ---------------------------------------------------------------- the mixture
-
-
 def test_weights_give_each_source_its_share():
     pairs = [pair(n) for n in range(6)] + [pair(n, benchmark="two") for n in range(2)]
     weight = source_weights(pairs, {"one": 1.0, "two": 3.0, "absent": 5.0})
@@ -428,9 +414,6 @@ def test_weights_give_each_source_its_share():
     assert weight[:6].sum() / weight.sum() == pytest.approx(0.25)
     with pytest.raises(ValueError, match="is given for two"):
         source_weights(pairs, {"one": 1})
-
-
-# ---------------------------------------------------------------- targets
 
 
 @pytest.mark.parametrize(
@@ -471,9 +454,6 @@ def test_the_split_is_read_back():
         select_split(split, pairs | {"one": pairs["one"][:7]}, "validation")
 
 
-# ---------------------------------------------------------------- losses
-
-
 def test_paraphrases_are_neither_right_nor_wrong():
     questions = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
     log_scale = torch.tensor(3.0, requires_grad=True)
@@ -482,8 +462,6 @@ def test_paraphrases_are_neither_right_nor_wrong():
     loss.backward()
     assert loss.item() == 0 and torch.isfinite(log_scale.grad) and torch.isfinite(questions.grad).all()
 
-
-# ---------------------------------------------------------------- surface features
 
 PLANTED = {"log_words": 1.5, "refuses": -1.0, "question_covered": 0.8}
 
@@ -533,9 +511,6 @@ def test_a_saved_fit_is_the_judge(tmp_path):
     path.write_text(json.dumps(model))
     with pytest.raises(ValueError, match="other features"):
         FeaturesJudge(tmp_path / "new")
-
-
-# ---------------------------------------------------------------- the mixture study
 
 
 @pytest.fixture(scope="module")

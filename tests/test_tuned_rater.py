@@ -54,9 +54,6 @@ def accuracy(probabilities, scores):
     return float((CLASSES[probabilities.argmax(1)] == scores).mean())
 
 
-# ---------------------------------------------------------------- what is learnt
-
-
 @pytest.fixture(scope="module")
 def planted(recipe):
     made = material(180)
@@ -82,12 +79,12 @@ def test_training_moves_the_blocks_and_not_only_the_heads(recipe, r, rate):
     base = SplitEncoder(items.recipe, items.texts, progress=False)
     rater = Rater(base, items, np.arange(len(made[0])), 1e-4)
     before = {name: value.clone() for name, value in rater.named_parameters()}
-    rows = list(rater.run(rate, 3))
+    losses = list(rater.run(rate))
     moved = {name for name, value in rater.named_parameters() if not torch.equal(value, before[name])}
     inside = {name for name in moved if name.startswith("upper.")}
     assert inside and all("lora_" in name for name in inside) == (r > 0)
-    assert rows[-1]["train"] < rows[0]["train"]
-    assert rows[-1]["train_accuracy"] > 0.6
+    assert losses[-1] < losses[0]
+    assert accuracy(rater.predict(rater.rows), made[2]) > 0.6
     untouched = base.copy()
     assert all(torch.equal(a, b) for a, b in zip(untouched.parameters(), base.copy().parameters(), strict=True))
     assert torch.equal(Rater(base, items, items_rows(items), 1e-4).head, before["head"])  # each run starts afresh
@@ -119,9 +116,6 @@ def test_a_long_question_leaves_room_for_the_response(recipe):
     assert decoded[1].index("why") < decoded[1].index("so")
 
 
-# ---------------------------------------------------------------- what must have no say
-
-
 def test_scores_of_test_rows_have_no_say(recipe):
     made = material(60)
     train, test = outer(made)[0]
@@ -151,22 +145,12 @@ def test_weights_balance_the_classes_of_each_aspect(recipe):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        (lambda made, folds: ((*made[:2], [9, *made[2][1:]], *made[3:]), folds), "row 0: score 9 is none of 1, 2"),
-        (lambda made, folds: ((*made[:3], made[3][1:]), folds), "30 texts, 30 aspects, 30 scores, 29 groups"),
-        (lambda made, folds: (made, folds[1:]), "each must be tested exactly once"),
-        (
-            lambda made, folds: (made, [(np.arange(30), test) for _, test in folds]),
-            r"fold 0: the .* both sides",
-        ),
-        (lambda made, folds: ((made[0], ["a"] + ["b"] * 29, *made[2:]), folds), "a occurs in no training row"),
-    ],
+    [({2: [9] + [1] * 29}, "score 9 is none of 1, 2"), ({1: ["a"] + ["b"] * 29}, "a occurs in no training row")],
 )
-def test_leaks_and_gaps_are_refused(recipe, change, message):
+def test_scores_and_aspects_that_cannot_be_learnt_are_refused(recipe, change, message):
     made = material(30)
-    made, folds = change(made, outer(made))
     with pytest.raises(ValueError, match=message):
-        predict(made, recipe, folds=folds)
+        predict([change.get(n, part) for n, part in enumerate(made)], recipe, folds=outer(made))
 
 
 @pytest.mark.parametrize(
@@ -195,9 +179,6 @@ def test_more_layers_than_the_base_has_are_refused(recipe):
         SplitEncoder(replace(recipe, layers=3), ["a"], progress=False)
 
 
-# ---------------------------------------------------------------- resuming
-
-
 class Interrupted(Exception):
     pass
 
@@ -206,17 +187,17 @@ def test_an_interrupted_run_goes_on_with_the_next_fold(recipe, tmp_path, monkeyp
     made, first = material(60), tmp_path / "first"
     whole = predict(made, recipe, first)
     files = {path.name: path.read_bytes() for path in first.iterdir()}
-    evaluate, calls = Rater.evaluate, []
+    loss, calls = Rater.loss, []
 
-    def evaluate_or_stop(self, rows):
+    def loss_or_stop(self, rows):
         calls.append(len(rows))
         if len(calls) == 7:  # in the second fold: two ridges and three epochs make five a fold
             raise Interrupted
-        return evaluate(self, rows)
+        return loss(self, rows)
 
     second = tmp_path / "second"
     with monkeypatch.context() as patch:
-        patch.setattr(Rater, "evaluate", evaluate_or_stop)
+        patch.setattr(Rater, "loss", loss_or_stop)
         with pytest.raises(Interrupted):
             predict(made, recipe, second)
     (kept,) = second.iterdir()
@@ -238,9 +219,6 @@ def test_another_recipe_or_text_shares_no_fold(recipe):
     assert Items(*made, replace(recipe)).key(train, test) == key
 
 
-# ---------------------------------------------------------------- readings
-
-
 def test_readings_of_probabilities():
     p = np.array([[0.3, 0.0, 0.2, 0.25, 0.25], [0.6, 0.1, 0.1, 0.1, 0.1]])
     five, expected = readings(p, "five")
@@ -248,8 +226,6 @@ def test_readings_of_probabilities():
     good, chance = readings(p, "binary")
     assert good.tolist() == [1, 0] and chance.tolist() == pytest.approx([0.5, 0.2])
     assert [part.tolist() for part in readings(p, "ordinal")] == [five.tolist(), expected.tolist()]
-    with pytest.raises(ValueError, match="head 'pair' is none of"):
-        readings(p, "pair")
 
 
 def test_the_score_that_chooses_knows_the_order():

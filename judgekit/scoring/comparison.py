@@ -39,9 +39,7 @@ class Comparison:
     only_a: int  # items on which one judge earns more than the other
     only_b: int
     mcnemar_p: float  # exact, on these two counts: takes items as independent, so too small where they share prompts
-    # The smallest difference that this set shows with 80 % power at the 5 % level, given how these two judges' credits
-    # vary together; None where the items share one prompt.
-    detectable: float | None
+    detectable: float | None  # smallest difference shown with 80 % power at the 5 % level; None with a single prompt
 
 
 def compare(
@@ -69,8 +67,7 @@ def compare_all(
     """Every two of several judges (name to verdicts) on a set, on one draw of prompts, with Holm's adjustment.
 
     In the order of ``itertools.combinations`` of the names; the items of each are those both judges keep. ValueError
-    where a judge lacks verdicts, or one was shown both orders and another one order under a rule that reads both:
-    their scores would not mean the same.
+    where a judge lacks verdicts, or, under a rule that reads both orders, one was shown both and another one.
     """
     protocol = protocol_of(benchmark, protocol)
     tables = {name: item_table(verdicts, pairs, protocol) for name, verdicts in judges.items()}
@@ -93,13 +90,10 @@ def compare_all(
     for k, adjusted in enumerate(holm(p_values)):
         ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k], signed=True)
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
-        only_a, only_b = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
+        only = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison
-        least = detectable_difference(seen) if len(seen) > 1 else None
-        exact = mcnemar(only_a, only_b, exact=True)
-        comparisons.append(
-            Comparison(*names[k], difference, p_values[k], float(adjusted), only_a, only_b, exact, least)
-        )
+        tests = mcnemar(*only, exact=True), detectable_difference(seen) if len(seen) > 1 else None
+        comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, *tests))
     return comparisons
 
 
@@ -131,8 +125,7 @@ def hold_contest(
 ) -> Contest:
     """Have judges judge a set, in the orders each of them has; what the store holds is not asked again.
 
-    ValueError where a judge failed on an item, or a replayed one never judged it: that would count as wrong.
-    `restricted` makes a contest of the items that such a judge covers.
+    ValueError where a judge failed on an item or never judged it, which would count as wrong (but `restricted`).
     """
     verdicts = {slugs[j.name]: run_judge(j, pairs, store, getattr(j, "orders", ORDERS), progress=False) for j in judges}
     for judge, given in verdicts.items():

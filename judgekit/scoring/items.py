@@ -17,12 +17,10 @@ TURNED = [1, 0, 2]  # A, B, tie with the sides exchanged
 def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], protocol: Protocol) -> pd.DataFrame:
     """One row per item (or vote): reference label, verdicts in both orders, probabilities, cluster.
 
-    Columns item_id, cluster, reference, ab, ba, said (labels or None), raw_ab, raw_ba, has_ba, ok, kept, p_a, p_b,
-    p_tie. ``said`` is the verdict the protocol's rule reads where it reads one; ``kept`` is false for items that leave
-    the score. The rows depend on pairs and protocol only, so that judges can be compared row by row.
-
-    ValueError where an item that is scored has no verdict in the given order, or two, or lacks the exchanged order
-    where the protocol insists on it; or where every verdict is an error.
+    Columns item_id, cluster, reference, ab, ba, said (labels or None; the one that the rule reads), raw_ab, raw_ba,
+    has_ba, ok, kept (in the score), p_a, p_b, p_tie. The rows depend on pairs and protocol only. ValueError where an
+    item has no verdict in the given order, or two, or lacks an exchanged order that the protocol insists on; or where
+    every verdict is an error.
     """
     cells, references, rows = _cells_of(verdicts), references_of(pairs, protocol), []
     for pair in pairs:
@@ -41,10 +39,7 @@ def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], pro
 
 
 def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
-    """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error.
-
-    A judge without one reply on a set never judged it, such as a judge of a set without labels that resembles it.
-    """
+    """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error."""
     cells: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         if (verdict.item_id, verdict.order) in cells:
@@ -114,13 +109,6 @@ def _credit(row: Any, protocol: Protocol) -> float:
     return float(votes.get(row.ab, 0) + votes.get(row.ba, 0) > 0)
 
 
-def first_counts(row: Any) -> list[int]:
-    """Of a row's verdicts that are no tie, how many went to the response shown first; and how many there are."""
-    decided = [(row.raw_ab, "A")] + ([(row.raw_ba, "B")] if row.has_ba else [])
-    decided = [(verdict, first) for verdict, first in decided if verdict in ("A", "B")]
-    return [sum(verdict == first for verdict, first in decided), len(decided)]
-
-
 def stated_probabilities(
     verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
 ) -> ClassProbabilities:
@@ -128,7 +116,7 @@ def stated_probabilities(
 
     One order is enough where there is no other. With ``matchups`` items are what `data.votes.matchup_votes` names, in
     its order of models; a match that was shown both ways as two pairs counts with the mean of both. ValueError where a
-    pair has none: a judge that states none of some items is not to be read as certain of them, nor as knowing nothing.
+    pair has none, which is neither certainty nor its lack.
     """
     cells = _cells_of(verdicts)
     stated: dict[Any, list[list[float]]] = {}

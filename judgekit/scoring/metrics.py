@@ -1,7 +1,6 @@
-"""Metrics of verdicts and agreement of raters, as functions of additive counts.
+"""Metrics of verdicts and agreement of raters, as functions of counts that items add to, so that sums are resampled.
 
-Every item adds a few numbers (its cell of a confusion matrix, its ratings by category) and a metric is a function of
-their sums, so that it can be resampled by cluster (`judgekit.stats`). All accept leading batch dimensions.
+All accept leading batch dimensions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,8 +46,7 @@ def accuracy(matrix: Floats) -> Floats:
 def per_class(matrix: Floats, labels: Sequence[str] = LABELS) -> tuple[Floats, Floats, Floats]:
     """Precision, recall and F1 of each label, shape (..., len(labels)).
 
-    The label set of the benchmark is stated, never read off the data: scikit-learn averages over whatever labels
-    occur, so one stray tie on a two-way set would cost a whole class.
+    The label set is stated, never read off the data (as scikit-learn does): one stray tie would cost a whole class.
     """
     index = [LABELS.index(label) for label in labels]
     hits = np.stack([matrix[..., i, i] for i in index], -1)
@@ -86,10 +84,9 @@ def balanced_accuracy(matrix: Floats, labels: Sequence[str] = LABELS) -> Floats:
 
 
 def matthews_correlation(matrix: Floats) -> Floats:
-    """Matthews correlation of reference and verdict for any number of labels, in [-1, 1].
+    """Matthews correlation of reference and verdict for any number of labels, in [-1, 1]; 0 where one is constant.
 
-    Gorodkin (2004), Computational Biology and Chemistry 28: the correlation of two one-hot coded variables. "No
-    verdict" is a fourth class that is never right; 0 where either side is constant.
+    Gorodkin (2004), Computational Biology and Chemistry 28. "No verdict" is a fourth class that is never right.
     """
     given = matrix.sum(-2)
     actual = np.concatenate([matrix.sum(-1), np.zeros((*matrix.shape[:-2], 1))], -1)
@@ -100,10 +97,9 @@ def matthews_correlation(matrix: Floats) -> Floats:
 
 
 def probability_losses(probabilities: Array, reference: Array) -> tuple[Floats, Floats]:
-    """Negative log-likelihood (in nats) and Brier score (in [0, 2]) of each item.
+    """Negative log-likelihood (in nats, of at least 1e-12) and Brier score (in [0, 2]) of each item.
 
-    ``probabilities`` of A, B, tie, shape (n_items, 3), sum to one by row; ValueError where they do not (logits passed
-    by mistake). They are floored at 1e-12, so that one certain mistake stays finite.
+    ``probabilities`` of A, B, tie, shape (n_items, 3); ValueError where a row does not sum to one (logits, say).
     """
     probabilities = np.asarray(probabilities, float)
     if len(probabilities) and (np.abs(probabilities.sum(-1) - 1) > 1e-3).any():
@@ -127,8 +123,7 @@ def rating_counts(ratings: Array, n_labels: int) -> Floats:
 def coincidences(counts: Array) -> Floats:
     """What each item adds to Krippendorff's coincidence matrix, shape (n_items, n_labels, n_labels).
 
-    Ordered pairs of ratings within the item, each weighted by 1 / (ratings - 1); items with fewer than two ratings add
-    nothing.
+    Ordered pairs of ratings within the item, weighted by 1 / (ratings - 1); nothing where there are fewer than two.
     """
     counts = np.asarray(counts, float)
     raters = counts.sum(1)

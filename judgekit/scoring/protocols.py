@@ -1,13 +1,13 @@
 """Named protocols: which labels verdicts are scored against, and how the verdicts of a set become a score."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from judgekit.records import LABELS, PreferencePair, Verdict, label_of_gap, majority_label
+from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,28 +15,21 @@ class Protocol:
     """How the verdicts of a set become a score; ValueError where a field is none of its values."""
 
     name: str  # quoted beside every score
-    # What accuracy counts: the verdict in the given order, or in the exchanged one; right in both; the mean of the two
-    # orders' accuracies; a win where the two orders' votes (right +1, opposite -1, tie 0) sum to more than zero; or the
-    # one verdict that the two orders are joined into.
+    # What accuracy counts: the verdict in the given order, or in the exchanged one; right in both; the orders' mean; a
+    # win where the orders' votes (right +1, opposite -1, tie 0) sum to more than zero; or the joined verdict.
     rule: Literal["forward", "swapped", "both_right", "mean_of_orders", "sum_of_orders", "joined"] = "forward"
     labels: tuple[str, ...] = LABELS  # macro averages are over exactly these
     unparsed: Literal["tie", "wrong", "dropped"] = "tie"  # a dropped item leaves the score, and ``coverage`` falls
-    # Whether the set allows no ties: a judge that ties all the same is read by its probabilities or scores; if those
-    # are equal too, as the response shown first, which is half credit over the two orders.
-    forced: bool = False
+    forced: bool = False  # whether the set allows no ties: a judge that ties all the same is read by `forced_verdict`
     votes: bool = False  # whether every single vote is an item (MT-bench) rather than the label
-    # Where votes are no items: the set's label, the majority of the voters asked for, or PandaLM's as paper [5] made
-    # them (`paper5_labels`).
+    # Where votes are no items: the set's label, the majority of the voters asked for, or `paper5_labels`.
     gold: Literal["label", "majority", "paper5"] = "label"
     turn: Literal[None, 1, 2] = None  # of the conversation that is scored (None for all)
     voters: Literal["all", "experts", "authors"] = "all"  # whose votes count (MT-bench)
-    # Under the rule ``joined``, what makes a tie of two verdicts: that they are opposite, which is the same position
-    # chosen twice (otherwise the first is kept); or any difference.
-    conflict: Literal["opposite", "any"] = "opposite"
+    conflict: Literal["opposite", "any"] = "opposite"  # of two verdicts, which makes a tie of them (`joined_verdict`)
     # Whether items whose reference label is a tie, or with a tie on either side, leave the score.
     ties: Literal["kept", "reference_dropped", "dropped"] = "kept"
-    # What happens to a judge that was shown one order only under a rule that reads both: its verdicts are taken as they
-    # are (published ones may have been joined already), or it is an error.
+    # One order under a rule that reads both: taken (published verdicts may have been joined already), or an error.
     one_order: Literal["taken", "refused"] = "taken"
 
     @property
@@ -80,42 +73,32 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 # Paper [5]: one order; what cannot be parsed is a tie, and a tie on a set without ties is wrong.
 SINGLE: dict[str, Any] = {"rule": "forward", "unparsed": "tie", "forced": False}
-PAPER5: dict[str, dict[str, Any]] = {
-    "pandalm": SINGLE | {"gold": "paper5"},
-    "autoj": {},
-    "mtbench": SINGLE,
-    "llmbar": SINGLE,
-}
-TURNS: dict[str, int | None] = {"": None, "_turn1": 1, "_turn2": 2}
+PAPER5 = {"pandalm": SINGLE | {"gold": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}
 # FastChat's agreement with people: experts only; the two orders joined, inconsistent ones as ties. Its published
 # verdicts are joined already, hence "taken". S2 leaves out every comparison with a tie on either side.
 S1: dict[str, Any] = {"votes": True, "voters": "experts", "rule": "joined", "conflict": "any", "unparsed": "dropped"}
 S2 = S1 | {"ties": "dropped", "labels": ("A", "B")}
+BY_TURN = {"experts": {"voters": "experts"}, "authors": {"voters": "authors"}, "s1": S1, "s2": S2}
+MAJORITY = TWO_WAY | {"votes": False, "gold": "majority", "ties": "reference_dropped"}
 
 
 def _named_protocols() -> dict[str, Protocol]:
     """Every protocol by name: a set's own name, then ``<set>_<variant>``."""
-    protocols = dict(PRIMARY)
-
-    def add(family: str, variant: str, **changes: Any) -> None:
-        words = variant.replace("_", " ")
-        protocols[f"{family}_{variant}"] = replace(PRIMARY[family], name=f"{words} ({family})", **changes)
-
-    for family in PRIMARY:
-        for variant, changes in VARIANTS.items():
-            add(family, variant, **changes)
+    variants = {family: dict(VARIANTS) for family in PRIMARY}
     for family, changes in PAPER5.items():
-        add(family, "paper5", **changes)
-    for suffix, turn in TURNS.items():
+        variants[family]["paper5"] = changes
+    of_votes = variants["mtbench"]
+    for suffix, turn in {"": None, "_turn1": 1, "_turn2": 2}.items():
         if turn:
-            add("mtbench", f"turn{turn}", turn=turn)
-        for voters in ("experts", "authors"):
-            add("mtbench", f"{voters}{suffix}", turn=turn, voters=voters)
-        add("mtbench", f"s1{suffix}", turn=turn, **S1)
-        add("mtbench", f"s2{suffix}", turn=turn, **S2)
-    decided = TWO_WAY | {"votes": False, "gold": "majority", "ties": "reference_dropped"}
-    add("mtbench", "majority_nontie", rule="mean_of_orders", one_order="refused", **decided)
-    add("mtbench", "majority_nontie_single", rule="forward", **decided)
+            of_votes[f"turn{turn}"] = {"turn": turn}
+        of_votes |= {f"{name}{suffix}": {"turn": turn, **changes} for name, changes in BY_TURN.items()}
+    of_votes["majority_nontie"] = {"rule": "mean_of_orders", "one_order": "refused", **MAJORITY}
+    of_votes["majority_nontie_single"] = {"rule": "forward", **MAJORITY}
+    protocols = dict(PRIMARY)
+    for family, own in variants.items():
+        for variant, changes in own.items():
+            words = f"{variant.replace('_', ' ')} ({family})"
+            protocols[f"{family}_{variant}"] = replace(PRIMARY[family], name=words, **changes)
     return protocols
 
 
@@ -123,7 +106,7 @@ PROTOCOLS = _named_protocols()
 
 
 def _family_of(benchmark: str) -> str:
-    """The set whose protocols a set shares: LLMBar's subsets have one."""
+    """The set whose protocols a set shares."""
     return "llmbar" if benchmark.startswith("llmbar") else benchmark
 
 
@@ -138,8 +121,8 @@ def primary_protocol(benchmark: str) -> Protocol:
 def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Protocol:
     """The protocol that is meant: None for the set's primary one, a `Protocol`, or a name.
 
-    A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); the KeyError of
-    an unknown one lists those there are for the set.
+    A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); KeyError lists
+    those there are for the set.
     """
     if protocol is None:
         return primary_protocol(benchmark)
@@ -158,15 +141,8 @@ def protocols_for(benchmark: str) -> dict[str, Protocol]:
     return {"primary": primary_protocol(benchmark), **variants}
 
 
-# ---------------------------------------------------------------- reference labels
-
-
 def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[str, list[str]]:
-    """Item id to the labels that it is scored against: one, or one per vote where votes are items.
-
-    Empty for an item that the protocol leaves out (another turn, no label, no vote of the people asked for, a response
-    that the source lacks).
-    """
+    """Item id to the labels that it is scored against: one, one per vote where votes are items, none where left out."""
     wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1) and pair.label_kind != "missing"]
     references: dict[str, list[str]] = {pair.item_id: [] for pair in pairs}
     if protocol.gold == "paper5":
@@ -182,7 +158,7 @@ def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[s
 
 
 def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
-    """Votes of everybody, of the experts, or of the set's authors (whose names start with ``author``)."""
+    """Votes of all, of the set's authors (whose names start with ``author``), or of the experts (all others)."""
     if voters == "all":
         return pair.votes
     return {who: label for who, label in pair.votes.items() if who.startswith("author") == (voters == "authors")}
@@ -191,10 +167,9 @@ def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
 def paper5_labels(pairs: Sequence[PreferencePair], seed: int = 42) -> dict[str, str]:
     """Item id to PandaLM label as Huang et al. (2024), arXiv:2403.02839, made it, mistake included.
 
-    Their code means to take the majority of three annotators. It asks twice whether the first two agree and never
-    whether the first and the third do, so an item on which the second stands alone gets the label of an annotator
-    drawn at random: 49 of 999 items, 11 of them labelled wrongly with the published seed. Draws are made in the order
-    of the numbers that items carry. ValueError where an item does not have three votes.
+    Their code means the majority of three, but never asks whether first and third agree: where the second stands alone,
+    an annotator is drawn at random (49 of 999 items, 11 labelled wrongly with the published seed), in the order of the
+    numbers that items carry. ValueError where an item does not have three votes.
     """
     draw = random.Random(seed)
     labels = {}
@@ -212,9 +187,6 @@ def majority_class(pairs: Sequence[PreferencePair], protocol: Protocol) -> str:
     return max(LABELS, key=labels.count)
 
 
-# ---------------------------------------------------------------- reading verdicts
-
-
 def forced_verdict(verdict: Verdict) -> str | None:
     """A verdict where no tie is allowed: by probability, then by score, then the response shown first."""
     if verdict.verdict != "tie":
@@ -230,20 +202,6 @@ def read_verdict(verdict: Verdict | None, protocol: Protocol) -> str | None:
     if verdict is None or verdict.status != "ok":
         return "tie" if protocol.unparsed == "tie" else None
     return forced_verdict(verdict) if protocol.forced else verdict.verdict
-
-
-def verdicts_from_scores(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Verdicts that follow from the scores of the two responses, without probabilities; equal scores are a tie.
-
-    A verdict without both scores is ``unparsed``; a failed one stays as it is.
-    """
-    return [verdict if verdict.status == "error" else _by_scores(verdict) for verdict in verdicts]
-
-
-def _by_scores(verdict: Verdict) -> Verdict:
-    a, b = verdict.score_a, verdict.score_b
-    label = None if a is None or b is None else label_of_gap(a - b)
-    return replace(verdict, verdict=label, p_a=None, p_b=None, p_tie=None, status="ok" if label else "unparsed")
 
 
 def joined_verdict(ab: str | None, ba: str | None, conflict: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from judgekit.data.progress import progress_bar, skip
@@ -10,40 +10,29 @@ from judgekit.judges import Judge, Request, request_key, request_of, verdict_of
 from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
 from judgekit.scoring.store import VerdictStore
 
+Replies = dict[str, Reply]  # by key
+
 
 class JudgeFailure(RuntimeError):
     """A judge replied with something other than one reply per request."""
 
 
-@dataclass
-class Plan:
-    """What a judge has been and will be asked about pairs."""
-
-    cells: list[tuple[PreferencePair, str]]  # every pair in every order
-    keys: list[str]  # of the cells
-    replies: dict[str, Reply]  # by key
-    waiting: list[tuple[str, Request]]  # still to be asked, longest first; requests of equal texts are put once
-
-    def verdicts(self, judge_name: str) -> list[Verdict]:
-        """A verdict for each cell; there must be a reply to each."""
-        cells = zip(self.keys, self.cells, strict=True)
-        return [verdict_of(pair, order, judge_name, self.replies[key]) for key, (pair, order) in cells]
-
-
-def plan(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS) -> Plan:
-    cells = [(pair, order) for pair in pairs for order in orders]
-    requests = [request_of(pair, order) for pair, order in cells]
+def _plan(
+    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str]
+) -> tuple[list[str], Replies, list[tuple[str, Request]]]:
+    """Keys of every pair in every order, stored replies, and what waits, longest first; equal texts are put once."""
+    requests = [request_of(pair, order) for pair in pairs for order in orders]
     keys = [request_key(judge, request) for request in requests]
     replies = store.get(judge.fingerprint, judge.decoding, keys)
     waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in replies}
-    return Plan(cells, keys, replies, sorted(waiting.items(), key=lambda item: (-item[1].length(), item[0])))
+    return keys, replies, sorted(waiting.items(), key=lambda item: (-item[1].length(), item[0]))
 
 
 def waiting_requests(
     judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS
 ) -> list[Request]:
     """The requests that `run_judge` would put: those without a stored reply, longest first, each once."""
-    return [request for _, request in plan(judge, pairs, store, orders).waiting]
+    return [request for _, request in _plan(judge, pairs, store, orders)[2]]
 
 
 def run_judge(
@@ -57,23 +46,22 @@ def run_judge(
     """A verdict for each pair and order; what the store holds is not asked again.
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
-    reply of a judge that streams. Requests go longest first: batches waste little padding, and the ETA errs on the safe
-    side. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
+    reply of a judge that streams. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
     """
-    asked = plan(judge, pairs, store, orders)
-    waiting = asked.waiting
+    keys, known, waiting = _plan(judge, pairs, store, orders)
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:
-        skip(bar, len(asked.cells) - len(waiting))
+        skip(bar, len(keys) - len(waiting))
         shown = nullcontext(bar)
     with shown as bar, closing(replies_of(judge, [request for _, request in waiting])) as stream:
         for replies in stream:
             fresh = {waiting[number][0]: reply for number, reply in replies.items()}
             store.put(judge.fingerprint, judge.decoding, fresh)
-            asked.replies.update(fresh)
+            known.update(fresh)
             bar.update(len(fresh))
-    return asked.verdicts(judge.name)
+    cells = zip(keys, product(pairs, orders), strict=True)
+    return [verdict_of(pair, order, judge.name, known[key]) for key, (pair, order) in cells]
 
 
 def replies_of(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:

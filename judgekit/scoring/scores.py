@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import metrics
-from judgekit.scoring.items import credits_of, first_counts, item_table
+from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import Protocol, protocol_of
 from judgekit.stats import (
     Array,
@@ -38,16 +38,15 @@ def score(
     """Every metric of a judge on a set under a protocol, with 95 % intervals over resampled prompts.
 
     ``verdicts``: of one judge, the given order for every pair, the exchanged order for all or none (ValueError
-    otherwise). ``benchmark``, the name of the set, chooses the primary protocol, which stands in by default; a name is
-    looked up by `judgekit.scoring.protocol_of`.
+    otherwise). ``benchmark``: name of the set; ``protocol``: its primary one by default, as `protocol_of` reads it.
 
     ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over the set's labels;
     over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``, ``coverage``
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
-    protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts given that are no
-    tie, the share for the response shown first); with probabilities
-    ``nll``, ``brier``, ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
+    protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts that are no tie,
+    the share for the response shown first); with probabilities ``nll``, ``brier``, ``ece``. Dropped items leave every
+    number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)
@@ -102,7 +101,8 @@ def _sums_of(table: pd.DataFrame, protocol: Protocol, both: bool) -> dict[str, F
         per_item["agreement"] = np.column_stack([ab_right & ba_right, ones])
         per_item["consistency"] = np.column_stack([(table["ab"] == table["ba"]) & read, read])
         per_item["orders"] = metrics.confusion(first, second, read.to_numpy(float))  # nothing where not read
-        per_item["first_rate"] = np.array([first_counts(row) for row in table.itertuples(index=False)], float)
+        shown_first = np.column_stack([table["raw_ab"].map({"A": 1, "B": 0}), table["raw_ba"].map({"A": 0, "B": 1})])
+        per_item["first_rate"] = np.column_stack([np.nansum(shown_first, 1), (~np.isnan(shown_first)).sum(1)])
     probabilities = table[["p_a", "p_b", "p_tie"]].to_numpy(float)
     if not np.isnan(probabilities).any():
         if "tie" not in protocol.labels:  # where no tie is possible, its mass is split by the other two

@@ -73,9 +73,8 @@ def user_store_path() -> Path:
 class VerdictStore:
     """Replies on disk, looked up by (judge fingerprint, input hash, decoding config, sample index).
 
-    ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, replies that were stored before this store
-    was opened are not returned; each stays until the reply that replaces it is on disk. ValueError if the file is no
-    verdict store, or one of a later schema; one of schema 1 is brought to this schema in place.
+    ``path`` is made if absent; ":memory:" outlives nothing. With ``fresh``, earlier replies are not returned; each is
+    kept until the one that replaces it is on disk. ValueError if the file is no verdict store, or of a later schema.
     """
 
     def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:
@@ -91,12 +90,12 @@ class VerdictStore:
                 self._prepare()
                 unusable.pop_all()
         except sqlite3.DatabaseError as failed:
-            if _code(failed) in _PASSING:
-                cannot_open = _code(failed) == sqlite3.SQLITE_CANTOPEN
-                said = "not a verdict store" if cannot_open else "the verdict store cannot be written"
-                raise ValueError(f"{self.path}: {said} ({failed})") from None
-            said = f"{self.path}: not a verdict store ({failed}), or a damaged one; move it away to start afresh"
-            raise DamagedStore(said) from None
+            said = f"{self.path}: not a verdict store ({failed})"
+            if _code(failed) not in _PASSING:
+                raise DamagedStore(f"{said}, or a damaged one; move it away to start afresh") from None
+            if _code(failed) != sqlite3.SQLITE_CANTOPEN:
+                said = f"{self.path}: the verdict store cannot be written ({failed})"
+            raise ValueError(said) from None
 
     def _prepare(self) -> None:
         """Make or check the table; waits where SQLite itself would not (two processes that make one file)."""

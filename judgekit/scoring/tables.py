@@ -13,14 +13,14 @@ from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.names import unique_slugs
-from judgekit.records import ORDERS, PreferencePair, fingerprint_of
+from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring.protocols import Protocol, majority_class, primary_protocol
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.store import VerdictStore
 
-CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
-DECLARED = ("name", "slug", "folder", "settings")
+_CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
+_DECLARED = ("name", "slug", "folder", "settings")
 TITLES = {
     "pandalm": "PandaLM",
     "autoj": "Auto-J",
@@ -50,33 +50,29 @@ def verdicts(
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
-    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair, joined by set and
-    item: label, votes (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is
-    none. ``attrs["fingerprints"]`` has the fingerprint of each judge, by slug.
+    Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair: label, votes
+    (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is none.
 
     ``judges``: names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the
     run trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
-    ``sets``: names, or ``file:PATH`` for pairs of one's own (`judgekit.data.pairfile.read_pairs`), a set that is named
-    after its file. Each judge is asked in the orders that it has; what the store (by default the one that all runs
-    share) holds is not asked again.
+    ``sets``: names, or ``file:PATH`` for pairs of one's own, a set that is named after its file. Each judge is asked in
+    the orders that it has; what the store (by default the one that all runs share) holds is not asked again.
     """
     declared = _declared(judges)
     pairs = _pairs_of(sets)
     loaded: dict[str, Any] = {
         slug: load_judge(one["name"], one.get("folder"), settings=one.get("settings"), run=run)
         for slug, one in declared.items()
-        if one["name"] != CONSTANT
+        if one["name"] != _CONSTANT
     }
     first: dict[str, Any] = {}
     for judge in loaded.values():
         if hasattr(judge, "share_embeddings"):  # texts that two judges encode alike are encoded once
             judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
     rows: list[tuple[Any, ...]] = []
-    prints: dict[str, set[str]] = {slug: set() for slug in declared}
     with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
         for (name, (family, items)), slug in product(pairs.items(), declared):
             judge = loaded.get(slug) or _constant(items, primary_protocol(family))
-            prints[slug].add(judge.fingerprint)
             by_id = {pair.item_id: pair for pair in items}
             for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
                 pair = by_id[one.item_id]
@@ -84,12 +80,7 @@ def verdicts(
                 rows.append((name, pair.item_id, pair.cluster, slug, *given, pair.label, pair.votes))
     columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)  # a column of text would turn None into NaN
-    table = table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
-    # The constant judge is another one for each set, and has one slug.
-    table.attrs["fingerprints"] = {
-        slug: one.pop() if len(one) == 1 else fingerprint_of(*sorted(one)) for slug, one in prints.items()
-    }
-    return table
+    return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
 
 
 def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
@@ -98,9 +89,7 @@ def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
     pairs = table.drop_duplicates(keys).set_index(keys)[["prompt", "label", "votes"]]
     given = table.pivot(index=keys, columns="order", values="verdict").reindex(pairs.index, columns=list(ORDERS))
     pairs[list(ORDERS)] = given.astype(object).where(given.notna(), None)
-    pairs = pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
-    pairs.attrs = dict(table.attrs)
-    return pairs
+    return pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
 
 
 def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -108,8 +97,8 @@ def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, 
     declared: dict[str, dict[str, Any]] = {}
     for one in judges:
         row = {"name": one} if isinstance(one, str) else dict(one)
-        if "name" not in row or not set(row) <= set(DECLARED):
-            raise ValueError(f"judge {row}: it has a name, and may have {', '.join(DECLARED[1:])}")
+        if "name" not in row or not set(row) <= set(_DECLARED):
+            raise ValueError(f"judge {row}: it has a name, and may have {', '.join(_DECLARED[1:])}")
         name, slug = row["name"], row.get("slug")
         slug = unique_slugs([name], {name: slug} if slug else None)[name]
         if slug in declared:
@@ -133,7 +122,7 @@ def _pairs_of(sets: Sequence[str]) -> dict[str, tuple[str, list[PreferencePair]]
 
 
 def _constant(pairs: Sequence[PreferencePair], protocol: Protocol) -> Judge:
-    return load_judge(CONSTANT, label=majority_class(pairs, protocol))
+    return load_judge(_CONSTANT, label=majority_class(pairs, protocol))
 
 
 def score_table(
@@ -163,9 +152,9 @@ def score_table(
 
 
 def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[dict[Any, Any]]:
-    """One number per judge and set as rows of a wide table, from `score_table`; cells that a judge lacks are None.
+    """Rows of a wide table from `score_table`, by judge: (set title, metric title) to the number, None where lacking.
 
-    ``metric_of``: set to the metrics shown for it, in order. Columns are (set title, metric title).
+    ``metric_of``: set to the metrics shown for it, in order.
     """
     numbers = {(row.set, row.judge, row.metric): row.number for row in table.itertuples()}
     rows = []

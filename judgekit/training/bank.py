@@ -1,18 +1,16 @@
 """Questions with responses that were meant for them: what relevance is learnt from, and distractors are taken from."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from judgekit.data.cleaning import normalise
 from judgekit.judges.encoder import PARAPHRASE
+from judgekit.models.encoder import TextEncoder, token_batches
 from judgekit.records import PreferencePair, Response
-
-if TYPE_CHECKING:
-    from judgekit.models.encoder import TextEncoder
 
 _CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
 
@@ -42,11 +40,8 @@ def share_of(question: str, salt: str = "calibration") -> float:
 def meant_for(
     pairs: Iterable[PreferencePair], answers: Iterable[Response] = (), limit: int = 24
 ) -> dict[str, tuple[str, list[str]]]:
-    """Distinct questions, each with its source and the responses that were meant for it, at most ``limit`` by hash.
-
-    Both responses of a pair count: also a bad one is about its question.
-    """
-    rows = [(p.asked, text, p.benchmark) for p in pairs for text in (p.response_a, p.response_b)]
+    """Distinct questions, each with its source and the responses meant for it (bad ones, too), ``limit`` by hash."""
+    rows = [(p.asked, text, p.benchmark) for p in pairs for text in p.responses]
     rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
     texts_of: dict[str, tuple[str, dict[str, None]]] = {}
     for question, text, source in rows:
@@ -61,42 +56,36 @@ def meant_for(
 class Embedder:
     """Unit embeddings of texts by one encoder, each computed once, in batches of at most ``budget`` tokens."""
 
-    def __init__(self, encoder: "TextEncoder", bf16: bool = False, budget: int = 8192) -> None:
+    def __init__(self, encoder: TextEncoder, bf16: bool = False, budget: int = 8192) -> None:
         self.encoder, self.bf16, self.budget = encoder, bf16, budget
         self._known: dict[Any, np.ndarray] = {}
 
     def embed(self, texts: Iterable[str], limit: int) -> dict[str, np.ndarray]:
         """Text to unit embedding (shape (width,)), reading at most ``limit`` tokens."""
-        texts = dict.fromkeys(texts)
-        missing = sorted(text for text in texts if (text, limit) not in self._known)
-        vectors = self._vectors([self.encoder.token_ids(text, limit) for text in missing])
-        self._known |= {(text, limit): vector for text, vector in zip(missing, vectors, strict=True)}
-        return {text: self._known[text, limit] for text in texts}
+        rows = self._embedded(texts, limit, lambda text: [self.encoder.token_ids(text, limit)])
+        return {text: row[0] for text, row in rows.items()}
 
     def ends(self, texts: Iterable[str], n: int) -> dict[str, np.ndarray]:
         """Text to the unit embeddings of its first and of its last ``n`` tokens, shape (2, width)."""
-        texts = dict.fromkeys(texts)
-        missing = sorted(text for text in texts if (text, "ends", n) not in self._known)
-        vectors = self._vectors([ids for text in missing for ids in self.encoder.end_ids(text, n)])
-        pairs = vectors.reshape(len(missing), 2, -1) if missing else vectors
-        self._known |= {(text, "ends", n): both for text, both in zip(missing, pairs, strict=True)}
-        return {text: self._known[text, "ends", n] for text in texts}
+        return self._embedded(texts, ("ends", n), lambda text: self.encoder.end_ids(text, n))
 
-    def _vectors(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
-        """Unit embeddings of tokenised texts, shape (n, width), longest first."""
-        order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    def _embedded(self, texts: Iterable[str], what: Any, ids_of: Callable[[str], Any]) -> dict[str, np.ndarray]:
+        """Text to the embeddings of its parts, shape (n_parts, width)."""
+        texts = dict.fromkeys(texts)
+        missing = sorted(text for text in texts if (text, what) not in self._known)
+        ids = [row for text in missing for row in ids_of(text)]
+        lengths = {i: len(row) for i, row in enumerate(ids)}
         vectors = np.zeros((len(ids), self.encoder.width), np.float32)
-        start = 0
-        while start < len(order):
-            rows = order[start : start + max(1, self.budget // len(ids[order[start]]))]
+        for rows in token_batches(sorted(lengths, key=lambda i: -lengths[i]), lengths, self.budget):
             vectors[rows] = self.encoder.unit_vectors([ids[i] for i in rows], self.bf16)
-            start += len(rows)
-        return vectors
+        parts = np.split(vectors, len(missing)) if missing else []
+        self._known |= {(text, what): part for text, part in zip(missing, parts, strict=True)}
+        return {text: self._known[text, what] for text in texts}
 
 
 def make_bank(
     meant: Mapping[str, tuple[str, list[str]]],
-    encoder: "TextEncoder",
+    encoder: TextEncoder,
     n_near: int = 12,
     low: float = 0.25,
     limit: int = 128,
@@ -104,7 +93,7 @@ def make_bank(
 ) -> AnswerBank:
     """The bank of what `meant_for` gives, its questions (``limit`` tokens of each) embedded by the base model.
 
-    A question has up to ``n_near`` neighbours; one with a cosine below ``low`` or above `PARAPHRASE` is none.
+    A question has up to ``n_near`` neighbours, of a cosine from ``low`` to `PARAPHRASE`.
     """
     questions = sorted(meant)
     embedded = Embedder(encoder, bf16).embed(questions, limit)
@@ -121,11 +110,10 @@ def make_bank(
 def draw_questions(bank: AnswerBank, usable: np.ndarray, rng: np.random.Generator, n: int, group: int) -> list[int]:
     """Indices of ``n`` distinct questions in groups of neighbours: the off-topic responses of a batch are hard ones.
 
-    Drawn from ``usable``, where sources count by the square root of their size; ``group`` 1: no neighbours.
+    Drawn from ``usable``, sources by the square root of their size.
     """
     allowed = set(usable.tolist())
-    sources = np.array([bank.sources[i] for i in usable])
-    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique([bank.sources[i] for i in usable], return_inverse=True, return_counts=True)
     weight = counts[inverse] ** -0.5
     chosen: dict[int, None] = {}
     # A visit order drawn once: every question comes up at most once as the seed of a group.

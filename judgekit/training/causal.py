@@ -1,14 +1,11 @@
 """Train a causal judge with TRL and PEFT: supervised verdicts, preferred verdicts, or a reward model.
 
-The libraries train; here rows are handed to them, and what comes out is written so that it can be used and traced.
 A training that was killed goes on from its last checkpoint, with the same losses as if nothing had happened; one that
 is finished is not repeated.
 """
 
 import hashlib
-import importlib.util
 import json
-import math
 import os
 import shutil
 import time
@@ -17,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+from huggingface_hub import ModelCardData
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
 
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.encoder import native_bf16
@@ -26,8 +24,10 @@ from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, mixed, mixture_of, rows_hash, token_rows
 from judgekit.training.files import settle_config, write_json
+from judgekit.training.mixture import check_disjoint
 
 _MERGED = "merged"
+_LOGGED = {"loss": "loss", "validation": "eval_loss"}  # name to transformers' own
 
 
 def train_judge(
@@ -45,14 +45,9 @@ def train_judge(
     (what was drawn of each source), ``too_long`` (pairs that were left out), ``history`` (``step, loss, validation``),
     ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``.
 
-    RecipeError or ValueError if the base cannot be loaded, recipe and data do not go together, or the rows are too few
-    for one step.
+    RecipeError or ValueError if the base cannot be loaded, recipe and data do not go together, or there are no rows.
     """
-    from accelerate import PartialState
-
-    asked = {pair.asked for pair in train}
-    if leaks := [pair for pair in validation if pair.asked in asked]:
-        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
+    check_disjoint(train, validation)
     labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
     chosen = mixed(train, recipe, shares)
     folder = Path(folder)
@@ -65,11 +60,10 @@ def train_judge(
             f"none longer than max_length ({recipe.max_length} tokens)"
         )
     data = {"train": len(rows), "validation": len(held_out), "sha256": rows_hash([*rows, *held_out])}
-    key = _run_key(recipe, data)
-    if done := _finished(folder, key):
+    key, finished = _run_key(recipe, data), folder / "training.json"
+    if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:
         return done
-    with PartialState().main_process_first():  # of several processes that train together, one clears and makes it
-        checkpoints = _own_checkpoints(folder, key)
+    checkpoints = folder / "checkpoints" / key[:16]  # those of another recipe or other data are none of its own
     trainer = _make_trainer(recipe, model, tokenizer, rows, held_out, checkpoints, progress)
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
@@ -102,32 +96,11 @@ def _run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
 
 
-def _finished(folder: Path, key: str) -> dict[str, Any] | None:
-    """The report of a training that was finished before, if it is this one."""
-    path = folder / "training.json"
-    report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return report if report.get("key") == key else None
-
-
-def _own_checkpoints(folder: Path, key: str) -> Path:
-    """The folder of this training's checkpoints; those of another recipe or other data are thrown away."""
-    checkpoints = folder / "checkpoints"
-    mark = checkpoints / "key"
-    if checkpoints.is_dir() and (not mark.is_file() or mark.read_text(encoding="utf-8") != key):
-        shutil.rmtree(checkpoints)
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    mark.write_text(key, encoding="utf-8")
-    return checkpoints
-
-
 def last_checkpoint(checkpoints: Path) -> str | None:
-    """The newest checkpoint that was written to its end, or None; those that were not are thrown away.
-
-    The trainer writes a checkpoint file by file, its state last: a process that is killed in between leaves a folder
-    that training cannot go on from.
-    """
+    """The newest checkpoint that was written to its end, its state last, or None; broken ones are thrown away."""
     from transformers.trainer_utils import get_last_checkpoint
 
+    checkpoints.mkdir(parents=True, exist_ok=True)
     while (newest := get_last_checkpoint(str(checkpoints))) is not None:
         try:
             json.loads((Path(newest) / "trainer_state.json").read_text(encoding="utf-8"))
@@ -137,29 +110,24 @@ def last_checkpoint(checkpoints: Path) -> str | None:
     return None
 
 
-# ---------------------------------------------------------------- the trainer
-
-
-def _settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bool) -> dict[str, Any]:
+def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[str, Any]:
     """What the three trainers' configurations have in common."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))  # that train together, a batch each
-    per_epoch = max(1, math.ceil(n_rows / (recipe.batch_size * recipe.accumulation * processes)))
-    steps = recipe.steps or math.ceil(recipe.epochs * per_epoch)
+    bf16, gpu = recipe.bf16 and (torch.cuda.is_available() or native_bf16()), torch.cuda.is_available()
     return {
         "output_dir": str(checkpoints),
-        "max_steps": steps,
+        "max_steps": recipe.steps or -1,
+        "num_train_epochs": recipe.epochs,
         "per_device_train_batch_size": recipe.batch_size,
         "per_device_eval_batch_size": recipe.batch_size,
         "gradient_accumulation_steps": recipe.accumulation,
         "gradient_checkpointing": recipe.recompute,
         "learning_rate": recipe.lr,
         "lr_scheduler_type": "linear",
-        "warmup_steps": round(recipe.warmup * steps),
+        "warmup_steps": round(recipe.warmup * recipe.steps) if recipe.steps else recipe.warmup,  # below 1, a share
         "weight_decay": recipe.weight_decay,
         "adam_beta2": recipe.beta2,
-        "max_grad_norm": 1.0,
-        "bf16": in_bfloat16(recipe),
-        "use_cpu": in_bfloat16(recipe) and not torch.cuda.is_available(),  # else bfloat16 is refused without a GPU
+        "bf16": bf16,
+        "use_cpu": bf16 and not gpu,  # else bfloat16 is refused without a GPU
         "seed": recipe.seed,
         "data_seed": recipe.seed,
         "max_length": recipe.max_length,
@@ -168,13 +136,10 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, n_rows: int, progress: bo
         "eval_steps": recipe.eval_every,
         "save_steps": recipe.eval_every,
         "save_total_limit": 2,
-        "load_best_model_at_end": True,
-        "metric_for_best_model": "eval_loss",
-        "greater_is_better": False,
+        "load_best_model_at_end": True,  # by the loss
         "restore_callback_states_from_checkpoint": True,
         "disable_tqdm": not progress,
-        "dataloader_pin_memory": torch.cuda.is_available(),
-        "report_to": "none",
+        "dataloader_pin_memory": gpu,
         "ddp_find_unused_parameters": False,  # every weight that is trained is used in every step
     }
 
@@ -195,7 +160,7 @@ def _make_trainer(
 
     if not progress:
         disable_progress_bars()
-    common = _settings(recipe, checkpoints, len(train), progress)
+    common = _settings(recipe, checkpoints, progress)
 
     class Preferences(trl.DPOTrainer):
         def _prepare_dataset(self, dataset: Any, *others: Any) -> Any:
@@ -222,19 +187,20 @@ def _make_trainer(
 
 def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The log of a trainer as rows ``step, loss, validation``; what was not measured is None."""
-    names = {"loss": "loss", "eval_loss": "validation"}
     rows: dict[int, dict[str, Any]] = {}
     for entry in log:
-        row = rows.setdefault(entry["step"], {"step": entry["step"]} | dict.fromkeys(names.values()))
-        row |= {name: entry[logged] for logged, name in names.items() if logged in entry}
-    return [row for row in rows.values() if row["loss"] is not None or row["validation"] is not None]
+        if logged := {name: entry[key] for name, key in _LOGGED.items() if key in entry}:
+            rows.setdefault(entry["step"], {"step": entry["step"], **dict.fromkeys(_LOGGED)}).update(logged)
+    return list(rows.values())
 
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     tokenizer.save_pretrained(folder)
-    if (folder / "adapter_config.json").is_file():
-        settle_config(folder, _public_base(recipe, folder))
+    if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
+        location = base_location(recipe.base)
+        named = recipe.base in language_models() or not Path(location).is_dir()
+        settle_config(folder, recipe.base if named else os.path.relpath(location, folder))
     if recipe.merge:
         trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)
@@ -250,21 +216,10 @@ def _model_card(report: Mapping[str, Any]) -> str:
     """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
     recipe, data = report["recipe"], report["data"]
     base = Path(recipe["base"]).name if Path(recipe["base"]).is_dir() else recipe["base"]  # no path of this machine
-    rows = {
-        "method": recipe["method"],
-        "base model": f"`{base}`" + (f" at `{recipe['revision']}`" if recipe["revision"] else ""),
-        "trained": (f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights")
-        + f": {report['trained_parameters']:,} of {report['parameters']:,} weights",
-        "strategy": f"`{recipe['strategy']}`, {recipe['policy']}",
-        "training rows": f"{data['train']:,}; validation {data['validation']:,}; SHA-256 `{data['sha256'][:16]}…`",
-        "steps": f"{report['steps']:,}; the weights are those of step {report['best_step']:,}",
-        "commit": f"{report['git'] or 'unknown'}{' (changed)' if report['dirty'] else ''}",
-    }
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    trained = f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights"
+    header = ModelCardData(base_model=base, library_name="transformers", tags=["llm-as-a-judge"]).to_yaml()
     return f"""---
-base_model: {base}
-library_name: transformers
-tags: [llm-as-a-judge]
+{header}
 ---
 
 # A causal judge
@@ -272,24 +227,20 @@ tags: [llm-as-a-judge]
 Trained by `judgekit.training.causal`: `sft` and `dpo` reply to the strategy's prompt with a verdict, `reward` gives a
 response a score (the difference of two is the log-odds).
 
-| | |
-|---|---|
-{table}
+- method: {recipe["method"]}, strategy `{recipe["strategy"]}`, {recipe["policy"]}
+- base model: `{base}`{f" at `{revision}`" if (revision := recipe["revision"]) else ""}
+- trained: {trained}: {report["trained_parameters"]:,} of {report["parameters"]:,} weights
+- rows: {data["train"]:,} to train on, {data["validation"]:,} to validate; SHA-256 `{data["sha256"]}`
+- steps: {report["steps"]:,}; the weights are those of step {report["best_step"]:,}
+- commit: {report["git"] or "unknown"}{" (changed)" if report["dirty"] else ""}
 
 The exact recipe, the loss at every logged step and the versions of the libraries are in `training.json`.
 A judge errs, prefers positions and lengths, and can be talked to: measure it on pairs of your own kind.
 """
 
 
-# ---------------------------------------------------------------- models
-
-
 def base_location(base: str) -> str:
-    """What to load a base model from: a hub name, or the folder that holds the whole model.
-
-    RecipeError if the folder holds an adapter without a merged model beside it; Unavailable where a registered model's
-    file cannot be had.
-    """
+    """Hub name or folder of a base model; RecipeError for a folder of an adapter without a merged model beside it."""
     folder = Path(base)
     if not (folder / "adapter_config.json").is_file():
         return str(folder_of(base) or base)
@@ -298,22 +249,17 @@ def base_location(base: str) -> str:
     return str(folder / _MERGED)
 
 
-def _public_base(recipe: CausalRecipe, folder: Path) -> str:
-    """How an adapter names its base: a name, or the way from the adapter's folder to the base's."""
-    location = base_location(recipe.base)
-    named = recipe.base in language_models() or not Path(location).is_dir()
-    return recipe.base if named else os.path.relpath(location, folder)
-
-
 def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
-    """Model and tokenizer that a recipe starts from; with a head for one score if the method is ``reward``.
-
-    The tokenizer has a padding token. RecipeError if the base cannot be loaded.
-    """
+    """Model (with a head for one score if the method is ``reward``) and tokenizer; RecipeError if not to be had."""
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
-    options = {"revision": recipe.revision, "dtype": dtype} | quantised(recipe)
+    options = {"revision": recipe.revision, "dtype": dtype}
+    if recipe.quantise:
+        if not torch.cuda.is_available():
+            raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
+        four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": "bfloat16"}
+        options["quantization_config"] = BitsAndBytesConfig(load_in_4bit=True, **four)
     if recipe.method == "reward":
         kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}
@@ -321,7 +267,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
         tokenizer: Any = AutoTokenizer.from_pretrained(location, revision=recipe.revision)
         torch.manual_seed(recipe.seed)  # the head of a reward model is new
         model = load_network(kind, location, **options)
-    except (OSError, ValueError) as missing:
+    except (ImportError, OSError, ValueError) as missing:  # bitsandbytes may be what is missing
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
@@ -333,30 +279,6 @@ def on_gpu(recipe: CausalRecipe) -> bool:
     return recipe.bf16 and torch.cuda.is_available()
 
 
-def in_bfloat16(recipe: CausalRecipe) -> bool:
-    """Whether training will compute in bfloat16: on a GPU, or on a processor that multiplies such matrices itself."""
-    return recipe.bf16 and (torch.cuda.is_available() or native_bf16())
-
-
-def quantised(recipe: CausalRecipe) -> dict[str, Any]:
-    """Options that load the base in 4 bits, where the recipe says so; RecipeError without bitsandbytes or a GPU."""
-    if not recipe.quantise:
-        return {}
-    if importlib.util.find_spec("bitsandbytes") is None:
-        raise RecipeError("quantise: '4bit' needs bitsandbytes, which is not installed (pip install bitsandbytes)")
-    if not torch.cuda.is_available():
-        raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
-    from transformers import BitsAndBytesConfig
-
-    config = BitsAndBytesConfig(
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
-        bnb_4bit_compute_dtype=torch.bfloat16,
-    )
-    return {"quantization_config": config}
-
-
 def adapter_config(recipe: CausalRecipe) -> Any:
     """PEFT's config for a recipe; None where all weights are trained."""
     if not recipe.r:
@@ -364,12 +286,10 @@ def adapter_config(recipe: CausalRecipe) -> Any:
     from peft import LoraConfig
 
     named, reward = recipe.target_modules, recipe.method == "reward"
+    same = {name: getattr(recipe, name) for name in ("r", "lora_alpha", "lora_dropout", "revision")}
     return LoraConfig(
-        r=recipe.r,
-        lora_alpha=recipe.lora_alpha,
-        lora_dropout=recipe.lora_dropout,
         target_modules="all-linear" if named == ("all-linear",) else list(named),
         modules_to_save=["score"] if reward else None,
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
-        revision=recipe.revision,
+        **same,
     )

@@ -1,17 +1,15 @@
-"""From preference pairs to token rows: the recipe, the mixture, the prompts and the replies that a judge should give.
-
-Rows hold token ids of `judgekit.models.chat_tokens.ChatTokenizer`, so that training reads exactly what judging reads.
-"""
+"""From preference pairs to token rows: the recipe, the mixture, and prompts and replies exactly as judging has them."""
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import cycle, islice
 from random import Random
 from typing import Annotated, Any, Literal, TypeVar
 
+import pandas as pd
 from pydantic import (
     ConfigDict,
     Field,
@@ -34,8 +32,6 @@ IGNORED = -100  # label of a position without a loss, as transformers has it
 Share = Annotated[float, Field(ge=0, lt=1)]
 Texts = Annotated[tuple[str, ...], Strict(False)]
 T = TypeVar("T")
-
-# ---------------------------------------------------------------- the recipe
 
 
 class RecipeError(ValueError):
@@ -83,13 +79,10 @@ class CausalRecipe:
 
     @model_validator(mode="after")
     def _fields_go_together(self) -> "CausalRecipe":
-        wrong = {
-            "quantise needs r > 0: weights of 4 bits cannot be trained, an adapter on them can": self.quantise,
-            "merge needs r > 0: without an adapter there is nothing to merge": self.merge,
-        }
-        for message, given in wrong.items():
-            if given and not self.r:
-                raise ValueError(message)
+        if self.quantise and not self.r:
+            raise ValueError("quantise needs r > 0: weights of 4 bits cannot be trained, an adapter on them can")
+        if self.merge and not self.r:
+            raise ValueError("merge needs r > 0: without an adapter there is nothing to merge")
         if self.tie_share and self.policy == "strict":
             raise ValueError(f"tie_share is {self.tie_share} but policy 'strict' knows no tie")
         if self.packing and self.method in ("dpo", "reward"):
@@ -114,22 +107,6 @@ def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> 
             given = "" if error["type"].startswith("missing") else f" is {error['input']!r}"
             message = f"{name}{given}: {message}"
         raise RecipeError(f"{where}: {message}") from None
-
-
-def recipe_of(values: Mapping[str, Any], where: str = "recipe") -> CausalRecipe:
-    """A recipe from a mapping; RecipeError names the field.
-
-    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "r": 16}).r
-    16
-    >>> recipe_of({"base": "Qwen/Qwen3-0.6B", "learning_rate": 1e-4})
-    Traceback (most recent call last):
-    ...
-    judgekit.training.causal_data.RecipeError: recipe: no field is called 'learning_rate'
-    """
-    return checked(CausalRecipe, values, where)
-
-
-# ---------------------------------------------------------------- which pairs
 
 
 def mixed(
@@ -176,16 +153,11 @@ def _by_shares(
     return rng.sample(drawn, len(drawn))
 
 
-def mixture_of(pairs: Iterable[PreferencePair]) -> dict[str, dict[str, int]]:
+def mixture_of(pairs: Iterable[PreferencePair]) -> dict[Any, dict[str, int]]:
     """Source to its ``pairs`` in a mixture and how many are ``distinct``, whatever their order."""
-    drawn, distinct = Counter[str](), defaultdict(set)
-    for pair in pairs:
-        drawn[pair.benchmark] += 1
-        distinct[pair.benchmark].add(pair.item_id)
-    return {name: {"pairs": count, "distinct": len(distinct[name])} for name, count in sorted(drawn.items())}
-
-
-# ---------------------------------------------------------------- prompts and replies
+    drawn = pd.DataFrame([(pair.benchmark, pair.item_id) for pair in pairs], columns=["source", "item"])
+    counts: Any = drawn.groupby("source")["item"].agg(pairs="size", distinct="nunique")
+    return counts.to_dict("index")
 
 
 def strategy_of(recipe: CausalRecipe) -> Strategy:
@@ -205,14 +177,6 @@ def _reply_tokens(chat: ChatTokenizer, text: str) -> list[int]:
     return [*chat.plain_ids(text), chat.tokenizer.eos_token_id]
 
 
-def prompt_tokens(chat: ChatTokenizer, strategy: Strategy, pair: PreferencePair, limit: int) -> list[int]:
-    """Token ids that ask about a pair in its own order, at most ``limit``; PromptTooLong where no cut one fits."""
-    return chat.ids(strategy.render("verdict", request_of(pair, "ab"), limit=limit, measure=chat.size).messages)
-
-
-# ---------------------------------------------------------------- rows
-
-
 def token_rows(
     pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any
 ) -> tuple[list[dict[str, Any]], int]:
@@ -228,15 +192,16 @@ def token_rows(
     for pair in pairs:
         if strategy is None:
             if pair.label != "tie":
-                first, second = both_responses(chat, pair, recipe.max_length)
-                chosen, rejected = (first, second) if pair.label == "A" else (second, first)
-                rows.append({"chosen_ids": chosen, "rejected_ids": rejected})
+                responses = both_responses(chat, pair, recipe.max_length)
+                names = ("chosen_ids", "rejected_ids") if pair.label == "A" else ("rejected_ids", "chosen_ids")
+                rows.append(dict(zip(names, responses, strict=True)))
             continue
         label: str = pair.label  # type: ignore[assignment]  # `mixed` lets no pair without one pass
         other = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
         right, wrong = (_reply_tokens(chat, strategy.said[SAID[verdict]]) for verdict in (label, other))
+        request, room = request_of(pair, "ab"), recipe.max_length - max(len(right), len(wrong))
         try:
-            prompt = prompt_tokens(chat, strategy, pair, recipe.max_length - max(len(right), len(wrong)))
+            prompt = chat.ids(strategy.render("verdict", request, limit=room, measure=chat.size).messages)
         except PromptTooLong:
             too_long += 1
             continue

@@ -12,21 +12,19 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import yaml
 from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from judgekit.data.pairfile import PairFileError, read_pairs
 from judgekit.data.plain_yaml import load_plain
-from judgekit.models.causal import parameter_count
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import CausalRecipe, RecipeError, checked, recipe_of
-
-_GIB = 2**30
+from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
@@ -49,7 +47,7 @@ def read_recipe(path: str | Path) -> tuple[CausalRecipe, Files]:
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected 'name: value' lines")
     files = {field.name: values.pop(field.name) for field in fields(Files) if field.name in values}
-    return recipe_of(values, str(path)), checked(Files, files, str(path))
+    return checked(CausalRecipe, values, str(path)), checked(Files, files, str(path))
 
 
 def pairs_of(path: str) -> list[PreferencePair]:
@@ -67,76 +65,56 @@ def announce(recipe: CausalRecipe) -> None:
         config = AutoConfig.from_pretrained(base_location(recipe.base), revision=recipe.revision)
     except OSError as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
-    print(f"{recipe.base}: {estimate(config, recipe, on_gpu(recipe))}", flush=True)
+    needed = estimate(config, recipe, on_gpu(recipe))
+    counts = f"{needed.pop('parameters'):,} parameters, {needed.pop('trained'):,} trained"
+    sizes = ", ".join(f"{part} {size / 2**30:.1f}" for part, size in needed.items())
+    print(f"{recipe.base}: {counts}; GiB: {sizes}", flush=True)
 
 
-# ---------------------------------------------------------------- memory
+def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, int]:
+    """Memory of one device for a training, counted on a model without storage.
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """Memory of a training on one device by what it is for, in bytes."""
-
-    parameters: int  # number of weights, the adapter's included
-    trained: int
-    weights: int
-    gradients: int
-    optimiser: int
-    activations: int  # the largest that are held at once
-
-    @property
-    def total(self) -> int:
-        """Bytes in all; the allocator and the libraries want about a tenth more."""
-        return self.weights + self.gradients + self.optimiser + self.activations
-
-    def __str__(self) -> str:
-        parts = ("weights", "gradients", "optimiser", "activations", "total")
-        sizes = ", ".join(f"{part} {getattr(self, part) / _GIB:.1f}" for part in parts)
-        return f"{self.parameters:,} parameters, {self.trained:,} trained; GiB: {sizes}"
-
-
-def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> Estimate:
-    """Memory of one device for a training; ``target_modules`` is taken as all linear layers.
-
-    ``gpu``: frozen weights and activations have two bytes a number there, and attention keeps no square of the length.
-
-    Weights that are trained, their gradients and Adam's two moments have four bytes each; frozen ones two, or about
-    half a byte (and the embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths for the
-    backward pass, or its input alone when it is computed again; the logits have four bytes and are held twice, with
-    their gradient. DPO runs two replies of each prompt, and holds a second model where there is no adapter. Activations
-    are an estimate (they depend on the kernels); the rest is exact. ValueError for a configuration without the sizes of
-    a decoder (Llama, Qwen3, Mistral and the like), or with experts.
+    Numbers of ``parameters`` (the adapter's included) and of those ``trained``; bytes of ``weights``, ``gradients``,
+    ``optimiser``, ``activations`` (a rule of thumb) and in ``total``, to which allocator and libraries add a tenth.
+    Trained weights, their gradients and Adam's two moments have four bytes each; frozen ones two on a GPU (``gpu``), or
+    about half a byte (embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths, or its
+    input alone when it is computed again, and without a GPU the square of the length; logits are held twice in four
+    bytes. DPO runs two replies of each prompt, and holds a second model where there is no adapter. ValueError for a
+    configuration without the sizes of a decoder (Llama, Qwen3, Mistral and the like), or with experts.
     """
+    from peft import get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    from judgekit.training.causal import adapter_config
+
     if getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None):
         raise ValueError(f"{config.model_type}: memory of mixtures of experts is not estimated")
     names = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
     if missing := [name for name in names if getattr(config, name, None) is None]:
         raise ValueError(f"{config.model_type}: the configuration has no {missing[0]}")
     vocabulary, width, inner, layers, heads = (getattr(config, name) for name in names)
-    head = getattr(config, "head_dim", None) or width // heads
-    queries, keys = heads * head, (getattr(config, "num_key_value_heads", None) or heads) * head
-    parameters, embeddings = parameter_count(config), vocabulary * width
-    attention = [(width, queries), (width, keys), (width, keys), (queries, width)]
-    linear = [*attention, (width, inner), (width, inner), (inner, width)]  # inputs and outputs of a block's layers
-    adapter = layers * sum(recipe.r * (inputs + outputs) for inputs, outputs in linear)
-    trained = adapter or parameters
-    half = 2 if gpu and recipe.bf16 else 4
-    in_four_bits = round((parameters - embeddings) * 0.55) + embeddings * 2
-    frozen = in_four_bits if recipe.quantise else parameters * half
-    weights = frozen + adapter * 4 if adapter else parameters * 4
-    if recipe.method == "dpo" and not adapter:
-        weights += parameters * 4
+    with torch.device("meta"):
+        model: Any = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        base = sum(parameter.numel() for parameter in model.parameters())
+        if adapter := adapter_config(replace(recipe, method="sft")):  # the head for a score is beside the point
+            model = get_peft_model(model, adapter)
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    half, embeddings = 2 if gpu and recipe.bf16 else 4, vocabulary * width
+    if adapter:
+        frozen = round((base - embeddings) * 0.55) + embeddings * 2 if recipe.quantise else base * half
+        parameters, weights = base + trained, frozen + trained * 4
+    else:
+        parameters, weights = base, base * 4 * (2 if recipe.method == "dpo" else 1)
     tokens = recipe.batch_size * (2 if recipe.method in ("dpo", "reward") else 1) * recipe.max_length
+    queries = heads * (getattr(config, "head_dim", None) or width // heads)
     block = (10 * width + 4 * queries + 4 * inner) * half
     if not gpu:
         block += heads * recipe.max_length * 4 * 2
     states = layers * width * half + block if recipe.recompute else layers * block
     logits = 0 if recipe.method == "reward" else vocabulary * 4 * 2
-    activations = tokens * (states + logits)
-    return Estimate(parameters + adapter, trained, weights, trained * 4, trained * 8, activations)
-
-
-# ---------------------------------------------------------------- the command
+    memory = {"weights": weights, "gradients": trained * 4, "optimiser": trained * 8}
+    memory["activations"] = tokens * (states + logits)
+    return {"parameters": parameters, "trained": trained, **memory, "total": sum(memory.values())}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,8 +1,7 @@
-"""Pairs whose better response is known by construction, from questions with the responses that were meant for them.
+"""Pairs whose better response is known by construction: what misleads surface features, and broken responses.
 
-What a judge of surface features gets wrong, and what a broken response is like. Each kind is a set of its own, so that
-a mixture can weigh it and validation can show it. A kind is a function of the bank, a question's index and a random
-generator; it gives (index of the question asked, better response, worse response[, question in other words]).
+Each kind is a set of its own, which a mixture can weigh and validation can show: a function of the bank, a question's
+index and a random generator that gives (question asked, better response, worse response[, the question reworded]).
 """
 
 import re
@@ -24,9 +23,6 @@ _LONGER = 1.15  # a misleading response has at least this many times the charact
 
 def _chosen(texts: Any, rng: np.random.Generator) -> Any:
     return texts[rng.integers(len(texts))]
-
-
-# ------------------------------------------------------------ off-topic
 
 
 def _neighbours(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
@@ -51,9 +47,6 @@ def _eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 4
     drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
     worse = max((_chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
     return [(i, own, worse)] if len(worse) > _LONGER * len(own) else []
-
-
-# ------------------------------------------------------------ broken
 
 
 def _truncated(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
@@ -87,23 +80,13 @@ def _shuffled(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     words = own.split(" ")
     if len(words) < 12:
         return []
-    moved = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False))
-    worse: Any = list(words)
-    for position, source in zip(moved, rng.permutation(moved), strict=True):
-        worse[position] = words[source]
-    worse = " ".join(worse)
-    return [(i, own, worse)] if worse != own else []
-
-
-# ------------------------------------------------------------ an instruction more
+    moved, worse = np.sort(rng.choice(len(words), size=len(words) // 3, replace=False)), np.array(words, object)
+    worse[moved] = worse[rng.permutation(moved)]
+    return [(i, own, " ".join(worse))] if worse.tolist() != words else []
 
 
 def demands_between(first: str, second: str, rng: np.random.Generator) -> list[str]:
-    """Demands that the first text meets and the second does not.
-
-    Lengths are demanded upwards and downwards alike, and words to be used and to be avoided, so that no property of a
-    response is good or bad in itself.
-    """
+    """Demands that the first text meets and the second does not, of opposite kinds: no property is good in itself."""
     demands = []
     n_first, n_second = len(words_of(first)), len(words_of(second))
     if min(n_first, n_second) > 0 and not 0.8 < n_first / n_second < 1.25:
@@ -150,10 +133,9 @@ def constructed_pairs(
 ) -> list[PreferencePair]:
     """Pairs of one of `KINDS` about the ``usable`` questions, in either order with equal chances.
 
-    Misleading responses come from all of the bank; those of ``exchanged`` pairs from the usable questions, in twos:
-    each response is right in one pair and wrong in the other. ``per_question``: draws; one that gives nothing (no
-    longer neighbour, too short to cut) is left out. ``limit``, ``per_source``: questions in all and of one source, the
-    same ones each time; those that nothing is close to do not count where the kind needs one. KeyError lists the kinds.
+    Misleading responses come from all of the bank, those of ``exchanged`` pairs from the usable questions.
+    ``per_question``: draws; one that gives nothing is left out. ``limit``, ``per_source``: questions in all and of one
+    source, the same ones each time, each with a close one where the kind needs it. KeyError lists the kinds.
     """
     if kind not in KINDS:
         raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")

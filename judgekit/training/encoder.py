@@ -1,13 +1,11 @@
 """Train the encoder judge: surface features for quality, an encoder tuned by LoRA for relevance, a gate for both.
 
-Three parts, each from data the others do not see where that matters: the preference part is fitted on all training
-pairs; the encoder learns which response was meant for which question from the questions outside the calibration part;
-the gate is fitted on the calibration part, where the encoder's cosines are what they will be on new questions.
+The preference part is fitted on all training pairs; the encoder learns which response was meant for which question, but
+for the calibration part, on which the gate is fitted: there its cosines are what they will be on new questions.
 
-Every step's batch is a function of (seed, step) alone, so a run that was interrupted and resumed sees the very same
-steps as one that was not. Style predicts nothing in the contrast: each response of a batch is the right one for its own
-question and a wrong one for all others. (MultipleNegativesRankingLoss of sentence-transformers is the same loss, but
-counts the response to another wording of a question as wrong.)
+Every step's batch is a function of (seed, step) alone, so a resumed run sees the very same steps as an unbroken one.
+Style predicts nothing in the contrast: each response of a batch is right for its own question and wrong for all others.
+(MultipleNegativesRankingLoss of sentence-transformers counts the response to another wording of a question as wrong.)
 """
 
 import hashlib
@@ -16,6 +14,7 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,9 @@ from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gate
 from judgekit.training.mixture import Material, source_weights
 
 CHECKPOINT = "checkpoint.pt"
-TRAINING = "training.json"
-GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
+_TRAINING = "training.json"
+_GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
+_PROGRESS = ("step", "seconds", "history", "best")  # of a trainer, kept in its checkpoint
 _VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
 _CUT = (12, 40)  # tokens that a cut response keeps
 _CHUNK = 16  # texts per forward pass in training: sorted by length, so little padding is computed
@@ -81,10 +81,9 @@ def base_encoder(recipe: RelevanceRecipe) -> TextEncoder:
 
 def load_encoder(recipe: RelevanceRecipe, folder: str | Path) -> TextEncoder:
     """The trained encoder of a folder that `train_relevance` finished; the base model where nothing was trained."""
-    folder = Path(folder)
-    if recipe.r > 0:
-        return TextEncoder(recipe.base, recipe.revision, folder / "adapter")
-    return TextEncoder(str(folder / "model")) if recipe.r < 0 else base_encoder(recipe)
+    if recipe.r < 0:
+        return TextEncoder(str(Path(folder) / "model"))
+    return TextEncoder(recipe.base, recipe.revision, Path(folder) / "adapter" if recipe.r else None)
 
 
 def linear_rate(step: int, n_steps: int, warmup: float) -> float:
@@ -104,19 +103,15 @@ def contrastive_loss(
     paraphrases: torch.Tensor,
     both: bool = True,
 ) -> torch.Tensor:
-    """Cross-entropy of finding a question's own response among the batch's, and a response's question; a scalar.
+    """Cross-entropy of finding a question's own response among the batch's, and (``both``) a response's question.
 
-    ``questions``, ``responses``: unit embeddings, (n, width), row by row of the same cell; ``log_scale``: log of the
-    factor on cosines. ``paraphrases``: cells of other questions that mean the same, (n, n): neither right nor wrong.
-    ``both``: also contrast the questions for each response.
+    ``questions``, ``responses``: unit embeddings, (n, width), row by row; ``log_scale``: log of the factor on cosines;
+    ``paraphrases``: cells of other questions that mean the same, (n, n): neither right nor wrong.
     """
     cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
     own = torch.arange(len(questions))
     loss = torch.nn.functional.cross_entropy(cosines, own)
     return (loss + torch.nn.functional.cross_entropy(cosines.T, own)) / 2 if both else loss
-
-
-# ---------------------------------------------------------------- relevance
 
 
 def train_relevance(
@@ -127,15 +122,11 @@ def train_relevance(
     folder: str | Path,
     progress: bool = True,
 ) -> dict[str, Any]:
-    """The run of the trained encoder; at once, when the folder holds the finished one of this recipe and data.
-
-    As ``training.json`` keeps it: recipe, history, the step that was kept, trainable parameters, seconds.
-    """
-    identity = identity_of(recipe, bank, train, validation)
-    finished = Path(folder) / TRAINING
+    """The run of the trained encoder, as ``training.json`` has it; at once where the folder holds the finished one."""
+    finished = Path(folder) / _TRAINING
     if finished.is_file():
         training = json.loads(finished.read_text(encoding="utf-8"))
-        if {key: training.get(key) for key in identity} == identity:
+        if identity_of(recipe, bank, train, validation).items() <= training.items():
             return training
     trainer = RelevanceTrainer(recipe, bank, train, validation, folder)
     trainer.run(progress)
@@ -149,15 +140,13 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
         for i in part:
             digest.update(json.dumps([bank.questions[i], bank.responses[i], bank.sources[i]]).encode())
         digest.update(b"|")
-    identity = {"version": _VERSION, "recipe": asdict(recipe), "data": digest.hexdigest()}
-    return json.loads(json.dumps(identity))
+    return json.loads(json.dumps({"version": _VERSION, "recipe": asdict(recipe), "data": digest.hexdigest()}))
 
 
 class RelevanceTrainer:
-    """One training run; the folder gets its checkpoint and the finished adapter.
+    """One training run on some questions of the bank, the state chosen on others; checkpoint and adapter in a folder.
 
-    ``train``, ``validation``: questions of the bank to learn from, and to choose the state by.
-    ValueError if a question stands in both parts, or a part holds fewer than two questions.
+    ValueError if a question stands in both parts, or a part holds fewer than two.
     """
 
     def __init__(
@@ -171,15 +160,17 @@ class RelevanceTrainer:
             raise ValueError("relevance needs at least two questions to learn from, and two to validate on")
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.seed)
-        self.encoder = TextEncoder(recipe.base, recipe.revision, trainable=True)
+        self.encoder = TextEncoder(recipe.base, recipe.revision)
         self._make_trainable()
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(recipe.scale)))
-        self._ids: dict[Any, list[int]] = {}
+        self._token_ids = cache(self.encoder.token_ids)
         weights = [parameter for name, parameter in self.trainable().items() if name != "scale"]
         groups = [{"params": weights, "lr": recipe.lr, "weight_decay": recipe.weight_decay}] if weights else []
         groups.append({"params": [self.log_scale], "lr": 25 * recipe.lr, "weight_decay": 0.0})
         self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98))
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._rate)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
+            self.optimiser, lambda step: linear_rate(step, recipe.steps, recipe.warmup)
+        )
         self.step, self.seconds = 0, 0.0
         self.history: list[dict[str, Any]] = []
         self.best: Any = None  # until the first validation
@@ -213,27 +204,16 @@ class RelevanceTrainer:
         """Name to parameter, for everything that is trained."""
         return {n: p for n, p in self.encoder.model.named_parameters() if p.requires_grad} | {"scale": self.log_scale}
 
-    def _rate(self, step: int) -> float:
-        return linear_rate(step, self.recipe.steps, self.recipe.warmup)
-
-    def _token_ids(self, text: str, limit: int) -> list[int]:
-        if (text, limit) not in self._ids:
-            self._ids[text, limit] = self.encoder.token_ids(text, limit)
-        return self._ids[text, limit]
-
     def _embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
         """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
         order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
-        vectors: list[Any] = [None] * len(id_lists)
+        chunks = [[id_lists[i] for i in order[start : start + _CHUNK]] for start in range(0, len(order), _CHUNK)]
         with computing_in_bf16("cpu", self.recipe.bf16):
-            for start in range(0, len(order), _CHUNK):
-                chunk = order[start : start + _CHUNK]
-                for i, vector in zip(chunk, self.encoder.embed([id_lists[i] for i in chunk]).float(), strict=True):
-                    vectors[i] = vector
-        return torch.nn.functional.normalize(torch.stack(vectors), dim=-1)
+            vectors = torch.cat([self.encoder.embed(chunk).float() for chunk in chunks])
+        return torch.nn.functional.normalize(vectors[np.argsort(order)], dim=-1)
 
     def _loss(self, part: np.ndarray, rng: np.random.Generator, cut: bool = True) -> torch.Tensor:
-        """Contrastive loss of a batch of questions of a part, with a response each, as ``rng`` draws them."""
+        """Contrastive loss of a batch of questions, with a response each, as ``rng`` draws them from a part."""
         recipe, bank = self.recipe, self.bank
         drawn = draw_questions(bank, part, rng, recipe.questions_per_step, recipe.group)
         questions = [self._token_ids(bank.questions[i], recipe.max_question_tokens) for i in drawn]
@@ -288,19 +268,13 @@ class RelevanceTrainer:
                     bar.set_postfix(validation=f"{self.history[-1]['validation']:.3f}")
 
     def _record(self, since: Sequence[float]) -> None:
-        """Validate, keep the best state, write the checkpoint."""
+        """Validate, keep the best state, and write all that is needed to go on, in one step."""
         row = {"step": self.step, "seconds": self.seconds, "train": float(np.mean(since)) if since else None}
-        row["validation"] = self.validate()
-        self.history.append(row)
-        if self.best is None or row["validation"] < self.best["validation"]:
-            state = {name: p.detach().clone() for name, p in self.trainable().items()}
-            self.best = {"validation": row["validation"], "step": self.step, "state": state}
-        self._write_checkpoint()
-
-    def _write_checkpoint(self) -> None:
-        """Everything needed to go on, in one file that is replaced in one step."""
-        names = ("identity", "step", "seconds", "history", "best")
-        state = {name: getattr(self, name) for name in names} | {"now": self.trainable()}
+        self.history.append(row | {"validation": (loss := self.validate())})
+        if self.best is None or loss < self.best["validation"]:
+            kept = {name: p.detach().clone() for name, p in self.trainable().items()}
+            self.best = {"validation": loss, "step": self.step, "state": kept}
+        state = {name: getattr(self, name) for name in ("identity", *_PROGRESS)} | {"now": self.trainable()}
         state |= {"optimiser": self.optimiser.state_dict(), "scheduler": self.scheduler.state_dict()}
         with replaced(self.folder / CHECKPOINT) as temporary:
             torch.save(state, temporary)
@@ -309,12 +283,11 @@ class RelevanceTrainer:
         """Continue from the folder's checkpoint if it is of this recipe and data; otherwise start afresh."""
         path = self.folder / CHECKPOINT
         state = torch.load(path, weights_only=True) if path.is_file() else {}
-        if state.get("identity") != self.identity:
-            return
-        self.step, self.seconds, self.history, self.best = (state[n] for n in ("step", "seconds", "history", "best"))
-        self._copy(state["now"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.scheduler.load_state_dict(state["scheduler"])
+        if state.get("identity") == self.identity:
+            vars(self).update({name: state[name] for name in _PROGRESS})
+            self._copy(state["now"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.scheduler.load_state_dict(state["scheduler"])
 
     @torch.no_grad()
     def _copy(self, state: Mapping[str, torch.Tensor]) -> None:
@@ -322,10 +295,7 @@ class RelevanceTrainer:
             parameter.copy_(state[name])
 
     def finish(self) -> dict[str, Any]:
-        """Write the adapter (or the model) of the best state and ``training.json``, which is returned.
-
-        An adapter is stored in 16 bits: what is scored is what is shipped.
-        """
+        """Write the adapter (in 16 bits) or the model of the best state, and ``training.json``, which is returned."""
         self._copy(self.best["state"])
         break_seal(self.folder)
         if self.recipe.r > 0:
@@ -343,27 +313,24 @@ class RelevanceTrainer:
             "seconds": self.seconds,
             "history": self.history,
         }
-        write_json(self.folder / TRAINING, training)  # last: a folder with it holds a finished encoder
+        write_json(self.folder / _TRAINING, training)  # last: a folder with it holds a finished encoder
         (self.folder / CHECKPOINT).unlink(missing_ok=True)
         return training
-
-
-# ---------------------------------------------------------------- the judge
 
 
 def train_encoder(
     recipe: RelevanceRecipe,
     material: Material,
     folder: str | Path,
-    gates: Sequence[float] = GATES,
+    gates: Sequence[float] = _GATES,
     progress: bool = True,
 ) -> dict[str, Any]:
     """Train an encoder judge and write its folder, with the checkpoint on the way there.
 
-    Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (the one chosen
-    of ``gates``, shares of misleading pairs), ``fitted`` (all gates by share), ``quality`` (the preference part),
-    ``reader``, and ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if
-    no misleading pair can be constructed: the questions are too few, or their responses too alike.
+    Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (of misleading
+    pairs, chosen of ``gates``), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and
+    ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if no misleading
+    pair can be constructed: the questions are too few, or their responses too alike.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts
@@ -390,7 +357,7 @@ def reader_of(
 ) -> Reader:
     """What makes the tables of a judge with this preference part and this encoder.
 
-    Relevance is measured against ``n_others`` of the encoder's training questions, the same ones each time.
+    ``n_others``: training questions that relevance is measured against, the same ones each time.
     """
     chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
     others = [material.bank.questions[i] for i in np.sort(chosen)]
@@ -409,7 +376,7 @@ def fit_gates(
     limit: int | None = None,
     inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
 ) -> dict[float, dict[str, Any]]:
-    """Gates of several strengths, from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
+    """Gates from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
 
     ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
     what relevance and the gate may use.
@@ -425,10 +392,9 @@ def fit_gates(
 
 def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:
     """Write ``judge.json`` and the other questions: with the adapter, the judge. No parts leave the gate open."""
-    rounded = {
-        part: {name: np.round(value, 6).tolist() for name, value in fitted.items()}
-        for part, fitted in (parts or {}).items()
-    }
+    rounded: dict[str, Any] = {"relevance": None, "gate": None}
+    for part, fitted in (parts or {}).items():
+        rounded[part] = {name: np.round(value, 6).tolist() for name, value in fitted.items()}
     config = {
         "format": FORMAT,
         "base": recipe.base,
@@ -436,12 +402,11 @@ def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, An
         "trained": {0: "nothing", 1: "adapter", -1: "model"}[int(np.sign(recipe.r))],
         "max_question_tokens": recipe.max_question_tokens,
         "max_response_tokens": recipe.max_response_tokens,
-        "relevance": rounded.get("relevance"),
-        "gate": rounded.get("gate"),
+        **rounded,
         **rounded_parts(reader.quality),
     }
     Path(folder).mkdir(parents=True, exist_ok=True)
     break_seal(folder)
     save_file({"vectors": reader.others}, Path(folder) / OTHERS)
-    write_json(Path(folder) / "judge.json", json.loads(json.dumps(config)))
+    write_json(Path(folder) / "judge.json", config)
     seal(folder, (*WEIGHTS, OTHERS))

@@ -1,6 +1,5 @@
 """Fit the surface-feature judge: penalised maximum likelihood of Davidson's model, a second or two on a CPU."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,17 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.judges.surface import CLIP, FEATURES, PAIR_FEATURES, pair_features, surface_features
+from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, standardise, surface_features
 from judgekit.records import LABELS, PreferencePair
+from judgekit.training.files import write_json
 
 _MIN_TIE_SHARE = 0.02  # a source with fewer ties than this did not really offer them
 
 
 def target_of(pair: PreferencePair) -> tuple[float, ...]:
-    """Probabilities of A, B and tie that a pair's label gives: a soft label where there is one, else the hard label.
-
-    A soft label of exactly one half is a tie. ValueError if the pair has neither.
-    """
+    """Probabilities of A, B, tie that a pair's soft label gives, or else its label; ValueError if it has neither."""
     if pair.soft_label is not None and pair.label != "tie":
         return (pair.soft_label, 1 - pair.soft_label, 0.0)
     if pair.label is None:
@@ -84,8 +81,7 @@ def fit_features(
     """Weights of the linear score (``mean, scale, weight``) and of the tie model (``pair_mean``, ..., ``tie_bias``).
 
     ``weight``: of each pair; ``l2``, ``l2_ties``: penalty on the squared weights of score and tie model, relative to
-    the mean loss. The score is linear in standardised features without an intercept, so exchanging the responses flips
-    its sign. Minimised with L-BFGS; the problem is convex in the score's weights.
+    the mean loss. There is no intercept, so exchanging the responses flips the score's sign.
     """
     mean, scale = _moments(np.concatenate([table.a, table.b]))
     pair_mean, pair_scale = _moments(table.pair[table.tied] if table.tied.any() else table.pair)
@@ -93,11 +89,8 @@ def fit_features(
     def tensor(values: Any) -> torch.Tensor:
         return torch.tensor(np.asarray(values), dtype=torch.float64)
 
-    def standardised(values: np.ndarray, centre: np.ndarray, spread: np.ndarray) -> torch.Tensor:
-        return tensor(np.clip((values - centre) / spread, -CLIP, CLIP))
-
-    difference = standardised(table.a, mean, scale) - standardised(table.b, mean, scale)
-    pair = standardised(table.pair, pair_mean, pair_scale)
+    difference = tensor(standardise(table.a, mean, scale)) - tensor(standardise(table.b, mean, scale))
+    pair = tensor(standardise(table.pair, pair_mean, pair_scale))
     target, tied = tensor(table.target), torch.tensor(table.tied)
     row_weight = tensor(np.ones(len(target)) if weight is None else weight)
     w = torch.zeros(len(FEATURES), dtype=torch.float64, requires_grad=True)
@@ -134,5 +127,5 @@ def save_features(parts: Mapping[str, Any], folder: str | Path) -> Path:
     """Write a fitted surface-feature judge as ``features.json``."""
     path = Path(folder) / "features.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rounded_parts(parts), indent=1) + "\n", encoding="utf-8")
+    write_json(path, rounded_parts(parts))
     return path

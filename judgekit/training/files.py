@@ -1,4 +1,4 @@
-"""Files of a trained judge: small, safe to load, and silent about the machine they were made on."""
+"""Files of a trained judge: safe to load, and silent about the machine they were made on."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def store_half(path: Path) -> None:
         save_file(tensors, temporary, metadata={"format": "pt"})
 
 
-def settle_config(folder: Path, base: str | None = None) -> None:
+def settle_config(folder: Path, base: str) -> None:
     """Write the config of an adapter so that equal trainings leave equal files: PEFT keeps module names in a set.
 
     The public name of ``base`` takes the place of the machine's path; PEFT's empty card goes, too.
@@ -32,7 +32,6 @@ def settle_config(folder: Path, base: str | None = None) -> None:
     config = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(config.get("target_modules"), list):
         config["target_modules"] = sorted(config["target_modules"])
-    if base is not None:
-        config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
-        (folder / "README.md").unlink(missing_ok=True)
+    config["base_model_name_or_path"] = PACKAGED_BASES[base][1] if base in PACKAGED_BASES else base
+    (folder / "README.md").unlink(missing_ok=True)
     write_json(path, dict(sorted(config.items())))

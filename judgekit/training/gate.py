@@ -1,27 +1,23 @@
 """The gate of the encoder judge: fitted, and its strength chosen, on pairs that the encoder was not trained on."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize
 
 from judgekit.judges.encoder import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
 from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
-from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums
+from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
 from judgekit.training.bank import Embedder
 from judgekit.training.features import FeatureTable, feature_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
 _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
 _ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
-
-# ---------------------------------------------------------------- what the gate sees
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ class PairTable:
     likeness: np.ndarray  # cosine of the two responses, shape (n_pairs,)
     target: np.ndarray  # shape (n_pairs, 3)
     tied: np.ndarray  # whether the pair's source offers ties, shape (n_pairs,)
-    clusters: list  # prompts
+    clusters: Sequence[str]  # prompts
 
     def probabilities(self, parts: Mapping[str, Any]) -> Floats:
         """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
@@ -55,9 +51,7 @@ def joined(tables: Sequence[PairTable]) -> PairTable:
     """The pairs of several tables; ValueError if there is no table: no pair could be constructed."""
     if not tables:
         raise ValueError("no misleading pair could be constructed: more questions are needed, or longer responses")
-    parts = [vars(table) for table in tables]
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "clusters"}
-    return PairTable(**arrays, clusters=[cluster for table in tables for cluster in table.clusters])
+    return PairTable(*(np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(PairTable)))
 
 
 @dataclass(frozen=True)
@@ -90,19 +84,16 @@ class Reader:
         )
 
     def _relevance(self, questions: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        starts = range(0, len(questions), _ROWS)
-        parts = [(questions[start : start + _ROWS], responses[start : start + _ROWS]) for start in starts]
+        cuts = range(_ROWS, len(questions), _ROWS)
+        parts = zip(np.split(questions, cuts), np.split(responses, cuts), strict=True)
         return np.concatenate([relevance_inputs(*part, self.others) for part in parts])
 
 
-# ---------------------------------------------------------------- fits
-
-
 def fit_relevance(table: PairTable, l2: float = 1e-4, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
-    """How likely a response was meant for its question: ``weight`` and ``bias`` for `relevance_of`.
+    """Log odds of a response being meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
-    ``table``: pairs of which one response was meant for the question and the other was not. ``l2``: penalty on squared
-    weights of standardised inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
+    ``table``: pairs of which one response was and the other was not. ``l2``: penalty on squared weights of standardised
+    inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -133,9 +124,8 @@ def fit_gate(
 ) -> dict[str, Any]:
     """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.encoder.gated`.
 
-    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is known to be
-    off-topic, with a weight of ``share`` in (0, 1): how often one response is taken to be. ``l2``: penalty on squared
-    weights, relative to the mean loss. ``inputs``: which of `GATE_FEATURES` may be used.
+    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is off-topic,
+    which weigh ``share`` in (0, 1): how often that is taken to be. ``l2``, ``inputs``: as in `fit_relevance`.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
@@ -164,37 +154,30 @@ def compare_gates(
     misleading: PairTable,
     n_boot: int = 2000,
     seed: int = 0,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
 
     ``gates``: share of misleading pairs to the parts fitted with it. Columns: share, accuracy on every ``natural`` set,
     ``mean`` of these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
     """
-    import pandas as pd
-
     rows = []
     for share, parts in {0.0: ALWAYS_OPEN, **gates}.items():
-        hits = {name: table.hits(parts) for name, table in natural.items()}
-        accuracies = {name: float(values.mean()) for name, values in hits.items()}
-        errors = [standard_error(values, natural[name].clusters, n_boot, seed) for name, values in hits.items()]
+        accuracies, errors = {}, []
+        for name, table in natural.items():
+            hits = table.hits(parts)
+            sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), table.clusters)
+            accuracies[name] = float(hits.mean())
+            errors.append(share_of(resampled_sums(sums, n_boot, seed)).std())
         mean, error = np.mean(list(accuracies.values())), np.sqrt(np.sum(np.square(errors))) / len(errors)
         row = {"share": share} | accuracies | {"mean": float(mean), "error": float(error)}
         rows.append(row | {"misleading": float(misleading.hits(parts).mean())})
     return pd.DataFrame(rows)
 
 
-def standard_error(hits: Array, clusters: Array, n_boot: int = 2000, seed: int = 0) -> float:
-    """Bootstrap standard error of an accuracy, prompts resampled."""
-    sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), clusters)
-    drawn = resampled_sums(sums, n_boot, seed)
-    return float((drawn[:, 0] / drawn[:, 1]).std())
-
-
-def choose_share(comparison: "pd.DataFrame") -> float:
+def choose_share(comparison: pd.DataFrame) -> float:
     """The strongest gate (of `compare_gates`) whose mean accuracy is within one standard error of the best.
 
-    The one-standard-error rule (Breiman et al. 1984, Classification and Regression Trees, section 3.4.3): accuracy on
-    ordinary pairs cannot tell the gates within it apart, and among those the strongest reads best.
+    Breiman et al. (1984), Classification and Regression Trees, section 3.4.3.
     """
     best = comparison.loc[comparison["mean"].idxmax()]  # type: ignore[call-overload]  # a label of the index
     within = comparison[comparison["mean"] >= best["mean"] - best["error"]]

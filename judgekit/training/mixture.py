@@ -4,20 +4,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import Floats
 from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
 from judgekit.training.constructed import KINDS, OFF_TOPIC, constructed_pairs
 from judgekit.training.features import FeatureTable, feature_table, sources_with_ties
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from judgekit.models.encoder import TextEncoder
 
 _CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
 _PER_SOURCE = 60  # questions of one source per kind of constructed pair
@@ -33,7 +30,7 @@ def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float])
 
 
 def select_split(
-    split: "pd.DataFrame",
+    split: pd.DataFrame,
     pairs: Mapping[str, Sequence[Any]],
     part: str,
     by_set: bool = False,
@@ -41,13 +38,12 @@ def select_split(
 ) -> Any:
     """The list of pairs that a split table (`judgekit.data.cleaning.split_table`) puts in a part.
 
-    ``pairs``: every set that the table names. ``by_set``: a dictionary of set name to pairs instead; sets without pairs
-    of that part are left out. ``limit``: pairs per set at most, spread evenly over the table. ValueError if the table
-    names an item that its set does not hold: the data changed since it was cleaned.
+    ``pairs``: every set that the table names. ``by_set``: a dictionary of the sets with such pairs instead. ``limit``:
+    pairs per set at most, spread evenly over the table. ValueError if the data changed since it was cleaned.
     """
-    chosen, rows = {}, split[split["split"] == part]
-    for name in sorted(rows["benchmark"].unique()):
-        wanted = rows.loc[rows["benchmark"] == name, "item_id"].tolist()
+    chosen = {}
+    for name, ids in split[split["split"] == part].groupby("benchmark")["item_id"]:
+        wanted = ids.tolist()
         if limit is not None and len(wanted) > limit:
             wanted = [wanted[i * len(wanted) // limit] for i in range(limit)]
         by_id = {pair.item_id: pair for pair in pairs[name]}
@@ -55,9 +51,6 @@ def select_split(
             raise ValueError(f"{name} has no item {missing[0]!r} ({len(missing)} in all): clean the data again")
         chosen[name] = [by_id[item] for item in wanted]
     return chosen if by_set else [pair for name in chosen for pair in chosen[name]]
-
-
-# ---------------------------------------------------------------- what a judge is trained on
 
 
 @dataclass(frozen=True)
@@ -95,10 +88,9 @@ class Material:
         limit: int | None = None,
         per_question: int = 1,
     ) -> list[PreferencePair]:
-        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all.
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source.
 
-        No source gives more than sixty questions to a kind: sums, whose numbers show at once which response is meant
-        for which, would otherwise be nearly half of what misleads.
+        Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
         """
         given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
         made = [constructed_pairs(kind, self.bank, self.parts[part], seed, *given) for kind in kinds]
@@ -106,10 +98,7 @@ class Material:
 
 
 def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection[str]) -> dict[str, np.ndarray]:
-    """Indices of a bank's questions: ``train`` for the encoder, ``calibration`` for the gate, and ``validation``.
-
-    A question of both parts counts as validation.
-    """
+    """Indices of a bank's questions: ``train`` for the encoder, ``calibration`` for the gate, and ``validation``."""
     indices_of: dict[str, list[int]] = {"train": [], "calibration": [], "validation": []}
     for i, question in enumerate(bank.questions):
         if question in validation:
@@ -123,21 +112,22 @@ def make_material(
     train: Sequence[PreferencePair],
     shares: dict[str, float],
     validation: dict[str, list[PreferencePair]],
-    encoder: "TextEncoder",
+    encoder: TextEncoder,
     answers: Iterable[Response] = (),
     held_out_answers: Iterable[Response] = (),
     per_kind: int = 1000,
     bf16: bool = False,
 ) -> Material:
-    """The material of pairs and single responses: the bank, its parts, and constructed pairs.
+    """The material of pairs and single responses (``answers``): the bank, its parts, and constructed pairs.
 
     ``encoder``: the base model. ``shares``: of the mixture, for each source of ``train``, and for kinds of constructed
     pairs (`judgekit.training.constructed.KINDS`), which are then made about ``per_kind`` training questions each.
-    ``answers``, ``held_out_answers``: single responses of the training and of the validation part. ValueError if a
-    validation prompt is also a training prompt, or a validation set is empty.
+    ValueError if a validation prompt is also a training prompt, or a validation set is empty.
     """
-    _check_disjoint(train, validation)
     held_out = [pair for pairs in validation.values() for pair in pairs]
+    check_disjoint(train, held_out)
+    if empty := [name for name, pairs in validation.items() if not pairs]:
+        raise ValueError(f"validation set {empty[0]} is empty")
     of_validation = meant_for(held_out, held_out_answers)
     of_training = meant_for(train, answers)
     bank = make_bank(of_training | of_validation, encoder, bf16=bf16)
@@ -148,11 +138,8 @@ def make_material(
     return Material([*train, *made], shares, validation, bank, parts)
 
 
-def _check_disjoint(train: Iterable[PreferencePair], validation: Mapping[str, Sequence[PreferencePair]]) -> None:
+def check_disjoint(train: Iterable[PreferencePair], validation: Iterable[PreferencePair]) -> None:
+    """ValueError if a validation prompt is also a training prompt."""
     asked = {pair.asked for pair in train}
-    for name, pairs in validation.items():
-        if not pairs:
-            raise ValueError(f"validation set {name} is empty")
-        for pair in pairs:
-            if pair.asked in asked:
-                raise ValueError(f"{pair.where}: this validation prompt is also a training prompt")
+    if leaks := [pair for pair in validation if pair.asked in asked]:
+        raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")

@@ -1,20 +1,18 @@
 """A tuned encoder that gives scores for several aspects: the baseline that a probe on hidden states has to beat.
 
-One model for all aspects, one outer fold at a time. Inside the training part of a fold, a question-grouped inner split
-chooses the penalty of the heads, the learning rate and the number of epochs; then the model is trained on the whole
-training part. The heads start from a fit to the untouched encoder (Kumar et al. 2022, arXiv:2202.10054): with some
-hundred labels the encoder would otherwise be bent by heads that know nothing yet.
-
-Each head is a softmax over the scores rather than one direction with thresholds: where little is known, the most
-probable class of an ordinal model is never a middle one, and a fifth of these items belongs to each.
+One model for all aspects, one outer fold at a time; an inner split by question chooses the penalty of the heads, the
+learning rate and the number of epochs. The heads start from a fit to the untouched encoder (Kumar et al. 2022,
+arXiv:2202.10054), which heads that know nothing yet would bend. They are softmaxes: the most probable class of an
+ordinal model that knows little is never a middle one.
 """
 
 import copy
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +21,11 @@ import torch
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.class_weight import compute_sample_weight
 
 from judgekit.data.progress import progress_bar
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, native_bf16, token_batches
+from judgekit.inside.probes import grouped_folds
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 from judgekit.stats import Floats
@@ -45,8 +43,7 @@ _Rates = Annotated[tuple[PositiveFloat, ...], Strict(False), Field(min_length=1)
 class TunedRecipe:
     """Everything that decides how an encoder is tuned to give scores, besides the data.
 
-    The defaults were set once, by inner validation scores of one fold of the GSM8K and AlpacaEval labels, for a cost
-    that a laptop bears; no outer test score had a say. Tuning all blocks takes six times as long as the topmost one.
+    Defaults by inner validation scores of one fold of GSM8K and AlpacaEval, for a laptop; no test score had a say.
     """
 
     base: str = "minilm"  # of the BERT or RoBERTa kind (`judgekit.models.encoder.base_location`)
@@ -60,7 +57,7 @@ class TunedRecipe:
     rates: _Rates = (5e-5, 2e-4)  # to choose from: for all weights; with LoRA, a few times as high
     epochs: NonNegativeInt = 3  # at most; how many is chosen, and 0 leave the fitted heads on the frozen encoder
     batch_size: PositiveInt = 16  # texts per optimiser step
-    batch_tokens: PositiveInt = 2048  # tokens per forward pass, padding included
+    batch_tokens: PositiveInt = 2048  # per forward pass, padding included
     warmup: Share = 0.1  # share of the steps with rising rate; then it falls linearly to zero at the end of ``epochs``
     weight_decay: float = 0.01
     # inverse penalties of the heads, to choose from where no epoch helps; training starts from the smallest
@@ -81,7 +78,10 @@ class TunedRecipe:
         return self
 
 
-# ---------------------------------------------------------------- the encoder, cut in two
+def _pooled(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean over the tokens of each text, shape (n_texts, width), in float32."""
+    weights = mask[:, :, None]
+    return (states.float() * weights).sum(1) / weights.sum(1)
 
 
 class _UpperBlocks(torch.nn.Module):
@@ -92,28 +92,24 @@ class _UpperBlocks(torch.nn.Module):
         self.blocks = torch.nn.ModuleList(blocks)
 
     def forward(self, states: Any, mask: torch.Tensor) -> torch.Tensor:
-        """Mean over the tokens of each text, shape (n_texts, width), in float32."""
         unseen = None if mask.all() else (1.0 - mask[:, None, None, :]) * torch.finfo(torch.bfloat16).min
         if unseen is not None and torch.is_autocast_enabled("cpu"):
             unseen = unseen.bfloat16()  # in float32 it would double the width of every attention map
         for block in self.blocks:
             states = block(states, attention_mask=unseen)
             states = states[0] if isinstance(states, tuple) else states
-        weights = mask[:, :, None]
-        return (states.float() * weights).sum(1) / weights.sum(1)
+        return _pooled(states, mask)
 
 
 class SplitEncoder:
     """Different texts (or pairs of question and response), read once by the frozen blocks of an encoder.
 
-    The states between the halves are kept in float16, 0.2 MB for a text of 256 tokens and MiniLM. No label is read
-    here, so all folds share them. ValueError if the encoder is not built of blocks that can be run one after the other,
-    or has fewer than ``layers``.
+    The states between the halves are kept in float16 (0.2 MB for 256 tokens and MiniLM); all folds share them.
+    ValueError if the encoder is not built of blocks that can be run one after the other, or has fewer than ``layers``.
     """
 
     def __init__(self, recipe: TunedRecipe, texts: Sequence[str | tuple[str, str]], progress: bool = True) -> None:
         self.recipe, self.encoder = recipe, TextEncoder(recipe.base, recipe.revision)
-        self.bf16 = recipe.bf16 and native_bf16()
         blocks = getattr(getattr(self.encoder.model, "encoder", None), "layer", None)
         if blocks is None:
             raise ValueError(f"base {recipe.base!r} has no model.encoder.layer: encoders like BERT and RoBERTa do")
@@ -126,7 +122,11 @@ class SplitEncoder:
         self._read(progress)
         # Written out, attention over short texts trains a third faster on a processor than the fused kernel.
         self.encoder.model.set_attn_implementation("eager")
-        self._check(next(self.batches(range(len(self.ids)))))
+        rows = next(self.batches(range(len(self.ids))))
+        with torch.no_grad(), computing_in_bf16("cpu", recipe.bf16):  # relative positions, say, need more than a mask
+            apart = self.copy()(*self.batch(rows)) - self.pooled[rows]
+        if apart.norm() > _CLOSE * self.pooled[rows].norm():
+            raise ValueError(f"base {recipe.base!r} gives other states when its blocks are run one by one")
 
     def _token_ids(self, text: str | tuple[str, str]) -> list[int]:
         """Token ids of a text, or of a question and its response in one row."""
@@ -142,10 +142,6 @@ class SplitEncoder:
         lengths = {row: len(self.ids[row]) for row in rows}
         return token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, self.recipe.batch_tokens)
 
-    def computing(self) -> torch.autocast:
-        """bfloat16 where it is asked for and native."""
-        return computing_in_bf16("cpu", self.bf16)
-
     def copy(self) -> _UpperBlocks:
         """The upper blocks, untouched, as a module of their own."""
         # Without dropout, as in the encoder judge: epochs are few, and how many is chosen on held-out questions.
@@ -155,37 +151,22 @@ class SplitEncoder:
     def _read(self, progress: bool) -> None:
         model: Any = self.encoder.model
         pad = self.encoder.tokenizer.pad_token_id or 0
-        with progress_bar(len(self.ids), "reading", "text", progress) as bar, self.computing():
+        shown = progress_bar(len(self.ids), "reading", "text", progress)
+        with shown as bar, computing_in_bf16("cpu", self.recipe.bf16):
             for batch in self.batches(range(len(self.ids))):
-                rows = [torch.tensor(self.ids[row]) for row in batch]
-                ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
-                mask = self._mask(batch)
-                out = model(input_ids=ids, attention_mask=mask.long(), output_hidden_states=True)
+                ids, mask = padded([self.ids[row] for row in batch], pad, "cpu")
+                out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
                 for row, states in zip(batch, out.hidden_states[self.below], strict=True):
                     self.states[row] = states[: len(self.ids[row])].half().clone()
-                weights = mask[:, :, None]
-                self.pooled[batch] = (out.last_hidden_state.float() * weights).sum(1) / weights.sum(1)
+                self.pooled[batch] = _pooled(out.last_hidden_state, mask.float())
                 bar.update(len(batch))
-
-    @torch.no_grad()
-    def _check(self, rows: Sequence[int]) -> None:
-        """Refuse an encoder whose blocks need more than states and mask (relative positions, say)."""
-        with self.computing():
-            upper = self.copy()(*self.batch(rows))
-        if (upper - self.pooled[rows]).norm() > _CLOSE * self.pooled[rows].norm():
-            raise ValueError(f"base {self.recipe.base!r} gives other states when its blocks are run one by one")
-
-    def _mask(self, rows: Sequence[int]) -> torch.Tensor:
-        lengths = torch.tensor([len(self.ids[row]) for row in rows])
-        return (torch.arange(int(lengths.max()))[None] < lengths[:, None]).float()
 
     def batch(self, rows: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """States between the halves and mask of some texts, padded with zeros."""
-        states = torch.nn.utils.rnn.pad_sequence([self.states[row] for row in rows], batch_first=True).float()
-        return states, self._mask(rows)
-
-
-# ---------------------------------------------------------------- the study of a set
+        states = [self.states[row] for row in rows]
+        masks = [torch.ones(len(one)) for one in states]
+        pad = torch.nn.utils.rnn.pad_sequence
+        return pad(states, batch_first=True).float(), pad(masks, batch_first=True)
 
 
 def tuned_predictions(
@@ -198,19 +179,19 @@ def tuned_predictions(
     folder: str | Path | None = None,
     progress: bool = True,
 ) -> Floats:
-    """Class probabilities of every row by a tuned encoder that never saw the row's question, shape (n_items, n_scores).
+    """Probabilities of ``recipe.classes`` by a tuned encoder that never saw the row's question, (n_items, n_classes).
 
-    Columns as in ``recipe.classes``. A text, or (question, response), may occur under several aspects and is read once.
-    ``groups``: question of each row. ``folds``: (train rows, test rows). ``folder``: where finished folds are kept,
-    with what was chosen in each; an interrupted run loses the fold it was at. ValueError if lengths differ, a score is
-    none of the classes, rows are not tested exactly once, a question stands on both sides of a fold, an aspect occurs
-    in no training row of a fold, or the encoder cannot be cut.
+    A text, or (question, response), may occur under several aspects. ``groups``: question of each row. ``folds``: as
+    `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept; an interrupted run
+    loses the fold it was at. ValueError if a score is none of the classes, an aspect occurs in no training row of a
+    fold, or the encoder cannot be cut.
     """
     items = Items(texts, aspects, scores, groups, recipe)
-    items.check(folds)
     probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
     with progress_bar(len(folds), "tuning", "fold", progress) as bar:
         for train, test in folds:
+            if lacking := set(items.aspect[test]) - set(items.aspect[train]):
+                raise ValueError(f"{items.names[min(lacking)]} occurs in no training row of a fold")
             path = None if folder is None else Path(folder) / f"{items.key(train, test)}.json"
             if path is not None and path.is_file():
                 fold = json.loads(path.read_text(encoding="utf-8"))
@@ -227,59 +208,37 @@ def tuned_predictions(
 
 def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """Choose on the training rows, train on all of them, predict the test rows."""
-    started, recipe, history, tried = time.perf_counter(), items.recipe, [], []
+    started, recipe, tried = time.perf_counter(), items.recipe, []
     fitting, held_out = items.inner_split(train)
     for ridge in recipe.ridges:
-        history.append({"ridge": ridge, "epoch": 0, **Rater(base, items, fitting, ridge).evaluate(held_out)})
-        tried.append((history[-1]["validation"], ridge, 0.0, 0))
+        tried.append((Rater(base, items, fitting, ridge).loss(held_out), ridge, 0.0, 0))
     # Blocks are tuned from the most penalised heads: others fit the training rows so well that no gradient is left.
     gentle = min(recipe.ridges)
     for rate in recipe.rates:
-        for row in Rater(base, items, fitting, gentle).run(rate, recipe.epochs, held_out):
-            history.append({"rate": rate, **row})
-            tried.append((row["validation"], gentle, rate, row["epoch"]))
+        rater = Rater(base, items, fitting, gentle)
+        tried += [(rater.loss(held_out), gentle, rate, epoch + 1) for epoch, _ in enumerate(rater.run(rate))]
     _, ridge, rate, epochs = min(tried)
     rater = Rater(base, items, train, ridge)
-    final = list(rater.run(rate, epochs))
-    chosen = {"ridge": ridge, "rate": rate, "epochs": epochs, "history": history, "final": final}
-    probabilities = {"test": test.tolist(), "probabilities": rater.predict(test).tolist()}
-    return chosen | probabilities | {"seconds": time.perf_counter() - started}
+    losses = list(islice(rater.run(rate), epochs))
+    chosen = {"ridge": ridge, "rate": rate, "epochs": epochs, "tried": tried, "losses": losses}
+    predicted = {"test": test.tolist(), "probabilities": rater.predict(test).tolist()}
+    return chosen | predicted | {"seconds": time.perf_counter() - started}
 
 
 class Items:
     """Rows (of `tuned_predictions`) as codes: which text, which aspect, which class, which question."""
 
-    def __init__(
-        self,
-        texts: Sequence[Any],
-        aspects: Sequence[str],
-        scores: Sequence[int],
-        groups: Sequence[str],
-        recipe: TunedRecipe,
-    ) -> None:
-        if not len(texts) == len(aspects) == len(scores) == len(groups):
-            raise ValueError(f"{len(texts)} texts, {len(aspects)} aspects, {len(scores)} scores, {len(groups)} groups")
+    def __init__(self, texts: Sequence[Any], aspects: Any, scores: Any, groups: Any, recipe: TunedRecipe) -> None:
+        if unknown := set(scores) - set(recipe.classes):
+            raise ValueError(f"score {min(unknown)!r} is none of {', '.join(map(str, recipe.classes))}")
         texts = [text if isinstance(text, str) else tuple(text) for text in texts]
-        for row, score in enumerate(scores):
-            if score not in recipe.classes:
-                raise ValueError(f"row {row}: score {score!r} is none of {', '.join(map(str, recipe.classes))}")
-        self.recipe, self.texts, self.names = recipe, list(dict.fromkeys(texts)), sorted(set(aspects))
+        self.recipe, self.texts = recipe, list(dict.fromkeys(texts))
         number_of = {text: number for number, text in enumerate(self.texts)}
         self.text = np.array([number_of[text] for text in texts])
-        self.aspect = np.array([self.names.index(aspect) for aspect in aspects])
-        self.code = np.array([recipe.classes.index(score) for score in scores])
+        names, self.aspect = np.unique(aspects, return_inverse=True)
+        self.names = names.tolist()
+        self.code = np.searchsorted(recipe.classes, scores)
         self.group = np.array([str(group) for group in groups])
-
-    def check(self, folds: Sequence[tuple[Any, Any]]) -> None:
-        """Refuse folds that would leak or leave rows out."""
-        tested = np.concatenate([np.asarray(test) for _, test in folds])
-        if not np.array_equal(np.sort(tested), np.arange(len(self.text))):
-            raise ValueError(f"the folds test {len(tested)} rows of {len(self.text)}: each must be tested exactly once")
-        for number, (train, test) in enumerate(folds):
-            if shared := set(self.group[train]) & set(self.group[test]):
-                raise ValueError(f"fold {number}: the question {min(shared)[:60]!r} is on both sides")
-            if lacking := set(self.aspect[test]) - set(self.aspect[train]):
-                raise ValueError(f"fold {number}: {self.names[min(lacking)]} occurs in no training row")
 
     def key(self, train: np.ndarray, test: np.ndarray) -> str:
         """Content key of a fold: all that its predictions depend on, and nothing of the test rows' scores."""
@@ -295,9 +254,7 @@ class Items:
             strata = self.code[rows]  # too few rows to spread the scores of each aspect
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")  # a rare score may miss one side
-            splitter = StratifiedGroupKFold(self.recipe.n_inner, shuffle=True, random_state=self.recipe.seed)
-            split = splitter.split(np.zeros(len(rows)), strata, self.group[rows])
-            fitting, held_out = next(fold for fold in split if len(fold[1]))
+            fitting, held_out = grouped_folds(strata, self.group[rows], self.recipe.n_inner, self.recipe.seed)[0]
         return rows[fitting], rows[held_out]
 
     def weights(self, rows: np.ndarray) -> Floats:
@@ -310,16 +267,18 @@ class Items:
 
 
 class Rater(torch.nn.Module):
-    """Upper blocks with a softmax head per aspect, the heads fitted to the untouched encoder.
-
-    ``rows``: what may be learnt from; ``ridge``: inverse strength of the penalty on the heads' fit.
-    """
+    """Upper blocks with a softmax head per aspect, fitted to ``rows`` (``ridge``: scikit-learn's inverse penalty)."""
 
     def __init__(self, base: SplitEncoder, items: Items, rows: np.ndarray, ridge: float) -> None:
         super().__init__()
         self.base, self.items, self.rows, self.recipe = base, items, rows, items.recipe
         torch.manual_seed(self.recipe.seed)
-        self.upper = self._tunable(base.copy())
+        self.upper = base.copy().requires_grad_(self.recipe.r < 0)
+        if self.recipe.r > 0:
+            from peft import LoraConfig, inject_adapter_in_model
+
+            given = {name: getattr(self.recipe, name) for name in ("r", "lora_alpha", "target_modules")}
+            self.upper = inject_adapter_in_model(LoraConfig(**given), self.upper).eval()
         pooled = base.pooled[np.unique(items.text[rows])]
         self.centre, self.spread = pooled.mean(0), pooled.std(0) + 1e-6
         n_heads, n_classes = len(items.names), len(self.recipe.classes)
@@ -327,20 +286,9 @@ class Rater(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.full((n_heads, n_classes), -4.0))  # of a class that training lacks
         self._fit_heads(ridge)
 
-    def _tunable(self, upper: torch.nn.Module) -> torch.nn.Module:
-        """Free the blocks' own weights, or freeze them and put LoRA beside."""
-        recipe = self.recipe
-        upper.requires_grad_(recipe.r < 0)
-        if recipe.r > 0:
-            from peft import LoraConfig, inject_adapter_in_model
-
-            config = LoraConfig(r=recipe.r, lora_alpha=recipe.lora_alpha, target_modules=list(recipe.target_modules))
-            upper = inject_adapter_in_model(config, upper).eval()
-        return upper
-
     @torch.no_grad()
     def _fit_heads(self, ridge: float) -> None:
-        """Penalised logistic regression on the standardised embeddings of the untouched encoder, head by head."""
+        """Logistic regression on the standardised embeddings of the untouched encoder, head by head."""
         X = ((self.base.pooled - self.centre) / self.spread).numpy()
         for aspect in np.unique(self.items.aspect[self.rows]):
             own = self.rows[self.items.aspect[self.rows] == aspect]
@@ -358,52 +306,44 @@ class Rater(torch.nn.Module):
 
     def logits(self, texts: Sequence[int], rows: np.ndarray) -> torch.Tensor:
         """Logits of rows whose texts are among ``texts``, shape (n_rows, n_classes)."""
-        with self.base.computing():
+        with computing_in_bf16("cpu", self.recipe.bf16):
             pooled = self.upper(*self.base.batch(texts))
         number_of = {text: number for number, text in enumerate(texts)}
         states = ((pooled - self.centre) / self.spread)[[number_of[text] for text in self.items.text[rows].tolist()]]
         aspects = torch.from_numpy(self.items.aspect[rows])
         return (self.head[aspects] * states[:, None]).sum(-1) + self.bias[aspects]
 
-    def run(self, rate: float, epochs: int, held_out: np.ndarray | None = None) -> Iterator[dict[str, Any]]:
-        """Train for some epochs of the recipe's schedule; yields a row after each, with scores of ``held_out`` rows."""
+    def run(self, rate: float) -> Iterator[float]:
+        """Train by the recipe's schedule; yields the mean loss of each epoch."""
         recipe, weight = self.recipe, np.zeros(len(self.items.text))
         weight[self.rows] = self.items.weights(self.rows)
         texts = np.unique(self.items.text[self.rows])
-        by_text = {text: self.rows[self.items.text[self.rows] == text] for text in texts}
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         optimiser = torch.optim.AdamW(trained, lr=rate, weight_decay=recipe.weight_decay)
         n_steps = -(-len(texts) // recipe.batch_size)
-        for epoch in range(epochs):
-            order = np.random.default_rng([recipe.seed, epoch]).permutation(texts)
-            losses, hits = [], []
+        for epoch in range(recipe.epochs):
+            order, losses = np.random.default_rng([recipe.seed, epoch]).permutation(texts), []
             for number in range(n_steps):
                 step = epoch * n_steps + number
                 optimiser.param_groups[0]["lr"] = rate * linear_rate(step, n_steps * recipe.epochs, recipe.warmup)
-                drawn = order[number * recipe.batch_size : (number + 1) * recipe.batch_size]
-                loss, hit = self._gradients(drawn, by_text, weight)
+                losses.append(self._gradients(order[number * recipe.batch_size :][: recipe.batch_size], weight))
                 torch.nn.utils.clip_grad_norm_(trained, 1.0)
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
-                losses.append(loss)
-                hits.extend(hit)
-            row = {"epoch": epoch + 1, "train": float(np.mean(losses)), "train_accuracy": float(np.mean(hits))}
-            yield row | (self.evaluate(held_out) if held_out is not None else {})
+            yield float(np.mean(losses))
 
-    def _gradients(
-        self, drawn: np.ndarray, by_text: Mapping[int, np.ndarray], weight: np.ndarray
-    ) -> tuple[float, list[bool]]:
-        """Add up the gradients of one step, longest texts first: its loss, and which rows were right."""
-        total, loss, hits = sum(len(by_text[text]) for text in drawn), 0.0, []
-        for texts in self.base.batches(drawn.tolist()):
-            rows = np.concatenate([by_text[text] for text in texts])
+    def _gradients(self, drawn: np.ndarray, weight: np.ndarray) -> float:
+        """Add up the gradients of one step, longest texts first: its loss."""
+        rows_of = {text: self.rows[self.items.text[self.rows] == text] for text in drawn.tolist()}
+        total, loss = sum(map(len, rows_of.values())), 0.0
+        for texts in self.base.batches(rows_of):
+            rows = np.concatenate([rows_of[text] for text in texts])
             logits, code = self.logits(texts, rows), torch.from_numpy(self.items.code[rows])
             losses = torch.nn.functional.cross_entropy(logits, code, reduction="none")
             part = (losses * torch.from_numpy(weight[rows]).float()).sum() / total
             part.backward()
             loss += part.item()
-            hits.extend((logits.argmax(1) == code).tolist())
-        return loss, hits
+        return loss
 
     @torch.no_grad()
     def predict(self, rows: np.ndarray) -> Floats:
@@ -414,23 +354,16 @@ class Rater(torch.nn.Module):
             probabilities[own] = torch.softmax(self.logits(texts, rows[own]).double(), 1).numpy()
         return probabilities
 
-    def evaluate(self, rows: np.ndarray) -> dict[str, float]:
-        """``validation`` and ``accuracy`` of rows that were held out."""
-        p, code = self.predict(rows), self.items.code[rows]
-        return {"validation": ranked_probability_score(p, code), "accuracy": float((p.argmax(1) == code).mean())}
-
-
-# ---------------------------------------------------------------- what probabilities say
+    def loss(self, rows: np.ndarray) -> float:
+        """Ranked probability score of rows that were held out."""
+        return ranked_probability_score(self.predict(rows), self.items.code[rows])
 
 
 def ranked_probability_score(probabilities: Any, codes: Any) -> float:
     """Mean squared error of the cumulative probabilities, averaged over the cuts between classes, in [0, 1].
 
     ``probabilities``: shape (n_items, n_classes), classes in ascending order; ``codes``: position of the right class.
-
-    Epstein (1969), Journal of Applied Meteorology 8. Each cut is a Brier score of a binary reading, so one number
-    judges what the five-class, the binary and the ordinal reading are made of; unlike the log-likelihood it is
-    bounded, and it varies less than an F1 over few items.
+    Epstein (1969), Journal of Applied Meteorology 8: bounded, unlike the log-likelihood, and less noisy than an F1.
 
     >>> ranked_probability_score(np.array([[0.0, 0.0, 1.0]]), np.array([0]))
     1.0
@@ -441,21 +374,17 @@ def ranked_probability_score(probabilities: Any, codes: Any) -> float:
 
 
 def readings(probabilities: Any, head: str, classes: Any = (1, 2, 3, 4, 5)) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions and scores, shape (n_items,), by class probabilities under a head.
+    """Predictions and scores to rank by, shape (n_items,), by class probabilities under a head.
 
-    ``five``: the most probable score; ``binary``: whether it is good (4 or more); ``ordinal``: as ``five``, since the
-    median or the rounded mean of an unsure forecast is nearly always a middle score, and F1 would punish the baseline
-    for that. Scores: the expected one; for ``binary`` the probability of a good one, p(4) + p(5). ValueError if there
-    is no such head.
+    ``binary``: whether a response is good (4 or more), and the probability of that; else the most probable score, and
+    the expected one. (The median of an unsure forecast is nearly always a middle score, which F1 would punish.)
 
     >>> p = np.array([[0.0, 0.1, 0.3, 0.35, 0.25]])
-    >>> [readings(p, head)[0].tolist() for head in ("five", "binary", "ordinal")]
-    [[4], [1], [4]]
+    >>> [readings(p, head)[0].tolist() for head in ("five", "binary")]
+    [[4], [1]]
     """
     p, classes = np.asarray(probabilities, float), np.asarray(classes)
     if head == "binary":
         good = p[:, classes >= _GOOD].sum(1)
         return (good >= 0.5).astype(int), good
-    if head in ("five", "ordinal"):
-        return classes[p.argmax(1)], p @ classes
-    raise ValueError(f"head {head!r} is none of five, binary, ordinal")
+    return classes[p.argmax(1)], p @ classes
