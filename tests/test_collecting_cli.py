@@ -12,7 +12,7 @@ from chat_server import KEY, ChatServer, good_reply, running
 from tiny_causal import save_tiny
 
 from judgekit.cli import main
-from judgekit.studies.teacher import rate_responses
+from judgekit.scoring.teacher import rate_responses
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
 GOOD = [
@@ -98,6 +98,9 @@ def test_a_spent_budget_gives_code_3(server, collected):
         ([], "holds no questions"),
         ([GOOD[0], {"prompt": "Hi?"}], "line 2: field 'question' is missing"),
         ([GOOD[0], {"question": "x", "options": "a"}], "line 2: field 'options' is text"),
+        ([GOOD[0], {"question": " "}], "line 2: field 'question' is empty"),
+        ([GOOD[0], {"question": "x", "options": ["a"]}], "line 2: field 'options' holds 1 options"),
+        ([GOOD[0], {"question": "x", "options": [*map(str, range(27))]}], "from 2 to 26"),
         ([GOOD[0], {"question": "x", "options": ["a", None]}], "line 2: field 'options[1]' is null"),
         ([GOOD[0], GOOD[0]], "line 2: field 'id' is 'a', which also stands in"),
         ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),
