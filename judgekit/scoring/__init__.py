@@ -11,7 +11,7 @@ from judgekit.scoring.protocols import (
 )
 from judgekit.scoring.running import run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
-from judgekit.scoring.tables import forest_table, pick, pivot_orders, score_table, verdicts
+from judgekit.scoring.tables import forest_table, pick, pivot_orders, verdicts
 
 __all__ = [
     "N_BOOT",
@@ -31,7 +31,6 @@ __all__ = [
     "restricted",
     "run_judge",
     "score",
-    "score_table",
     "verdicts",
     "verdicts_from_scores",
     "waiting_requests",

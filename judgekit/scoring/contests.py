@@ -69,7 +69,7 @@ def with_constant(contest: Contest) -> Contest:
 def contest_scores(
     contest: Contest, protocol: Protocol | str | None = None, n_boot: int = N_BOOT, seed: int = 0
 ) -> pd.DataFrame:
-    """Every metric of everybody: table of set, judge, metric, number, protocol, as `judgekit.scoring.score_table`."""
+    """Every metric of everybody: columns set, judge (slug), metric, number (a `Number`), protocol (its words)."""
     protocol = protocol_of(contest.benchmark, protocol)
     rows = []
     for judge, verdicts in contest.verdicts.items():

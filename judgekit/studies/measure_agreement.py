@@ -29,6 +29,7 @@ def ceiling_table(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: i
 def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     """Annotators with the majority, their own vote included; with the others, without it; in twos; together."""
     votes, prompts = pd.DataFrame([pair.votes for pair in pairs]), [pair.cluster for pair in pairs]
+    names = [str(name) for name in votes]
     estimate = partial(interval, n_boot=n_boot, seed=seed)
 
     def share(who: str, labels: Sequence[str | None]) -> Number:
@@ -36,11 +37,11 @@ def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list
         return estimate(share_of, *zip(*rows, strict=True), spec=".1%")
 
     labels = [pair.label for pair in pairs]
-    rows = [(who, "majority", who, "with the majority", share(who, labels)) for who in votes if any(labels)]
-    for who in votes:
+    rows = [(who, "majority", who, "with the majority", share(who, labels)) for who in names if any(labels)]
+    for who in names:
         others = [majority_label({name: vote for name, vote in pair.votes.items() if name != who}) for pair in pairs]
         rows.append((who, "others", who, "with the others", share(who, others)))
-    codes = {str(who): metrics.label_codes(votes[who]) for who in votes}
+    codes = {who: metrics.label_codes(votes[who]) for who in names}
     for one, other in combinations(codes, 2):
         stems = {name.rstrip("0123456789") for name in (one, other)}
         people = f"{one}, {other.removeprefix(stems.pop() if len(stems) == 1 else '')}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize
 
 from judgekit.data.catalogue import load_set
@@ -14,13 +15,12 @@ from judgekit.inside.saved_probes import SavedProbe, TieModel
 from judgekit.judges import load_judge
 from judgekit.judges.probe import save_probe_judge
 from judgekit.records import PreferencePair
+from judgekit.scoring import hold_contest
+from judgekit.scoring.contests import contest_scores
 from judgekit.scoring.store import VerdictStore
-from judgekit.scoring.tables import score_table
 from judgekit.stats import Array, Floats, outcome_logits
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from judgekit.models.states import StateReader
 
 LABELS = ("A", "B", "tie")  # in the order of `judgekit.stats.outcome_logits`
@@ -74,11 +74,12 @@ def fit_ties(margins: Array, labels: Sequence[str]) -> TieModel:
 
 def keep_and_score(
     probe: SavedProbe, ties: TieModel, run: str, sets: Sequence[str], n_boot: int = 10_000, seed: int = 0
-) -> "pd.DataFrame":
-    """Scores on test sets (`judgekit.scoring.score_table`) of the judge ``probe/pairs``, which the run keeps."""
+) -> pd.DataFrame:
+    """Scores on test sets, as `contest_scores`, of the judge ``probe/pairs``, which the run keeps."""
     folder = run_folder(run, "models", "probes", "pairs")
     save_probe_judge(probe, ties, folder)
     judge = load_judge("probe/pairs", folder)
-    pairs = {name: load_set(name) for name in sets}
+    slugs = {judge.name: "probe_pairs"}
     with VerdictStore(verdict_store_path()) as store:
-        return score_table({judge.name: judge}, pairs, store, {judge.name: "probe_pairs"}, n_boot=n_boot, seed=seed)
+        contests = [hold_contest(name, load_set(name), [judge], slugs, store) for name in sets]
+    return pd.concat([contest_scores(contest, None, n_boot, seed) for contest in contests], ignore_index=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,7 +19,7 @@ from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.prompts import draw_demonstrations
 from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import protocol_of, run_judge
-from judgekit.scoring.protocols import read_verdict
+from judgekit.scoring.items import item_table
 from judgekit.scoring.store import VerdictStore
 
 LIVE = "openai/"
@@ -85,24 +86,18 @@ def outcome_table(
     could be read), same (and say the same, as the set's protocol reads them). RuntimeError where a live judge failed on
     some items: a failed call is no wrong verdict. Those that succeeded are stored.
     """
-    rows = []
-    for name, pairs in sets.items():
-        protocol = protocol_of(name)
-        for one in evaluators:
-            verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
-            if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
-                many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
-                raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
-            given = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
-            for pair in pairs:
-                both = [given[pair.item_id, order] for order in ORDERS]
-                labels = [read_verdict(verdict, protocol) for verdict in both]
-                read = all(verdict.status == "ok" for verdict in both)
-                key = (name, one.model, one.method, pair.item_id, pair.cluster)
-                credit = sum(label == pair.label for label in labels) / 2
-                rows.append((*key, credit, float(read and labels[0] == labels[1]), float(read)))
-    columns = ["set", "model", "method", "item_id", "cluster", "credit", "same", "read"]
-    return pd.DataFrame(rows, columns=columns)
+    tables = []
+    for (name, pairs), one in product(sets.items(), evaluators):
+        verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
+        if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
+            many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
+            raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
+        items = item_table(verdicts, pairs, protocol_of(name))
+        right = (items["ab"] == items["reference"]) * 1.0 + (items["ba"] == items["reference"])
+        table = items[["item_id", "cluster"]].assign(credit=right / 2, read=(items["ok"] == 2) * 1.0)
+        table["same"] = table["read"] * (items["ab"] == items["ba"])
+        tables.append(table.assign(set=name, model=one.model, method=one.method))
+    return pd.concat(tables, ignore_index=True)
 
 
 # ---------------------------------------------------------------- what stored outputs cost
