@@ -84,14 +84,6 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
     assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
 
 
-def test_a_spent_budget_gives_code_3(server, collected):
-    prices = ["--set", "price_in=1", "--set", "price_out=1", "--set", "max_tokens=100", "--set", "concurrency=1"]
-    code, rows, said = collected("--set", "max_cost=0.00012", *prices)
-    assert code == 3 and "ok" in [row["status"] for row in rows] and "budget of 0.00012" in said
-    code, rows, _ = collected(*prices)
-    assert code == 0 and sum(server.asked.values()) == 3
-
-
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [

@@ -1,9 +1,7 @@
 """Collecting responses and a teacher's ratings, against a real local server that fails on purpose."""
 
 import json
-import sqlite3
 from collections import Counter
-from contextlib import closing
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
@@ -135,20 +133,6 @@ def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_pa
     assert asked(server) == 3
     assert ask(given, store=tmp_path / "s.sqlite")[1]["status"] == "ok"
     assert asked(server) == 4
-
-
-def test_failed_questions_are_asked_again_and_the_others_are_not(serve, tmp_path):
-    server = serve(lambda text, attempt: "500" if "001" in text else None, respond=echo)
-    rows = ask(questions(3), store=tmp_path / "s.sqlite")
-    assert [row["status"] for row in rows] == ["ok", "error", "ok"]
-    assert "the server says 500" in rows[1]["error"] and KEY not in rows[1]["error"]
-    with closing(sqlite3.connect(tmp_path / "s.sqlite")) as kept:
-        assert sorted(kept.execute("SELECT status FROM replies")) == [("error",), ("ok",), ("ok",)]
-    server.plan = lambda text, attempt: None
-    before = asked(server)
-    rows = ask(questions(3), store=tmp_path / "s.sqlite")
-    assert [row["response"] for row in rows] == [f"re: Question {i:03d}?" for i in range(3)]
-    assert asked(server) == before + 1
 
 
 def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
