@@ -77,16 +77,12 @@ def _not_blank(text: str) -> str:
     return text
 
 
-def _listed(value: Any) -> Any:
+def _options(value: Any) -> Any:
     if not isinstance(value, list):
         raise ValueError(f"is {kind_of(value)}, not a list of texts")
+    if not 2 <= len(value) <= len(LETTERS):
+        raise ValueError(f"holds {len(value)} options; from 2 to {len(LETTERS)} can be asked")
     return value
-
-
-def _counted(options: list[str]) -> list[str]:
-    if not 2 <= len(options) <= len(LETTERS):
-        raise ValueError(f"holds {len(options)} options; from 2 to {len(LETTERS)} can be asked")
-    return options
 
 
 _Text = Annotated[StrictStr, AfterValidator(_not_blank)]
@@ -97,7 +93,7 @@ class Question(BaseModel):
 
     id: Id = None  # the line number where none was given
     question: _Text
-    options: Annotated[list[_Text], BeforeValidator(_listed), AfterValidator(_counted)] | None = None
+    options: Annotated[list[_Text], BeforeValidator(_options)] | None = None
     reference: StrictStr | None = None  # kept beside the response and shown to nobody
 
     def shuffled(self, seed: int) -> list[str]:
