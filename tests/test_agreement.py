@@ -129,6 +129,9 @@ def test_annotators_by_hand():
     found = ceilings(pairs)
     assert [found[who, "majority"].value for who in "xyz"] == [1, 0.75, 0.75]
     assert found["x_vs_y", "agreement"].value == 0.75
+    # x: the others agree on AAA and BBB; y: on all but BBA; z: on all but ABA.
+    others = [(found[who, "others"].value, found[who, "others"].n) for who in "xyz"]
+    assert others == [(1, 2), (pytest.approx(2 / 3), 3), (pytest.approx(2 / 3), 3)]
     columns = list(zip(*said, strict=True))
     assert found["y_vs_z", "kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
 
@@ -138,18 +141,6 @@ def test_annotators_by_hand():
 def test_mtbench_experts_at_turn_one(ties, value, n):
     number = vote_agreement(load_set("mtbench"), turn=1, ties=ties, **QUICK)
     assert (round(number.value, 3), number.n) == (value, n)
-
-
-def test_leaving_oneself_out_by_hand():
-    said = ["AAA", "ABA", "BBA", "BBA"]
-    pairs = [voted(str(n), dict(zip("xyz", letters, strict=True)), str(n)) for n, letters in enumerate(said)]
-    found = ceilings(pairs)
-    # x: the others agree on AAA only; y: on AAA and ABA; z: on all but ABA.
-    assert [(found[who, "others"].value, found[who, "others"].n) for who in "xyz"] == [
-        (1, 1),
-        (0.5, 2),
-        (pytest.approx(1 / 3), 3),
-    ]
 
 
 def test_ceilings_of_a_panel_and_of_passing_voters():

@@ -12,7 +12,7 @@ from chat_server import KEY, ChatServer, good_reply, running
 from tiny_causal import save_tiny
 
 from judgekit.cli import main
-from judgekit.studies.teacher import rate_responses
+from judgekit.scoring.teacher import rate_responses
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
 GOOD = [
@@ -84,20 +84,15 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
     assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
 
 
-def test_a_spent_budget_gives_code_3(server, collected):
-    prices = ["--set", "price_in=1", "--set", "price_out=1", "--set", "max_tokens=100", "--set", "concurrency=1"]
-    code, rows, said = collected("--set", "max_cost=0.00012", *prices)
-    assert code == 3 and "ok" in [row["status"] for row in rows] and "budget of 0.00012" in said
-    code, rows, _ = collected(*prices)
-    assert code == 0 and sum(server.asked.values()) == 3
-
-
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [
         ([], "holds no questions"),
         ([GOOD[0], {"prompt": "Hi?"}], "line 2: field 'question' is missing"),
         ([GOOD[0], {"question": "x", "options": "a"}], "line 2: field 'options' is text"),
+        ([GOOD[0], {"question": " "}], "line 2: field 'question' is empty"),
+        ([GOOD[0], {"question": "x", "options": ["a"]}], "line 2: field 'options' holds 1 options"),
+        ([GOOD[0], {"question": "x", "options": [*map(str, range(27))]}], "from 2 to 26"),
         ([GOOD[0], {"question": "x", "options": ["a", None]}], "line 2: field 'options[1]' is null"),
         ([GOOD[0], GOOD[0]], "line 2: field 'id' is 'a', which also stands in"),
         ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),

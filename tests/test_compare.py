@@ -5,27 +5,23 @@ from functools import cache
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
+from judgekit.data.benchmarks.published import owner_statistics
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes, replays_on
 from judgekit.scoring import hold_contest
 from judgekit.scoring.comparison import restricted
+from judgekit.scoring.contests import contest_scores, with_constant
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies.compare_judges import (
-    Tags,
-    against_others,
-    contest_scores,
-    figure_table,
-    owner_table,
-    published_beside,
-    with_constant,
-)
+from judgekit.studies.compare_judges import figure_table, published_beside
 
 QUICK = {"n_boot": 100}
 RULES = ("longer", "shorter", "random")
+OWN = functions_of("31_compare_judges", **QUICK)
 
 
 def contest_of(name, names, slugs=None, pairs=None):
@@ -83,7 +79,7 @@ def test_scores_are_those_of_every_judge():
 def test_differences_are_those_of_the_scores():
     contest = sample()
     accuracy = contest_scores(contest, **QUICK).query("metric == 'accuracy'").set_index("judge")["number"]
-    against = against_others(contest, "longer", **QUICK)
+    against = OWN.differences(contest, [("longer", "shorter"), ("longer", "random")])
     assert list(against["judge_b"]) == ["shorter", "random"] and set(against["judge_a"]) == {"longer"}
     for row in against.itertuples():
         assert row.difference.value == pytest.approx(accuracy["longer"].value - accuracy[row.judge_b].value)
@@ -102,7 +98,6 @@ def test_the_constant_judge_is_told_the_most_frequent_label_of_each_contest():
     assert {verdict.verdict for verdict in part.verdicts["majority_class"]} == {rare}
     accuracy = contest_scores(part, **QUICK).query("metric == 'accuracy'").set_index("judge")["number"]
     assert accuracy["majority_class"].value == 1
-    assert "majority_class" in set(against_others(contest, "longer", **QUICK)["judge_b"])
 
 
 # ---------------------------------------------------------------- judges that say how sure they are
@@ -157,7 +152,7 @@ def test_a_part_serves_for_the_set_it_is_part_of():
 
 
 def test_cells_carry_the_letter_of_their_protocol():
-    tags, scores = Tags(), contest_scores(sample(), **QUICK).assign(set="autoj").query("metric == 'accuracy'")
+    tags, scores = {}, contest_scores(sample(), **QUICK).assign(set="autoj").query("metric == 'accuracy'")
     scores = scores.assign(metric="agreement")
     rows = figure_table("figure4", scores, ["longer", "nobody"], {"autoj": "Auto-J"}, tags)
     by_judge = {row["", "judge"]: row for row in rows}
@@ -166,12 +161,13 @@ def test_cells_carry_the_letter_of_their_protocol():
     assert own["Auto-J agreement", "published"] is None and own["Auto-J agreement", "recomputed"].endswith("[e]")
     assert "nobody" not in by_judge
     assert ("pandalm accuracy", "recomputed") not in own, "a column without values is left out"
-    assert tags.table()["protocol"].tolist()[2::2] == ["right in both orders", "mean of both orders, no ties"]
+    assert list(tags)[2::2] == ["right in both orders", "mean of both orders, no ties"]
 
 
 @pytest.mark.realdata
 def test_owners_accuracy_is_right_and_kappa_is_not():
     contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
-    (row,) = owner_table({"llmbar_natural": contest}, ["gpt-4-vanilla-norules"]).itertuples()
-    assert row.accuracy == row.own_accuracy == 0.935
-    assert (round(row.own_kappa, 3), round(row.kappa, 3)) == (0.252, 0.837)
+    own = owner_statistics("gpt-4-vanilla-norules")["llmbar_natural"]
+    row = OWN.owner_row(contest, "gpt_4_vanilla_norules", own)
+    assert row["accuracy"] == row["own_accuracy"] == 0.935
+    assert (round(row["own_kappa"], 3), round(row["kappa"], 3)) == (0.252, 0.837)

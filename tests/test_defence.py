@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from notebook_functions import functions_of
 
 from judgekit.bias.edits import HELD_OUT, TRAINABLE, tampered
 from judgekit.data.paths import PRETRAINED, project_root
@@ -15,14 +16,7 @@ from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge, against_tampering, weights_folder
 from judgekit.models.encoder import TextEncoder
 from judgekit.stats import outcome_probabilities
-from judgekit.studies.defend_encoder_judge import (
-    Setting,
-    attacked_pairs,
-    defence_data,
-    fit_setting,
-    save_defended,
-    success_of,
-)
+from judgekit.studies.defend_encoder_judge import Setting, attacked_pairs, defence_data, fit_setting, save_defended
 from judgekit.training.mixture import make_material
 
 BASE = PRETRAINED / "minilm"
@@ -103,7 +97,8 @@ def test_the_defence_is_trained_on_what_the_judge_was():
 def test_a_defence_takes_success_away(data, fitted):
     undefended = fit_setting(Setting("as it is"), data)
     assert undefended[0] is data.quality and undefended[1] is None
-    (before, accuracy), (after, _) = success_of(data, *undefended), success_of(data, *fitted)
+    success_of = functions_of("23_defend_encoder_judge", data=data).success_of
+    (before, accuracy), (after, _) = success_of(*undefended), success_of(*fitted)
     assert set(before.index) == set(data.assault.attacks) and before.mean() > 1.5 * after.mean()
     assert accuracy == pytest.approx(data.validation["v"].pairs.hits(data.gates).mean())
 

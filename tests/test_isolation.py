@@ -153,7 +153,7 @@ MADE_AND_SCORED = "53_pairwise_probe"
 def test_a_probe_judge_is_finished_before_a_test_set_is_loaded():
     cells = [text for text, _ in code_of(ROOT / "notebooks" / f"{MADE_AND_SCORED}.ipynb")]
     saved, scored = (
-        next(k for k, text in enumerate(cells) if f"{name}(" in text) for name in ("save_probe_judge", "score_table")
+        next(k for k, text in enumerate(cells) if f"{name}(" in text) for name in ("save_probe_judge", "contests_of")
     )
     assert saved < scored
     for place, text in enumerate(cells[1:], 1):

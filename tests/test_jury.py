@@ -16,15 +16,7 @@ from judgekit.report import save_results
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number, prompt_folds
-from judgekit.studies.jury import (
-    Panel,
-    confidence_of,
-    cross_fitted,
-    effective_members,
-    majority,
-    mean_probability,
-    pool_weights,
-)
+from judgekit.studies.jury import Panel, cross_fitted, majority, mean_probability, pool_weights
 
 QUICK = {"n_boot": 200}
 LETTER = {"A": "A", "B": "B", "t": "tie", "-": None}
@@ -255,13 +247,10 @@ def test_cross_fitted_numbers_have_a_study_of_their_own(tmp_path, monkeypatch):
 
 
 def test_effective_members_by_hand():
-    copies = panel_of("AAAA", x="AABB", y="AABB", z="AABB")
-    assert effective_members(copies, **QUICK).value == pytest.approx(1)
-    strangers = panel_of("AAAA", x="AABB", y="ABAB")
-    assert effective_members(strangers, **QUICK).value == pytest.approx(2)
-    assert effective_members(panel_of("AAAA", x="AABB", y="BBAA"), **QUICK).value == pytest.approx(2)
-    with pytest.raises(ValueError, match="nobody to be independent of"):
-        effective_members(copies.seated(["x"]))
+    worth = notebook().effective_members
+    assert worth(panel_of("AAAA", x="AABB", y="AABB", z="AABB")).value == pytest.approx(1)
+    assert worth(panel_of("AAAA", x="AABB", y="ABAB")).value == pytest.approx(2)
+    assert worth(panel_of("AAAA", x="AABB", y="BBAA")).value == pytest.approx(2)
 
 
 # ---------------------------------------------------------------- cascades
@@ -304,7 +293,7 @@ def test_a_curve_by_hand():
     pairs, own = pairs_of("AAAA"), notebook()
     cheap = said("c", "ABAB", p=[(q, 1 - q, 0) for q in (0.9, 0.4, 0.8, 0.3)])
     panel = Panel("chatbot_arena", pairs, {"c": cheap, "s": said("s", "BAAA")})
-    assert confidence_of(panel, "c").tolist() == pytest.approx([0.9, 0.6, 0.8, 0.7])
+    assert own.confidence_of(panel, "c").tolist() == pytest.approx([0.9, 0.6, 0.8, 0.7])
     curve, numbers = own.cascade_numbers(*own.cascade_of(panel, "c", "s"))
     assert curve.set_index("share")["value"][[0, 0.25, 0.5, 0.75, 1]].tolist() == [0.5, 0.75, 1, 1, 0.75]
     assert numbers["gain_at_half"].value == 0.375
@@ -312,13 +301,13 @@ def test_a_curve_by_hand():
 
 
 def test_consistency_sends_on_what_wavers():
-    pairs = pairs_of("AAA", "llmbar_natural")
+    pairs, own = pairs_of("AAA", "llmbar_natural"), notebook()
     wavering = [*said("w", "AB-"), *(replace(v, order="ba") for v in said("w", "AA-"))]
     panel = Panel("llmbar_natural", pairs, {"w": wavering, "s": said("s", "AAA", ORDERS)})
-    assert confidence_of(panel, "w").tolist() == [1, 0, 0]
+    assert own.confidence_of(panel, "w").tolist() == [1, 0, 0]
     one_order = Panel("llmbar_natural", pairs, {"w": wavering, "s": said("s", "AAA")})
-    with pytest.raises(ValueError, match="one order only"):
-        confidence_of(one_order, "w")
+    with pytest.raises(AssertionError, match="one order only"):
+        own.confidence_of(one_order, "w")
 
 
 def test_items_without_a_label_are_left_out_of_the_curve():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
+import pandas as pd
 import pytest
 
 from judgekit.data.catalogue import load_set
@@ -10,7 +11,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
 from judgekit.records import PreferencePair, Verdict
-from judgekit.scoring import Protocol, forest_table, pick, primary_protocol, run_judge, score, score_table
+from judgekit.scoring import Protocol, forest_table, hold_contest, pick, primary_protocol, run_judge, score
+from judgekit.scoring.contests import contest_scores, with_constant
 from judgekit.scoring.protocols import forced_verdict, majority_class
 from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
@@ -248,11 +250,11 @@ def test_an_interrupt_keeps_the_batches_before_it():
 
 @pytest.fixture(scope="module")
 def table():
-    judges = {"baseline/longer": load_judge("baseline/longer"), "baseline/majority_class": None}
-    sets = {name: load_sample(name) for name in ("sample_natural", "sample_adversarial")}
-    slugs = {"baseline/longer": "longer", "baseline/majority_class": "majority_class", "replay/x": "x"}
-    published = {"sample_natural": [Replay(sets["sample_natural"])]}
-    return score_table(judges, sets, store(), slugs, published, n_boot=50, progress=False)
+    slugs, tables = {"baseline/longer": "longer", "replay/x": "x"}, []
+    for name, more in {"sample_natural": [Replay()], "sample_adversarial": []}.items():
+        contest = hold_contest(name, load_sample(name), [load_judge("baseline/longer"), *more], slugs, store())
+        tables.append(contest_scores(with_constant(contest), **QUICK))
+    return pd.concat(tables, ignore_index=True)
 
 
 class Replay(RuleJudge):
@@ -260,12 +262,12 @@ class Replay(RuleJudge):
 
     orders = ("ab",)
 
-    def __init__(self, pairs):
+    def __init__(self):
         super().__init__("first")
         self.name, self.fingerprint = "replay/x", "x"
 
 
-def test_a_score_table_has_a_row_per_set_judge_and_metric(table):
+def test_scores_have_a_row_per_set_judge_and_metric(table):
     assert not table.duplicated(["set", "judge", "metric"]).any()
     assert set(table["judge"]) == {"longer", "majority_class", "x"}
     assert set(table.loc[table["judge"] == "x", "set"]) == {"sample_natural"}

@@ -1,14 +1,14 @@
-"""judgekit.studies.score_benchmarks: published judges on two axes."""
+"""Published judges on the two axes of 30_score_benchmarks."""
 
 import pytest
-
-from judgekit.studies.score_benchmarks import published_standing
+from notebook_functions import functions_of
 
 QUALITY = {"pandalm": "accuracy", "autoj": "agreement"}
 SIZES = {"pandalm": 999, "autoj": 1392, "llmbar_neighbor": 134, "llmbar_manual": 46}
 
 
 def test_published_judges_stand_where_their_figures_say():
+    published_standing = functions_of("30_score_benchmarks").published_standing
     table = published_standing(QUALITY, ["llmbar_neighbor", "llmbar_manual"], SIZES).set_index("judge")
     row = table.loc["PandaLM-7B, published"]
     assert row["x"] == pytest.approx((0.6757 + 0.400) / 2, abs=1e-3)

@@ -1,27 +1,18 @@
-"""Collecting responses, a teacher's ratings, and probing sets, against a real local server that fails on purpose."""
+"""Collecting responses and a teacher's ratings, against a real local server that fails on purpose."""
 
 import json
-import sqlite3
 from collections import Counter
-from contextlib import closing
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgekit.data.pairfile import PairFileError
 from judgekit.inside.aspects import Aspect, AspectError, load_aspects
+from judgekit.judges.completions import load_chat_model
 from judgekit.models import Unavailable
-from judgekit.studies.asking import LocalEngine, load_engine
-from judgekit.studies.teacher import (
-    balanced_probing_set,
-    collect_responses,
-    rate_responses,
-    rating_messages,
-    read_rating,
-    split_by_question,
-)
+from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.teacher import Question, collect_responses, rate_responses, rating_messages, read_rating
 
 QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3}
 SCALE = range(1, 6)
@@ -58,8 +49,11 @@ def score_of(body, text):
     return good_reply(body, f'Sure! {{"score": {number}, "justification": "It says \\{number}."}}')
 
 
-def ask(questions, model="openai/tiny", store=None, progress=False, system=None, seed=0, n_samples=1, **settings):
-    return collect_responses(questions, model, store, QUICK | settings, system, seed, n_samples, progress)
+def ask(questions, model="openai/tiny", store=":memory:", system=None, seed=0, n_samples=1, **settings):
+    chat = load_chat_model(model, settings if model.startswith("hf/") else QUICK | settings)
+    with VerdictStore(store) as kept:
+        rows = [Question(**row) for row in questions]
+        return collect_responses(rows, chat, kept, system, seed, n_samples, progress=False)
 
 
 def rate(responses, aspects=REASONING, store=None, **settings):
@@ -83,7 +77,8 @@ def asked(server):
 
 def test_every_question_gets_its_own_response(serve):
     server = serve(respond=echo)
-    given = [*questions(3), {"question": "No id?", "reference": "Yes."}, {"question": "No id?"}, {"question": "\ud800"}]
+    twice = [{"id": 3, "question": "Once?", "reference": "Yes."}, {"id": 4, "question": "Once?"}]
+    given = [*questions(3), *twice, {"id": 5, "question": "\ud800"}]
     before = json.dumps(given)
     rows = ask(given, system="Think.")
     assert [row["response"] for row in rows] == [f"re: {item['question']}" for item in given[:5]] + ["re: \ufffd"]
@@ -125,10 +120,6 @@ def test_several_samples(serve, tmp_path):
     more = ask(questions(3), store=tmp_path / "s.sqlite", n_samples=3, temperature=0.7)
     assert asked(server) == 9
     assert [row["response"] for row in more if row["sample"] < 2] == [row["response"] for row in rows]
-    with pytest.raises(ValueError, match="temperature above 0"):
-        ask(questions(1), n_samples=2)
-    with pytest.raises(ValueError, match="n_samples=0"):
-        ask(questions(1), n_samples=0)
 
 
 def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_path):
@@ -142,20 +133,6 @@ def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_pa
     assert asked(server) == 3
     assert ask(given, store=tmp_path / "s.sqlite")[1]["status"] == "ok"
     assert asked(server) == 4
-
-
-def test_failed_questions_are_asked_again_and_the_others_are_not(serve, tmp_path):
-    server = serve(lambda text, attempt: "500" if "001" in text else None, respond=echo)
-    rows = ask(questions(3), store=tmp_path / "s.sqlite")
-    assert [row["status"] for row in rows] == ["ok", "error", "ok"]
-    assert "the server says 500" in rows[1]["error"] and KEY not in rows[1]["error"]
-    with closing(sqlite3.connect(tmp_path / "s.sqlite")) as kept:
-        assert sorted(kept.execute("SELECT status FROM replies")) == [("error",), ("ok",), ("ok",)]
-    server.plan = lambda text, attempt: None
-    before = asked(server)
-    rows = ask(questions(3), store=tmp_path / "s.sqlite")
-    assert [row["response"] for row in rows] == [f"re: Question {i:03d}?" for i in range(3)]
-    assert asked(server) == before + 1
 
 
 def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
@@ -190,26 +167,6 @@ def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "wanted"),
-    [
-        ({"text": "Hi?"}, r"questions\[1\]: field 'question' is missing"),
-        ({"question": " "}, r"questions\[1\]: field 'question' is empty"),
-        ({"question": "Hi?", "id": 0}, r"questions\[1\]: field 'id' is 0, which also stands in questions\[0\]"),
-        ({"question": "Hi?", "options": "a, b"}, "field 'options' is text, not a list"),
-        ({"question": "Hi?", "options": ["a"]}, "field 'options' holds 1 options"),
-        ({"question": "Hi?", "options": ["a", 2]}, r"field 'options\[1\]' is the number 2"),
-        ({"question": "Hi?", "options": [str(n) for n in range(27)]}, "from 2 to 26"),
-        ("Hi?", r"questions\[1\]: is text, not an object"),
-    ],
-)
-def test_bad_questions_are_told_and_nothing_is_asked(serve, row, wanted):
-    server = serve()
-    with pytest.raises(PairFileError, match=wanted):
-        ask([{"question": "Good?"}, row])
-    assert not server.asked
-
-
-@pytest.mark.parametrize(
     ("model", "settings", "wanted"),
     [
         ("tiny", {}, "neither openai/<model> nor hf/<model>"),
@@ -221,7 +178,7 @@ def test_bad_questions_are_told_and_nothing_is_asked(serve, row, wanted):
 def test_bad_models_and_settings_are_told(serve, model, settings, wanted):
     serve()
     with pytest.raises(Unavailable, match=wanted):
-        load_engine(model, settings)
+        load_chat_model(model, settings)
 
 
 # ---------------------------------------------------------------- a model that runs here
@@ -237,31 +194,29 @@ def tiny(tmp_path_factory):
 def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
     from judgekit.models.causal import CausalModel
 
-    settings = {"max_new_tokens": 5}
-    rows = collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)
+    more = {"store": tmp_path / "s.sqlite", "max_new_tokens": 5}
+    rows = ask(questions(3), f"hf/{tiny}", **more)
     assert {row["status"] for row in rows} == {"ok"} and all(0 < row["tokens_out"] <= 5 for row in rows)
-    engine = LocalEngine(str(tiny), settings)
-    engine.load()
-    prompt = engine.judge.tokens.ids([{"role": "user", "content": "Question 001?"}])
-    plain = CausalModel(engine.judge.engine.model, engine.judge.ends).generate([prompt], 5)[0]
-    assert rows[1]["response"] == engine.judge.tokens.text(plain)
+    chat = load_chat_model(f"hf/{tiny}", {"max_new_tokens": 5})
+    chat.load()
+    prompt = chat.judge.tokens.ids([{"role": "user", "content": "Question 001?"}])
+    plain = CausalModel(chat.judge.engine.model, chat.judge.ends).generate([prompt], 5)[0]
+    assert rows[1]["response"] == chat.judge.tokens.text(plain)
     monkeypatch.setattr(CausalModel, "generate", lambda *_: pytest.fail("asked again"))
-    assert collect_responses(questions(3), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False) == rows
+    assert ask(questions(3), f"hf/{tiny}", **more) == rows
 
 
 def test_samples_of_a_local_model_differ_also_when_a_run_is_resumed(tiny, tmp_path):
-    settings = {"max_new_tokens": 8, "temperature": 1.5}
-    first = collect_responses(questions(1), f"hf/{tiny}", tmp_path / "s.sqlite", settings, progress=False)
-    both = collect_responses(questions(1), f"hf/{tiny}", tmp_path / "s.sqlite", settings, n_samples=2, progress=False)
+    more = {"store": tmp_path / "s.sqlite", "max_new_tokens": 8, "temperature": 1.5}
+    first = ask(questions(1), f"hf/{tiny}", **more)
+    both = ask(questions(1), f"hf/{tiny}", n_samples=2, **more)
     assert both[0] == first[0] and both[0]["response"] != both[1]["response"]
 
 
 def test_a_prompt_that_a_local_model_has_no_room_for_is_skipped(tiny):
     given = questions(3)
     given[0]["question"] = "long " * 200
-    rows = collect_responses(
-        given, f"hf/{tiny}", settings={"max_new_tokens": 3, "max_prompt_tokens": 60}, progress=False
-    )
+    rows = ask(given, f"hf/{tiny}", max_new_tokens=3, max_prompt_tokens=60)
     assert [row["status"] for row in rows] == ["skipped", "ok", "ok"] and "room for 60" in rows[0]["error"]
 
 
@@ -271,7 +226,9 @@ def test_a_local_teacher_rates(tiny, tmp_path):
     aspect = {"tone": Aspect("tone", "Tone", "Is it kind?", {1: "Rude.", 2: "Kind."})}
     given, settings = [{"question": "Where?", "response": "Here, please."}], {"max_new_tokens": 40}
     folder = save_tiny(tmp_path / "taught", sharp=1.0)
-    prompt = load_engine(f"hf/{folder}").judge.tokens.ids(rating_messages(aspect["tone"], "Where?", "Here, please."))
+    prompt = load_chat_model(f"hf/{folder}").judge.tokens.ids(
+        rating_messages(aspect["tone"], "Where?", "Here, please.")
+    )
     teach(folder, [prompt], ['{"score": 2, "justification": "Kind."}'], steps=80)
     (row,) = rate_responses(given, aspect, f"hf/{folder}", settings=settings, progress=False)
     assert (row["tone"], row["total_score"], row["teacher"]) == (2, 2, f"hf/{folder}")
@@ -381,19 +338,10 @@ def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
     assert rows[0]["ratings"]["fluency"]["status"] == "skipped" and asked(server) == 2
 
 
-@pytest.mark.parametrize(
-    ("row", "wanted"),
-    [
-        ({"response": "x"}, r"responses\[0\]: field 'question' is missing"),
-        ({"question": "x", "response": 3}, r"responses\[0\]: field 'response' is the number 3"),
-        ({"question": "x", "response": "x", "fluency": 3}, "field 'fluency' is there already"),
-        ([], r"responses\[0\]: is a list"),
-    ],
-)
-def test_bad_responses_are_told(serve, row, wanted):
+def test_what_cannot_be_rated_is_told(serve):
     server = serve()
-    with pytest.raises(PairFileError, match=wanted):
-        rate([row])
+    with pytest.raises(ValueError, match="field 'fluency' is there already"):
+        rate([{"question": "x", "response": "x", "fluency": 3}])
     with pytest.raises(ValueError, match="no aspect"):
         rate(responses(1), {})
     with pytest.raises(ValueError, match="no aspect can be called 'teacher'"):
@@ -401,52 +349,3 @@ def test_bad_responses_are_told(serve, row, wanted):
     with pytest.raises(AspectError, match="nonesuch"):
         rate(responses(1), "nonesuch")
     assert not server.asked
-
-
-# ---------------------------------------------------------------- probing sets
-
-
-def rated(counts, per_question=1):
-    """Rows with so many of each score, interleaved; so many rows of each question."""
-    scores = [score for score, count in counts.items() for _ in range(count)]
-    order = sorted(range(len(scores)), key=lambda n: (n * 7919) % 104729)
-    return [{"question": f"Q {n // per_question}?", "n": n, "tone": scores[k]} for n, k in enumerate(order)]
-
-
-def test_balancing_keeps_the_rarest_count_of_every_score():
-    rows = rated({1: 5, 2: 30, 3: 12, None: 9})
-    kept = balanced_probing_set(rows, "tone")
-    assert Counter(row["tone"] for row in kept) == {1: 5, 2: 5, 3: 5}
-    assert kept == sorted(kept, key=lambda row: row["n"]) and all(row in rows for row in kept)
-    assert balanced_probing_set(rows, "tone") == kept != balanced_probing_set(rows, "tone", seed=1)
-    with pytest.raises(ValueError, match="a probe needs at least two"):
-        balanced_probing_set(rated({3: 4, None: 2}), "tone")
-
-
-def test_no_question_is_on_both_sides_and_scores_are_spread():
-    rows, share = rated({1: 60, 2: 60, 3: 60}, per_question=3), 0.2
-    train, test = split_by_question(rows, "tone", share)
-    assert sorted(row["n"] for row in train + test) == list(range(180))
-    assert not {row["question"] for row in train} & {row["question"] for row in test}
-    assert len(test) == pytest.approx(180 * share, abs=9)
-    assert all(abs(count - 60 * share) <= 6 for count in Counter(row["tone"] for row in test).values())
-    assert split_by_question(rows, "tone", share) == (train, test)
-    assert split_by_question(rows, "tone", share, seed=1) != (train, test)
-    alike = [{"question": text, "tone": n % 2} for n in range(10) for text in (f"Q {n}?", f"  q {n}? ", f"Q\n{n}?")]
-    train, test = split_by_question(alike, "tone")
-    assert {row["question"].split()[-1] for row in train}.isdisjoint(row["question"].split()[-1] for row in test)
-    few = [len(part) for part in split_by_question(rated({1: 2, 2: 2, 3: 1}), "tone", 0.2)]
-    assert few == [4, 1], "few rows are split all the same"
-
-
-@pytest.mark.parametrize(
-    ("rows", "share", "wanted"),
-    [
-        (rated({1: 3}, per_question=3), 0.2, "1 question in 3 rows"),
-        (rated({1: 3, None: 1}), 0.2, "no score on tone"),
-        (rated({1: 3}), 0, "test_share=0 "),
-    ],
-)
-def test_what_cannot_be_split_is_told(rows, share, wanted):
-    with pytest.raises(ValueError, match=wanted):
-        split_by_question(rows, "tone", share)

@@ -4,7 +4,6 @@ import json
 import re
 import runpy
 import shlex
-from collections import Counter
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
@@ -47,9 +46,9 @@ def test_the_example_runs(section, tmp_path):
     assert len(names["rated"]) == 40 and {row["teacher"] for row in names["rated"]} == {"openai/TEACHER"}
     assert [row["response"] for row in names["rated"]] == [f"The answer to Question {n}?" for n in range(40)]
     train, test = names["train"], names["test"]
-    assert set(Counter(row["logicality"] for row in train)) == {1, 2, 3}
-    assert len(set(Counter(row["logicality"] for row in train).values())) == 1
-    assert 5 <= len(test) <= 15 and not {row["id"] for row in train} & {row["id"] for row in test}
+    counts = train["logicality"].value_counts()
+    assert set(counts.index) == {1, 2, 3} and counts.nunique() == 1
+    assert 5 <= len(test) <= 15 and not set(train["id"]) & set(test["id"])
     asked = sum(section["server"].asked.values())
     assert asked == 40 * 6
     runpy.run_path(str(tmp_path / "example.py"))

@@ -39,25 +39,22 @@ def collect(
     Server and key of openai/MODEL come from OPENAI_BASE_URL and OPENAI_API_KEY. --set max_cost=5 --set price_in=1
     --set price_out=4 stops before the cost is exceeded (prices per million tokens).
     """
-    from judgekit.studies.asking import load_engine, read_questions
-    from judgekit.studies.teacher import collect_responses
+    from judgekit.judges.completions import load_chat_model
+    from judgekit.scoring.teacher import collect_responses, read_questions
 
     check_out(out, questions)
     asked = read_questions(questions)
-    engine = loaded(load_engine, model, settings, quiet)
-    if samples > 1 and not engine.settings.temperature:
+    chat = loaded(load_chat_model, model, settings, quiet)
+    if samples > 1 and not chat.settings.temperature:
         raise Stop(BAD_INPUT, "--samples: several responses need --set temperature=... above 0, or all are the same")
     keeping = Keeping(out, store, fresh, resume, quiet, "responses")
-    with keeping.opened(engine) as replies:
-        rows = collect_responses(
-            asked, engine, replies, system=system, seed=seed, n_samples=samples, progress=not quiet
-        )
-    places = [question.place for question in asked for _ in range(samples)]
+    with keeping.opened(chat) as replies:
+        rows = collect_responses([row for _, row in asked], chat, replies, system, seed, samples, not quiet)
     failed = [
-        f"id {row['id']!r:.80} ({place}): {row['error']}"
-        for row, place in zip(rows, places, strict=True)
+        f"id {row['id']!r:.80} ({asked[number // samples][0]}): {row['error']}"
+        for number, row in enumerate(rows)
         if row["status"] != "ok"
     ]
     with written(out, keeping.sentence()) as write:
         write(rows)
-    return keeping.report(len(rows), "responses", engine.name, failed, len(failed))
+    return keeping.report(len(rows), "responses", chat.name, failed, len(failed))

@@ -103,19 +103,19 @@ def _rated_by_model(
 ) -> tuple[list[dict[str, Any]], str, int, list[str]]:
     """Rated rows, the name of the model, how many ratings were asked for, and a line for each that is missing."""
     from judgekit.inside.aspects import load_aspects
-    from judgekit.studies.asking import load_engine
-    from judgekit.studies.teacher import rate_responses
+    from judgekit.judges.completions import load_chat_model
+    from judgekit.scoring.teacher import ADDED, rate_responses
 
     asked = load_aspects(aspects)
-    rows = read_response_rows(answers, reserved=(*asked, "total_score", "teacher", "ratings"))
-    engine = loaded(load_engine, model, settings, keeping.quiet)
+    rows = read_response_rows(answers, reserved=(*asked, *ADDED))
+    chat = loaded(load_chat_model, model, settings, keeping.quiet)
     given = [row.fields | {"response": row.response} for row in rows]
-    with keeping.opened(engine) as replies:
-        rated = rate_responses(given, asked, engine, replies, progress=not keeping.quiet)
+    with keeping.opened(chat) as replies:
+        rated = rate_responses(given, asked, chat, replies, progress=not keeping.quiet)
     failed = [
         f"{row.place}: {aspect}: {rating['status']}: {rating.get('error') or rating.get('reply') or 'not asked'}"
         for row, result in zip(rows, rated, strict=True)
         for aspect, rating in result["ratings"].items()
         if rating["status"] != "ok"
     ]
-    return rated, engine.name, len(rated) * len(asked), failed
+    return rated, chat.name, len(rated) * len(asked), failed

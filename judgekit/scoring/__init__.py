@@ -4,7 +4,7 @@ from judgekit.scoring.comparison import Contest, compare, hold_contest, pairs_ju
 from judgekit.scoring.protocols import Protocol, primary_protocol, protocol_of, protocols_for
 from judgekit.scoring.running import run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
-from judgekit.scoring.tables import forest_table, pick, pivot_orders, score_table, verdicts
+from judgekit.scoring.tables import forest_table, pick, pivot_orders, verdicts
 
 __all__ = [
     "N_BOOT",
@@ -21,7 +21,6 @@ __all__ = [
     "protocols_for",
     "run_judge",
     "score",
-    "score_table",
     "verdicts",
     "waiting_requests",
 ]

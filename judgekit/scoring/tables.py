@@ -10,13 +10,12 @@ import pandas as pd
 
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import verdict_store_path
-from judgekit.judges import Judge, load_judge
+from judgekit.judges import load_judge
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.names import unique_slugs
 from judgekit.records import ORDERS, PreferencePair
-from judgekit.scoring.protocols import Protocol, majority_class, primary_protocol
+from judgekit.scoring.protocols import majority_class, primary_protocol
 from judgekit.scoring.running import run_judge
-from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.store import VerdictStore
 
 _CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
@@ -72,7 +71,7 @@ def verdicts(
     rows: list[tuple[Any, ...]] = []
     with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
         for (name, (family, items)), slug in product(pairs.items(), declared):
-            judge = loaded.get(slug) or _constant(items, primary_protocol(family))
+            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(family)))
             by_id = {pair.item_id: pair for pair in items}
             for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
                 pair = by_id[one.item_id]
@@ -121,38 +120,8 @@ def _pairs_of(sets: Sequence[str]) -> dict[str, tuple[str, list[PreferencePair]]
     return pairs
 
 
-def _constant(pairs: Sequence[PreferencePair], protocol: Protocol) -> Judge:
-    return load_judge(_CONSTANT, label=majority_class(pairs, protocol))
-
-
-def score_table(
-    judges: Mapping[str, Judge | None],
-    sets: Mapping[str, list[PreferencePair]],
-    store: VerdictStore,
-    slugs: Mapping[str, str],
-    published: Mapping[str, Sequence[Judge]] | None = None,
-    n_boot: int = N_BOOT,
-    seed: int = 0,
-    progress: bool = True,
-) -> pd.DataFrame:
-    """Judge and score every set with every judge: columns set, judge (slug), metric, number (a `Number`), protocol.
-
-    ``judges``: by name; ``baseline/majority_class`` may be given as None and is made for each set. ``published``: by
-    set, judges that have verdicts on it only; they are asked for the orders they have.
-    """
-    rows = []
-    for name, pairs in sets.items():
-        protocol = primary_protocol(name)
-        everybody = [_constant(pairs, protocol) if judge is None else judge for judge in judges.values()]
-        for judge in [*everybody, *(published or {}).get(name, [])]:
-            given = run_judge(judge, pairs, store, getattr(judge, "orders", ORDERS), progress)
-            scores = score(given, pairs, name, protocol, n_boot, seed)
-            rows += [(name, slugs[judge.name], metric, number, protocol.name) for metric, number in scores.items()]
-    return pd.DataFrame(rows, columns=["set", "judge", "metric", "number", "protocol"])
-
-
 def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[dict[Any, Any]]:
-    """Rows of a wide table from `score_table`, by judge: (set title, metric title) to the number, None where lacking.
+    """Rows of a wide table from `contest_scores`, by judge: (set, metric) as printed to the number, None where lacking.
 
     ``metric_of``: set to the metrics shown for it, in order.
     """

@@ -56,6 +56,8 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "cut": {"none": {"cut_share": 0.0}},
 }
 BASE = "base"
+_OTHERS = 512  # questions that relevance is measured against
+_CONSTRUCTED_PAIRS = 150  # for the gate: ordinary pairs, questions of misleading ones; in validation: questions a set
 _CONSTRUCTED = {"misleading": OFF_TOPIC, "broken": BROKEN}  # set of constructed validation pairs -> its kinds
 
 
@@ -129,16 +131,12 @@ def run_level(
     folder: str | Path,
     judge_folder: str | Path,
     embedders: Callable[..., Embedder] = _embedder,
-    n_constructed: int = 150,
-    n_others: int = 512,
 ) -> dict[str, Any]:
     """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
 
     ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``: set
     to prompts; ``seconds``: of training. The encoder in ``folder`` is not trained again if it is there; the judge goes
     to ``judge_folder``, which may be the same. ``embedders``: gives the embedder of a recipe and a folder.
-    ``n_constructed``: for the gate, ordinary pairs and questions of misleading ones; in validation, questions of each
-    set of constructed pairs. ``n_others``: questions that relevance is measured against.
     """
     recipe, chosen = level.recipe, level.pairs_of(material)
     weight = source_weights([material.train[i] for i in chosen], material.shares)
@@ -150,10 +148,12 @@ def run_level(
         parts = level.questions_of(material), material.parts["validation"]
         seconds += train_relevance(recipe, material.bank, *parts, folder, progress=False)["seconds"]
     reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
-    reader = reader_of(material, reading, quality, embedders(recipe, folder), n_others)
+    reader = reader_of(material, reading, quality, embedders(recipe, folder), _OTHERS)
     judge = ALWAYS_OPEN
     if level.share:
-        gates = fit_gates(material, reader, [level.share], recipe.seed, level.off_topic, n_constructed, level.inputs)
+        gates = fit_gates(
+            material, reader, [level.share], recipe.seed, level.off_topic, _CONSTRUCTED_PAIRS, level.inputs
+        )
         judge = gates[level.share]
     save_encoder(reading, reader, judge if level.share else None, judge_folder)
     if recipe.r and Path(judge_folder) != Path(folder):
@@ -162,7 +162,7 @@ def run_level(
         seal(judge_folder, (*WEIGHTS, OTHERS))
     held_out = dict(material.validation)
     for name, kinds in _CONSTRUCTED.items():
-        held_out[name] = material.constructed("validation", tuple(kinds), 2, n_constructed)
+        held_out[name] = material.constructed("validation", tuple(kinds), 2, _CONSTRUCTED_PAIRS)
     tables = {name: reader.table(pairs) for name, pairs in held_out.items()}
     hits = {name: table.hits(judge).astype(int).tolist() for name, table in tables.items()}
     return {"hits": hits, "clusters": {name: table.clusters for name, table in tables.items()}, "seconds": seconds}

@@ -1,11 +1,7 @@
-"""Small judges that score a pool of labelled pairs without having learnt from what they score, and its students.
-
-What is kept by which score, and what that is worth, stands in the notebook ``52_data_selection``.
-"""
+"""Small judges that score a pool of labelled pairs without having learnt from what they score."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +17,8 @@ from judgekit.training.encoder import RelevanceRecipe, base_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features
 from judgekit.training.mixture import make_material, source_weights
 
-Split = tuple[list[PreferencePair], dict[str, list[PreferencePair]]]
 LIMIT = 128  # tokens that small judges read of a response
+_CHOOSING = 0.4  # of the validation prompts of the pool's corpora
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
 
 
@@ -30,16 +26,15 @@ def prompts_apart(
     held_out: Mapping[str, Sequence[PreferencePair]],
     corpora: Collection[str],
     wanted: Sequence[str],
-    share: float = 0.4,
-) -> Split:
+) -> tuple[list[PreferencePair], dict[str, list[PreferencePair]]]:
     """Validation pairs cut by prompt: those to choose thresholds on, and by set those to compare students on.
 
     Thresholds are chosen on pairs like those that are cut: of ``corpora``, the sets of the pool, or, where none of them
-    holds pairs out, of the sets ``wanted`` for comparing. ``share``: of their prompts.
+    holds pairs out, of the sets ``wanted`` for comparing.
     """
     named = sorted(set(corpora) & set(held_out)) or list(wanted)
     own = [pair for name in named for pair in held_out.get(name, ())]
-    choosing = [pair for pair in own if share_of(pair.asked, "threshold") < share]
+    choosing = [pair for pair in own if share_of(pair.asked, "threshold") < _CHOOSING]
     asked = {pair.asked for pair in choosing}
     return choosing, {name: [pair for pair in held_out.get(name, ()) if pair.asked not in asked] for name in wanted}
 
@@ -86,15 +81,11 @@ class Views:
 
     def exchanged(self, where: Array) -> "Views":
         """The same pairs with the other label where a mask says so; the responses stay where they are."""
-        pairs = [_exchanged(pair) if flip else pair for pair, flip in zip(self.pairs, where, strict=True)]
+        turned = [replace(pair, label=SWAPPED[pair.label], soft_label=None) for pair in self.pairs]
+        pairs = [new if flip else old for new, old, flip in zip(turned, self.pairs, where, strict=True)]
         target = self.features.target
         target = np.where(np.asarray(where)[:, None], target[:, [1, 0, 2]], target)
         return replace(self, pairs=pairs, features=replace(self.features, target=target))
-
-
-def _exchanged(pair: PreferencePair) -> PreferencePair:
-    soft = None if pair.soft_label is None else 1 - pair.soft_label
-    return replace(pair, label=SWAPPED[pair.label], soft_label=soft)
 
 
 def view(pairs: Sequence[PreferencePair], reader: StateReader, known: dict[str, Floats]) -> Views:
@@ -124,7 +115,7 @@ Judge = Callable[[Views], Floats]  # views to the probability of A, shape (n_pai
 
 
 def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
-    """The surface-feature judge; ``weight``: of what is learnt from. The fit is convex: the seed is not used."""
+    """The surface-feature judge; ``weight``: of what is learnt from. The fit is convex and needs no seed."""
     parts = fit_features(views.features, weight=weight, l2=_L2)
 
     def p_a(seen: Views) -> Floats:
@@ -177,9 +168,6 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
     return p_a
 
 
-# ---------------------------------------------------------------- students of what is kept
-
-
 def misleading_pairs(
     train: Sequence[PreferencePair], mixture: dict[str, float], comparing: dict[str, list[PreferencePair]]
 ) -> list[PreferencePair]:
@@ -187,32 +175,3 @@ def misleading_pairs(
     recipe = RelevanceRecipe(max_response_tokens=LIMIT)
     material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
     return material.constructed("validation", tuple(OFF_TOPIC), 2, 150)
-
-
-Student = Callable[[Views, int], dict[str, Floats]]  # what is kept and a seed, to hits (0 or 1) by set
-
-
-def small_student(learner: str, mixture: Mapping[str, float], comparing: Mapping[str, Views]) -> Student:
-    """A student that is one of `LEARNERS`, compared on the views of ``comparing``."""
-
-    def student(views: Views, seed: int) -> dict[str, Floats]:
-        judge = LEARNERS[learner](views, source_weights(views.pairs, mixture), seed)
-        return {name: ((judge(seen) > 0.5) == seen.prefers_a) * 1.0 for name, seen in comparing.items()}
-
-    return student
-
-
-def train_students(
-    students: Mapping[str, Student], pool: Views, parts: Mapping[tuple[Any, ...], Sequence[Array]], seed: int
-) -> dict[tuple[Any, ...], list[dict[str, Floats]]]:
-    """Hits by set of every student of every part of a pool: (student, *part) to one entry for each of its rows.
-
-    ``parts``: such as the rows that a rule keeps, and a random draw of as many; the same rows are learnt from once.
-    """
-    known: dict[tuple[str, bytes], dict[str, Floats]] = {}
-    for name, student in students.items():
-        for rows in (rows for both in parts.values() for rows in both):
-            if (name, rows.tobytes()) not in known:
-                known[name, rows.tobytes()] = student(pool.of(rows), seed)
-    cells = [(name, part) for part in parts for name in students]
-    return {(name, *part): [known[name, rows.tobytes()] for rows in parts[part]] for name, part in cells}

@@ -1,9 +1,6 @@
-"""Defend an encoder judge by adversarial training: against edits that please judges, with the encoder as it is.
+"""Adversarial training of an encoder judge's preference part and of a gate against tampering; the encoder stays.
 
-Two parts learn from attacked pairs (`judgekit.bias.edits`, wordings for training): the preference part is fitted again
-with a share of pairs whose worse response was tampered with, and a gate (`judgekit.judges.encoder`) learns to tell
-tampered responses from others. How much of either is chosen on validation pairs, by a rule that is fixed before any
-test.
+Attacked pairs are in the wordings for training of `judgekit.bias.edits`; the gate is `judgekit.judges.encoder`'s.
 """
 
 import json
@@ -13,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from judgekit.bias.edits import TRAINABLE, tampered
 from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
@@ -195,25 +191,6 @@ def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], 
     pieces = zip(parts, np.split(model.coef_[0], widths[:-1]), strict=True)
     gate = {name: (_SCALES[name] * piece).tolist() for name, piece in pieces}
     return gate | {"bias": float(model.intercept_[0] + np.log(setting.prior / (1 - setting.prior)))}
-
-
-def success_of(
-    data: DefenceData, quality: Mapping[str, Any], tamper: Mapping[str, Any] | None
-) -> tuple[pd.Series, float]:
-    """Share of the attacked validation pairs, right before, that each attack turns; and the accuracy on ordinary ones.
-
-    The accuracy is the mean over the validation sets.
-    """
-    accuracy = {
-        name: (table.defended(quality, data.gates, tamper).argmax(1) == table.features.target.argmax(1)).mean()
-        for name, table in data.validation.items()
-    }
-    target = data.assault.features.target
-    sign = np.where(target[:, 0] > target[:, 1], 1.0, -1.0)
-    before, after = (table.defended(quality, data.gates, tamper) for table in (data.unattacked, data.assault))
-    lead = pd.DataFrame({"attack": data.assault.attacks, "before": sign * (before[:, 0] - before[:, 1])})
-    lead["turned"] = sign * (after[:, 0] - after[:, 1]) < 0
-    return lead[lead["before"] > 0].groupby("attack")["turned"].mean(), float(np.mean(list(accuracy.values())))
 
 
 def save_defended(

@@ -1,11 +1,11 @@
-"""Juries of judges whose verdicts are stored: votes, averaged probabilities, weights from other prompts, shared errors.
+"""Juries of judges whose verdicts are stored: votes, averaged probabilities, weights from other prompts.
 
 The label with the highest total is the jury's. Where the highest are level it says *tie*; where a set allows none, its
 protocol reads that as the response shown first, which is half credit over the two orders. A reply without a verdict
 abstains; where all abstain, so does the jury.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,12 +14,11 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
-from judgekit.scoring import N_BOOT
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.metrics import NO_VERDICT, label_codes
 from judgekit.scoring.protocols import Protocol, primary_protocol, read_verdict, references_of
 from judgekit.scoring.scores import decided_probabilities
-from judgekit.stats import Array, Floats, Number, cluster_bootstrap, cluster_sums, prompt_folds, ratio
+from judgekit.stats import Array, Floats, prompt_folds, ratio
 
 RIDGE = 1.0  # penalty on weights, in items: a prior that a few hundred labels outweigh
 _LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
@@ -70,28 +69,34 @@ class Panel:
         """The panel of some of the members."""
         return replace(self, verdicts={member: self.verdicts[member] for member in members})
 
-    @cached_property
-    def votes(self) -> dict[str, Floats]:
-        """Order to votes, shape (n_items, n_members, 3): one at the label given, zeros where none was read."""
-        return {order: np.stack([self._votes(member, order) for member in self.members], 1) for order in self.orders}
+    def _by_order(self, rows_of: Callable[[list[Verdict]], Floats]) -> dict[str, Floats]:
+        """Order to what some rows of every member's verdicts hold, shape (n_items, n_members, 3)."""
+        items = [pair.item_id for pair in self.pairs]
+        return {
+            order: np.stack([rows_of([cells[item, order] for item in items]) for cells in self.cells.values()], 1)
+            for order in self.orders
+        }
 
-    def _votes(self, member: str, order: str) -> Floats:
-        given = [self.cells[member][pair.item_id, order] for pair in self.pairs]
+    def _votes(self, given: list[Verdict]) -> Floats:
         read = [read_verdict(verdict, self.protocol) if verdict.status == "ok" else None for verdict in given]
         return np.eye(NO_VERDICT + 1)[label_codes(read)][:, : len(LABELS)]
 
-    @cached_property
-    def beliefs(self) -> dict[str, Floats]:
-        """Order to probabilities, shape (n_items, n_members, 3): of a member that states none, its votes."""
-        return {order: np.stack([self._beliefs(member, order) for member in self.members], 1) for order in self.orders}
-
-    def _beliefs(self, member: str, order: str) -> Floats:
-        given = [self.cells[member][pair.item_id, order] for pair in self.pairs]
+    def _beliefs(self, given: list[Verdict]) -> Floats:
         stated = np.array([(one.p_a, one.p_b, one.p_tie) for one in given], float)
         if self.protocol.forced:  # the mass of ties is split in the proportion of the other two
             stated = np.column_stack([decided_probabilities(stated), np.where(np.isnan(stated[:, 0]), np.nan, 0)])
         unread = np.array([one.status != "ok" or one.p_a is None for one in given])
-        return np.where(unread[:, None], self._votes(member, order), stated)
+        return np.where(unread[:, None], self._votes(given), stated)
+
+    @cached_property
+    def votes(self) -> dict[str, Floats]:
+        """Order to votes, shape (n_items, n_members, 3): one at the label given, zeros where none was read."""
+        return self._by_order(self._votes)
+
+    @cached_property
+    def beliefs(self) -> dict[str, Floats]:
+        """Order to probabilities, shape (n_items, n_members, 3): of a member that states none, its votes."""
+        return self._by_order(self._beliefs)
 
     def states_probabilities(self, member: str) -> bool:
         """Whether a member gives probabilities with every verdict."""
@@ -213,45 +218,3 @@ def _ruled(
             label = "tie" if level else LABELS[total.argmax()]
             verdicts.append(Verdict(*cell, label, score_a=float(total[0]), score_b=float(total[1]), **stated))
     return verdicts
-
-
-# ---------------------------------------------------------------- shared errors, and doubt
-
-
-def effective_members(panel: Panel, n_boot: int = N_BOOT, seed: int = 0) -> Number:
-    """How many independent judges the panel is worth: ``k / (1 + (k - 1) r)``, r the mean correlation of two's errors.
-
-    The number of independent errors whose mean varies as much (Kish, 1965, Survey Sampling), at most k.
-    """
-    k = len(panel.members)
-    if k < 2:
-        raise ValueError(f"{panel.benchmark}: one member has nobody to be independent of")
-    values = np.column_stack([np.ones(len(panel.clusters)), panel.credits])
-    sums = cluster_sums(values[:, :, None] * values[:, None, :], panel.clusters)
-
-    def statistic(products: Floats) -> Floats:
-        means = ratio(products, products[..., :1, :1])
-        covariance = means[..., 1:, 1:] - means[..., 1:, :1] * means[..., :1, 1:]
-        spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0))
-        spread = np.where(spread > 1e-9, spread, 0)  # who never varies is correlated with nobody
-        correlations = np.clip(ratio(covariance, spread[..., :, None] * spread[..., None, :]), -1, 1)
-        return k / (1 + (k - 1) * np.maximum(correlations[..., *np.triu_indices(k, 1)].mean(-1), 0))
-
-    return Number(*cluster_bootstrap(sums, statistic, n_boot, seed), n=len(panel.clusters), spec=".2f")
-
-
-def confidence_of(panel: Panel, member: str) -> Floats:
-    """How sure a member is of its verdict on every item, in [0, 1], shape (n_items,); 0 without one in some order.
-
-    The highest of its probabilities, averaged over the orders; of a member that states none, whether both orders
-    brought the same verdict. ValueError where it states none and was shown one order only.
-    """
-    column = panel.members.index(member)
-    votes = np.stack([panel.votes[order][:, column] for order in panel.orders])
-    read = votes.sum(2).all(0).astype(float)
-    if panel.states_probabilities(member):
-        highest = np.mean([panel.beliefs[order][:, column] for order in panel.orders], axis=0).max(1)
-        return np.round(highest * read, 12)  # sums in another order differ in the last digits
-    if len(votes) < 2:
-        raise ValueError(f"{member} states no probabilities and was shown one order only: nothing says how sure it is")
-    return (votes[0] == votes[1]).all(1) * read

@@ -1,6 +1,7 @@
 """How far people agree with each other on a set: the ceiling of every judge that is scored on it."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -8,7 +9,6 @@ import pandas as pd
 
 from judgekit.records import LABELS, SWAPPED, PreferencePair, majority_label
 from judgekit.scoring import metrics
-from judgekit.scoring.metrics import coincidences, fleiss_kappa, krippendorff_alpha, rating_counts
 from judgekit.scoring.protocols import chosen_votes
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import Number, interval, share_of
@@ -28,41 +28,35 @@ def ceiling_table(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: i
 
 def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     """Annotators with the majority, their own vote included; with the others, without it; in twos; together."""
-    votes = pd.DataFrame([pair.votes for pair in pairs], index=[pair.cluster for pair in pairs])
-    votes.index.name = "prompt"
+    votes, prompts = pd.DataFrame([pair.votes for pair in pairs]), [pair.cluster for pair in pairs]
+    names = [str(name) for name in votes]
+    estimate = partial(interval, n_boot=n_boot, seed=seed)
 
-    def share(one: "pd.Series[str]", labels: "pd.Series[Any]") -> Number:
-        known = labels.notna().to_numpy()
-        same = (one == labels).to_numpy()[known]
-        return interval(share_of, votes.index[known], same, spec=".1%", n_boot=n_boot, seed=seed)
+    def share(who: str, labels: Sequence[str | None]) -> Number:
+        rows = [(prompt, one == label) for prompt, one, label in zip(prompts, votes[who], labels, strict=True) if label]
+        return estimate(share_of, *zip(*rows, strict=True), spec=".1%")
 
-    labels = pd.Series([pair.label for pair in pairs], votes.index, dtype=object)
-    rows: list[tuple[Any, ...]] = [
-        (who, "majority", who, "with the majority", share(votes[who], labels)) for who in votes if labels.notna().any()
-    ]
-    for who in votes:
-        given: Any = votes.drop(columns=who).to_dict("records")
-        others = pd.Series([majority_label(row) for row in given], votes.index, dtype=object)
-        rows.append((who, "others", who, "with the others", share(votes[who], others)))
-    codes = {str(who): metrics.label_codes(votes[who]) for who in votes}
-    quantities = [
-        ("agreement", "agreement", metrics.accuracy, ".1%"),
-        ("kappa", "Cohen's kappa", metrics.cohen_kappa, ".3f"),
-    ]
+    labels = [pair.label for pair in pairs]
+    rows = [(who, "majority", who, "with the majority", share(who, labels)) for who in names if any(labels)]
+    for who in names:
+        others = [majority_label({name: vote for name, vote in pair.votes.items() if name != who}) for pair in pairs]
+        rows.append((who, "others", who, "with the others", share(who, others)))
+    codes = {who: metrics.label_codes(votes[who]) for who in names}
     for one, other in combinations(codes, 2):
         stems = {name.rstrip("0123456789") for name in (one, other)}
         people = f"{one}, {other.removeprefix(stems.pop() if len(stems) == 1 else '')}"
         matrix = metrics.confusion(codes[one], codes[other])
-        for what, words, statistic, spec in quantities:
-            number = interval(statistic, votes.index, matrix, spec=spec, n_boot=n_boot, seed=seed)
-            rows.append((f"{one}_vs_{other}", what, people, words, number))
-    sums = coincidences(rating_counts(pd.DataFrame(codes), len(LABELS)))
+        for what, words, statistic, spec in (
+            ("agreement", "agreement", metrics.accuracy, ".1%"),
+            ("kappa", "Cohen's kappa", metrics.cohen_kappa, ".3f"),
+        ):
+            rows.append((f"{one}_vs_{other}", what, people, words, estimate(statistic, prompts, matrix, spec=spec)))
+    sums = metrics.coincidences(metrics.rating_counts(pd.DataFrame(codes), len(LABELS)))
     for what, words, coefficient in (
-        ("fleiss_kappa", "Fleiss' kappa", fleiss_kappa),
-        ("alpha", "Krippendorff's alpha", krippendorff_alpha),
+        ("fleiss_kappa", "Fleiss' kappa", metrics.fleiss_kappa),
+        ("alpha", "Krippendorff's alpha", metrics.krippendorff_alpha),
     ):
-        number = interval(coefficient, votes.index, sums, spec=".3f", n_boot=n_boot, seed=seed)
-        rows.append(("", what, "all", words, number))
+        rows.append(("", what, "all", words, estimate(coefficient, prompts, sums, spec=".3f")))
     return rows
 
 

@@ -1,17 +1,15 @@
-"""Models asked in several ways, stored or live: what each earned on every item, and what it cost.
-
-Of published outputs, and through the verdict store, of a model of today behind any compatible server.
-"""
+"""Models asked in several ways, by published outputs or live on a server: what each earned on every item, and cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pandas as pd
 
-from judgekit.data.benchmarks.outputs import PUBLISHED, published_of
+from judgekit.data.benchmarks.outputs import published_of, published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.sources import read_rows
 from judgekit.judges import Judge, load_judge, request_key, request_of
@@ -20,10 +18,9 @@ from judgekit.judges.names import slug
 from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.prompts import draw_demonstrations
 from judgekit.records import ORDERS, PreferencePair
-from judgekit.scoring import N_BOOT, protocol_of, run_judge, score_table, waiting_requests
-from judgekit.scoring.protocols import read_verdict
+from judgekit.scoring import protocol_of, run_judge
+from judgekit.scoring.items import item_table
 from judgekit.scoring.store import VerdictStore
-from judgekit.stats import Number
 
 LIVE = "openai/"
 SHOTS: dict[str, Any] = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
@@ -48,17 +45,17 @@ class Evaluator:
 def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
     """Every method whose outputs are stored for some models, by model in the order given; KeyError if one has none.
 
-    ``models``: as in the names of replay judges, e.g. ``["gpt-4", "chatgpt", "chatgpt-0301"]``.
+    ``models``: as in the names of replay judges, e.g. ``gpt-4``, ``chatgpt-0301``.
     """
-    found = []
+    evaluators = []
     for model in models:
-        longer = [f"{other}-" for other in models if other.startswith(f"{model}-")]
-        names = [name for name in PUBLISHED if name.startswith(f"{model}-") and not name.startswith(tuple(longer))]
-        names = [name for name in names if "llmbar_natural" in PUBLISHED[name].sets]
+        longer = tuple(f"{other}-" for other in models if other.startswith(f"{model}-"))
+        names = [name for name in published_on("llmbar_natural") if name.startswith(f"{model}-")]
+        names = [name for name in names if not name.startswith(longer)]
         if not names:
             raise KeyError(f"no prompt outputs of {model!r} are stored")
-        found += [Evaluator(slug(model), slug(name.removeprefix(f"{model}-")), f"replay/{name}") for name in names]
-    return found
+        evaluators += [Evaluator(slug(model), slug(name.removeprefix(f"{model}-")), f"replay/{name}") for name in names]
+    return evaluators
 
 
 def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
@@ -89,24 +86,18 @@ def outcome_table(
     could be read), same (and say the same, as the set's protocol reads them). RuntimeError where a live judge failed on
     some items: a failed call is no wrong verdict. Those that succeeded are stored.
     """
-    rows = []
-    for name, pairs in sets.items():
-        protocol = protocol_of(name)
-        for one in evaluators:
-            verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
-            if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
-                many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
-                raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
-            given = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
-            for pair in pairs:
-                both = [given[pair.item_id, order] for order in ORDERS]
-                labels = [read_verdict(verdict, protocol) for verdict in both]
-                read = all(verdict.status == "ok" for verdict in both)
-                key = (name, one.model, one.method, pair.item_id, pair.cluster)
-                credit = sum(label == pair.label for label in labels) / 2
-                rows.append((*key, credit, float(read and labels[0] == labels[1]), float(read)))
-    columns = ["set", "model", "method", "item_id", "cluster", "credit", "same", "read"]
-    return pd.DataFrame(rows, columns=columns)
+    tables = []
+    for (name, pairs), one in product(sets.items(), evaluators):
+        verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
+        if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
+            many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
+            raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
+        items = item_table(verdicts, pairs, protocol_of(name))
+        right = (items["ab"] == items["reference"]) * 1.0 + (items["ba"] == items["reference"])
+        table = items[["item_id", "cluster"]].assign(credit=right / 2, read=(items["ok"] == 2) * 1.0)
+        table["same"] = table["read"] * (items["ab"] == items["ba"])
+        tables.append(table.assign(set=name, model=one.model, method=one.method))
+    return pd.concat(tables, ignore_index=True)
 
 
 # ---------------------------------------------------------------- what stored outputs cost
@@ -119,13 +110,12 @@ def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
     item; a synthesis is asked for only where the orders disagree.
     """
     rows: list[tuple[Any, ...]] = []
-    for one in evaluators:
-        if one.judge.startswith("replay/"):
-            files = published_of(one.judge.removeprefix("replay/")).files
-            costs = {set_of(file): [cost_of(row.get("results")) for row in read_rows(file)] for file in files}
-            union = [cost for name, items in costs.items() if name != "llmbar_natural" for cost in items]
-            for name, items in (costs | {"llmbar_adversarial": union}).items():
-                rows.append((name, one.model, one.method, *(fmean(column) / 2 for column in zip(*items, strict=True))))
+    for one in (one for one in evaluators if one.judge.startswith("replay/")):
+        files = published_of(one.judge.removeprefix("replay/")).files
+        costs = {set_of(file): [cost_of(row.get("results")) for row in read_rows(file)] for file in files}
+        union = [cost for name, items in costs.items() if name != "llmbar_natural" for cost in items]
+        for name, items in (costs | {"llmbar_adversarial": union}).items():
+            rows.append((name, one.model, one.method, *(fmean(column) / 2 for column in zip(*items, strict=True))))
     return pd.DataFrame(rows, columns=CALLS)
 
 
@@ -204,21 +194,6 @@ def _shown_judge(model: str, asked: str, given: dict[str, Any], shots: Mapping[s
     return OpenAIJudge(model, read_settings(Settings, given | chosen), drawn)
 
 
-def forecast_table(judges: Mapping[str, Any], sets: Sets, store: VerdictStore) -> pd.DataFrame:
-    """What judging would take at most, before anything is sent; stored verdicts are not asked again.
-
-    Columns judge, set, verdicts, calls, tokens_in, most_tokens_out, most_cost; of judges that can foretell it.
-    """
-    rows = []
-    for judge in judges.values():
-        for name, pairs in sets.items() if hasattr(judge, "forecast") else ():
-            found = judge.forecast(waiting_requests(judge, pairs, store))
-            tokens = (found.tokens_in, found.most_tokens_out)
-            rows.append((judge.name, name, found.requests, found.most_calls, *tokens, found.most_cost))
-    columns = ["judge", "set", "verdicts", "calls", "tokens_in", "most_tokens_out", "most_cost"]
-    return pd.DataFrame(rows, columns=columns)
-
-
 def live_call_table(
     evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
 ) -> pd.DataFrame:
@@ -232,18 +207,3 @@ def live_call_table(
             written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
             rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
     return pd.DataFrame(rows, columns=CALLS)
-
-
-def live_numbers(
-    evaluators: Sequence[Evaluator],
-    judges: Mapping[str, Judge],
-    sets: Sets,
-    store: VerdictStore,
-    n_boot: int = N_BOOT,
-    seed: int = 0,
-) -> dict[str, Number]:
-    """Scores of live judges under each set's primary protocol: ``scores.<set>.<model>_<method>.<metric>``."""
-    names = {judges[one.judge].name: f"{one.model}_{one.method}" for one in evaluators if one.live}
-    asked = {one.judge: judges[one.judge] for one in evaluators if one.live}
-    table: Any = score_table(asked, sets, store, names, n_boot=n_boot, seed=seed, progress=False)
-    return {f"scores.{row.set}.{row.judge}.{row.metric}": row.number for row in table.itertuples()}

@@ -254,7 +254,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
-    options = {"revision": recipe.revision, "dtype": dtype}
+    options: dict[str, Any] = {"revision": recipe.revision, "dtype": dtype}
     if recipe.quantise:
         if not torch.cuda.is_available():
             raise RecipeError("quantise: '4bit' needs a GPU, and there is none")

@@ -51,7 +51,8 @@ def joined(tables: Sequence[PairTable]) -> PairTable:
     """The pairs of several tables; ValueError if there is no table: no pair could be constructed."""
     if not tables:
         raise ValueError("no misleading pair could be constructed: more questions are needed, or longer responses")
-    return PairTable(*(np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(PairTable)))
+    columns: list[Any] = [np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(PairTable)]
+    return PairTable(*columns)
 
 
 @dataclass(frozen=True)

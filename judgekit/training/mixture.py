@@ -41,9 +41,9 @@ def select_split(
     ``pairs``: every set that the table names. ``by_set``: a dictionary of the sets with such pairs instead. ``limit``:
     pairs per set at most, spread evenly over the table. ValueError if the data changed since it was cleaned.
     """
-    chosen = {}
-    for name, ids in split[split["split"] == part].groupby("benchmark")["item_id"]:
-        wanted = ids.tolist()
+    chosen, own = {}, split[split["split"] == part]
+    for name in sorted(own["benchmark"].unique()):  # as groups are: in the order of their names
+        wanted = own.loc[own["benchmark"] == name, "item_id"].tolist()
         if limit is not None and len(wanted) > limit:
             wanted = [wanted[i * len(wanted) // limit] for i in range(limit)]
         by_id = {pair.item_id: pair for pair in pairs[name]}

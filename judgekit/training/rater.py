@@ -273,7 +273,7 @@ class Rater(torch.nn.Module):
         super().__init__()
         self.base, self.items, self.rows, self.recipe = base, items, rows, items.recipe
         torch.manual_seed(self.recipe.seed)
-        self.upper = base.copy().requires_grad_(self.recipe.r < 0)
+        self.upper: torch.nn.Module = base.copy().requires_grad_(self.recipe.r < 0)
         if self.recipe.r > 0:
             from peft import LoraConfig, inject_adapter_in_model
 
