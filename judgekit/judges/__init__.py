@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from judgekit.data.paths import PRETRAINED, run_folder
+from judgekit.data.paths import NAME, PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 
@@ -88,7 +88,7 @@ def load_judge(
             raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
         return MajorityClass(label)
     if provider == "replay":
-        return _made("replay", "load_replay", name)
+        return _made("tracked", "TrackedJudge", folder) if folder else _made("replay", "load_replay", name)
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
@@ -97,8 +97,14 @@ def load_judge(
 
 
 def model_of_run(name: str, run: str) -> Path | None:
-    """The folder in which a run keeps its own model of a judge's name, or None where it trained none."""
+    """The folder in which a run keeps its own model of a judge's name, or None where it trained none.
+
+    Of ``replay/<slug>``, the file of verdicts that the run tracks (`judgekit.judges.tracked`).
+    """
     provider, _, model = name.partition("/")
+    if provider == "replay" and NAME.fullmatch(model):
+        file = run_folder(run, "data") / f"asked_{model}.parquet"
+        return file if file.is_file() else None
     if provider not in (*_TRAINED, "baseline"):
         return None
     folder = run_folder(run, "models") / ("probes" if provider == "probe" else "") / model

@@ -58,5 +58,9 @@ def replays_on(name: str) -> list[str]:
 
 
 def replay_hashes(name: str) -> dict[str, str]:
-    """File name to SHA-256 for the files that a replay judge's verdicts are read from; KeyError without any."""
-    return outputs.published_hashes(name.partition("/")[2])
+    """File name to SHA-256 for the files that a replay judge's verdicts are read from.
+
+    None of verdicts that a run tracks: the judge that gave them stands in the run's results by its fingerprint.
+    """
+    model = name.partition("/")[2]
+    return outputs.published_hashes(model) if model in outputs.PUBLISHED else {}

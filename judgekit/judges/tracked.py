@@ -1,0 +1,83 @@
+"""Verdicts that a run tracks: what a judge said, given again without its model and without a text of any set."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgekit.data.files import replaced
+from judgekit.judges.base import Judge, Request, request_key, request_of
+from judgekit.records import PreferencePair, Reply, Verdict
+
+ABOUT = b"judgekit"  # metadata of the file: the judge's name, fingerprint and decoding, and what it ran on
+COLUMNS = ("set", "item", "order", "input", "verdict", "p_a", "p_b", "p_tie", "status")
+
+
+class TrackedJudge:
+    """A judge that repeats what a file holds (`track_verdicts`), found by what was shown.
+
+    Name, fingerprint and decoding are those of the judge that was asked. Status ``error`` for a pair that it was not
+    asked about; ValueError where the file is not of this form.
+    """
+
+    batch_size = 4096
+    sees_item = False
+
+    def __init__(self, path: str | Path) -> None:
+        from pyarrow.parquet import read_table
+
+        table = read_table(path)
+        about = json.loads((table.schema.metadata or {}).get(ABOUT, b"{}"))
+        if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
+            raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
+        self.path, self.about = Path(path), about
+        self.name, self.fingerprint, self.decoding = about["judge"], about["fingerprint"], about["decoding"]
+        self._rows = {row.pop("input"): row for row in table.to_pylist()}
+
+    def judge(self, requests: Sequence[Request]) -> list[Reply]:
+        """The replies to requests that were put before."""
+        return [self._reply(request) for request in requests]
+
+    def holds(self, pairs: Sequence[PreferencePair], orders: Sequence[str]) -> bool:
+        """Whether every pair was judged in every order."""
+        return all(request_key(self, request_of(pair, order)) in self._rows for pair in pairs for order in orders)
+
+    def _reply(self, request: Request) -> Reply:
+        row = self._rows.get(request_key(self, request))
+        if row is None:
+            return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
+        # Pairs that several sets share stand once, in the order in which the first of them shows them.
+        a, b = ("first", "second") if row["order"] == "ab" else ("second", "first")
+        p = {a: row["p_a"], b: row["p_b"]}
+        verdict = {"A": a, "B": b}.get(row["verdict"], row["verdict"])
+        return Reply(verdict, p["first"], p["second"], row["p_tie"], status=row["status"])
+
+
+def track_verdicts(
+    path: str | Path,
+    judge: Judge,
+    judged: Mapping[str, tuple[Sequence[PreferencePair], Sequence[Verdict]]],
+    about: Mapping[str, Any],
+) -> None:
+    """Write the verdicts of one judge on sets (pairs and verdicts, by set) to a file that `TrackedJudge` reads.
+
+    No text is written: pairs are found by a hash over what was shown. ``about``: what else the file says of itself.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    rows: dict[str, tuple[Any, ...]] = {}
+    for name, (pairs, verdicts) in judged.items():
+        by_id = {pair.item_id: pair for pair in pairs}
+        for one in verdicts:
+            key = request_key(judge, request_of(by_id[one.item_id], one.order))
+            given = (one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+            if one.status != "error":
+                rows.setdefault(key, (name, one.item_id, one.order, key, *given))
+    table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
+    said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
+    with replaced(Path(path)) as temporary:
+        metadata = {ABOUT: json.dumps(said, sort_keys=True).encode()}
+        write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
