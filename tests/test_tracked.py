@@ -66,7 +66,7 @@ def test_no_text_is_kept(file, pairs):
 def test_another_file_is_refused_by_name(tmp_path):
     path = tmp_path / "asked_x.parquet"
     pd.DataFrame({"set": ["natural"], "verdict": ["A"]}).to_parquet(path)
-    with pytest.raises(ValueError, match="asked_x[.]parquet: no file of tracked verdicts"):
+    with pytest.raises(ValueError, match=r"asked_x\.parquet: no file of tracked verdicts"):
         TrackedJudge(path)
 
 

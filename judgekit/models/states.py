@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.encoder import TextEncoder, base_location, padded, token_batches
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
@@ -71,17 +71,21 @@ class StateReader:
     """A frozen encoder or decoder that is read from the inside.
 
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
-    middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. Unavailable where
-    there is no such model, or it lacks weights; ValueError for an encoder-decoder.
+    middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. ``bf16``: compute in
+    bfloat16 (autocast); pooling is in float32 all the same. Unavailable where there is no such model, or it lacks
+    weights; ValueError for an encoder-decoder.
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
     attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
-    def __init__(self, name: str = "minilm", limit: int = 512, device: str = "cpu", cache: Any = None) -> None:
+    def __init__(
+        self, name: str = "minilm", limit: int = 512, device: str = "cpu", cache: Any = None, bf16: bool = False
+    ) -> None:
         files = model_files(base_location(name))
         self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
-        self.name, self.fingerprint = name, fingerprint_of(files.digest)
+        self.name, self.bf16 = name, bf16
+        self.fingerprint = fingerprint_of(files.digest, *(["bf16"] if bf16 else []))
         self.model, self.cache = self.encoder.model, cache
         self._kernel = self.model.config._attn_implementation
         if self.model.config.is_encoder_decoder:
@@ -158,7 +162,8 @@ class StateReader:
         kernel = "eager" if attending else self._kernel
         if self.model.config._attn_implementation != kernel:
             self.model.set_attn_implementation(kernel)
-        output = self.model(ids, attention_mask=mask, output_hidden_states=True, output_attentions=attending)
+        with computing_in_bf16(torch.device(self.encoder.device).type, self.bf16):
+            output = self.model(ids, attention_mask=mask, output_hidden_states=True, output_attentions=attending)
         states, n_blocks = output.hidden_states, self.n_layers - 1
         if len(states) != self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
