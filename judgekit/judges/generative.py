@@ -385,7 +385,6 @@ def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = Non
     if clash := [name for name in named if name in given and given[name] != named[name]]:
         raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
     try:
-        judge: Judge = kind(model, read_settings(kind.settings_kind, given | named))
+        return kind(model, read_settings(kind.settings_kind, given | named))
     except PromptError as wrong:
         raise Unavailable(str(wrong)) from None
-    return judge
