@@ -361,9 +361,9 @@ def token_probabilities(name: str, text: str, tokens: Sequence[Any], labels: Seq
 # ---------------------------------------------------------------- names and settings
 
 
-def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
+def read_settings(kind: type[Kind], given: Mapping[str, object], without: Sequence[str] = ()) -> Kind:
     """Settings of a dataclass from names and values, values possibly as text; Unavailable where one is wrong."""
-    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    names = [item.name for item in fields(kind) if item.name not in without]  # type: ignore[arg-type]
     if unknown := sorted(set(given) - set(names)):
         raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
     try:
