@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from notebook_functions import functions_of
 
-from judgekit.bias.judged import load_judges, shared_store
+from judgekit.bias.judged import shared_store
 from judgekit.data.catalogue import load_set
 from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
 from judgekit.people.calibration.maps import (
@@ -26,6 +26,7 @@ from judgekit.people.calibration.selective import certified, certify, coverages_
 from judgekit.people.clustered import student_p
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
+from judgekit.scoring.tables import load_judges
 from judgekit.stats import prompt_folds
 
 NOTEBOOK = functions_of("61_calibration")
@@ -310,9 +311,7 @@ def test_a_p_value_is_that_of_the_interval_it_is_read_from():
 
 
 def test_a_judge_of_the_sample_is_read_with_its_votes():
-    notebook = functions_of(
-        "61_calibration", loaded=load_judges(["baseline/features"], {}, "sample"), store=shared_store()
-    )
+    notebook = functions_of("61_calibration", loaded=load_judges(["baseline/features"], "sample"), store=shared_store())
     pairs = load_set("sample_natural")[:60]
     found = notebook.cases_by_judge("sample_natural", "votes", pairs, ["features"])["features"]
     assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
@@ -320,7 +319,7 @@ def test_a_judge_of_the_sample_is_read_with_its_votes():
 
 @pytest.mark.realdata
 def test_published_judges_are_read_on_what_all_of_them_judged():
-    judges = load_judges(["replay/grm-gemma-2b", "replay/internlm2-7b-reward"], {}, "sample")
+    judges = load_judges(["replay/grm-gemma-2b", "replay/internlm2-7b-reward"], "sample")
     notebook = functions_of("61_calibration", loaded=judges, store=None)
     found = notebook.cases_by_judge("judgebench", "label", load_set("judgebench"), judges)
     assert list(found) == list(judges) and len({one.items for one in found.values()}) == 1

@@ -8,7 +8,7 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.bias.lifts import lifts
-from judgekit.bias.planted import PlantedBias, Population, judged_again, planted_table
+from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.stats import coverage
 
 NOTEBOOK = functions_of("42_self_preference")
@@ -86,10 +86,8 @@ def test_sharpness_is_held():
 
 def test_a_taste_for_length_passes_for_self_preference():
     """The family's responses three times as long, and a judge that likes length and not its own."""
-    table = drawn(PlantedBias(), EQUAL)
-    words = {f"words_{side}": table[f"words_{side}"] * (1 + 2 * table[f"model_{side}"].isin(OWN)) for side in "ab"}
-    longer = judged_again(table.assign(**words), PlantedBias(length=0.5), 1)
-    rows = split(with_target(compared(longer), OWN, OTHERS))[:50]
+    wordy = replace(EQUAL, wordier=dict.fromkeys(OWN, np.log2(3)))
+    rows = split(with_target(compared(drawn(PlantedBias(length=0.5), wordy, 50)), OWN, OTHERS))
     assert covered("lift", rows, 0.0) <= 5 and covered("calibrated", rows, 0.0) <= 5
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from notebook_functions import functions_of
 
-from judgekit.bias.judged import judged_table, verdict_frame
+from judgekit.bias.judged import judged_table
 from judgekit.bias.planted import PlantedBias, PlantedJudge
 from judgekit.bias.position import directions, log_odds, position_numbers
 from judgekit.data.benchmarks import outputs
@@ -17,6 +17,7 @@ from judgekit.judges.replay import ReplayJudge
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import verdict_table
 
 nan = np.nan
 
@@ -94,7 +95,8 @@ def repaired(benchmark, labels, *verdicts):
         for order, label in zip(("ab", "ba"), both, strict=True)
     ]
     notebook = functions_of("40_position_bias", load_set=lambda name: pairs)
-    return notebook.repair_credits(verdict_frame(pairs, given), benchmark).drop(columns="prompt").T.values.tolist()
+    table = verdict_table([("", None, pairs, given)])
+    return notebook.repair_credits(table, benchmark).drop(columns="prompt").T.values.tolist()
 
 
 def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not():
@@ -112,7 +114,7 @@ def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     given = [Verdict("0", "replay/x", "ab", "A"), Verdict("0", "replay/x", "ba", None, status="error")]
     given += [Verdict("1", "replay/x", "ab", "A")]
     asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
-    frame = verdict_frame(pairs, asked).assign(judge="x")
+    frame = verdict_table([("", "x", pairs, asked)])
     replaced = {"verdicts": lambda judges, sets, run, progress: frame}
     notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given), **replaced)
     assert notebook.in_both_orders(["replay/x"], "autoj")["item"].tolist() == ["0", "0"]

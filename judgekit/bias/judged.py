@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set
 from judgekit.data.paths import verdict_store_path
-from judgekit.judges import Judge, load_judge
-from judgekit.judges.names import unique_slugs
-from judgekit.judges.replay import replay_hashes
 from judgekit.judges.surface import words_of
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import pivot_orders
 from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import verdict_table
 
 CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 KEYS = ["set", "judge", "item"]
@@ -53,50 +51,17 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
 
 def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
     """`judged` of pairs and verdicts of one's own, as a set of that name; ValueError where a verdict is on no pair."""
-    return judged(verdict_frame(pairs, verdicts, name), {name: pairs})
-
-
-def verdict_frame(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
-    """`judgekit.scoring.verdicts` for pairs and verdicts of one's own; ValueError where a verdict is on no pair."""
-    by_id = {pair.item_id: pair for pair in pairs}
-    if strangers := [one for one in verdicts if one.item_id not in by_id]:
-        raise ValueError(f"{strangers[0].judge}: a verdict on {strangers[0].item_id}, which is no pair of these")
-    rows = []
-    for one, pair in ((one, by_id[one.item_id]) for one in verdicts):
-        given = (one.judge, one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
-        rows.append((name, pair.item_id, pair.cluster, *given, pair.label, pair.votes))
-    columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
-    table = pd.DataFrame(rows, columns=columns, dtype=object)
-    return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
+    return judged(verdict_table([(name, None, pairs, verdicts)]), {name: pairs})
 
 
 def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:
     """Judges as `judgekit.scoring.verdicts` takes them, with the slugs that are declared for some."""
-    return [{"name": name, **({"slug": slugs[name]} if name in slugs else {})} for name in judges]
-
-
-def load_judges(names: Sequence[str], slugs: Mapping[str, str], run: str) -> dict[str, Judge]:
-    """Judges of a run by slug; those with one encoder encode a text once."""
-    by_name = unique_slugs(names, {name: slug for name, slug in slugs.items() if name in names})
-    loaded: dict[str, Any] = {slug: load_judge(name, run=run) for name, slug in by_name.items()}
-    first: dict[str, Any] = {}
-    for judge in loaded.values():
-        if hasattr(judge, "share_embeddings"):
-            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
-    return loaded
+    return [{"name": name} | ({"slug": slugs[name]} if name in slugs else {}) for name in dict.fromkeys(judges)]
 
 
 def shared_store() -> VerdictStore:
     """The store that all runs share: what was judged before is not judged again."""
     return VerdictStore(verdict_store_path())
-
-
-def data_read(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of the files that sets, and the verdicts of the replayed ones among judges, are read from."""
-    hashes = set_hashes(dict.fromkeys(sets))
-    for judge in judges:
-        hashes |= replay_hashes(judge) if judge.startswith("replay/") else {}
-    return hashes
 
 
 def show_pair(table: pd.DataFrame, name: str, item: str, whole: str | None = None) -> pd.DataFrame:

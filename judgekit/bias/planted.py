@@ -82,26 +82,18 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     doublings += np.array([(population.wordier or {}).get(name, 0.0) for name in names])[np.stack([a, b])]
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
     votes = _draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
-    columns = {"item": np.arange(n).astype(str), "prompt": prompt.astype(str), "people": votes.mean(0)}
+    columns: dict[str, Any] = {"item": np.arange(n).astype(str), "prompt": prompt.astype(str), "people": votes.mean(0)}
     columns |= {"n_votes": population.voters, "words_a": words[0], "words_b": words[1]}
     columns |= {"model_a": names[a], "model_b": names[b], "quality": quality}
-    return judged_again(pd.DataFrame(columns), bias, rng)
-
-
-def judged_again(table: pd.DataFrame, bias: PlantedBias, seed: int | np.random.Generator) -> pd.DataFrame:
-    """The pairs and people of a table, words as they are there, with another planted judge; seed it anew."""
-    rng, n = np.random.default_rng(seed), len(table)
-    prompt, prompts = pd.factorize(table["prompt"])
-    own = [table[f"model_{side}"].str.startswith(f"{bias.family}-").to_numpy(float) for side in "ab"]
-    eta = bias.skill * table["quality"].to_numpy() + bias.opinion * rng.normal(size=n)
-    doublings = np.log2((table["words_a"] / table["words_b"]).to_numpy(float))
-    eta += bias.length * doublings + bias.own * (own[0] - own[1])
-    position = bias.position + bias.position_spread * rng.normal(size=len(prompts))[prompt]
-    columns: dict[str, Any] = {order: _draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
+    own = np.char.startswith(names, f"{bias.family}-").astype(float)
+    eta = bias.skill * quality + bias.opinion * rng.normal(size=n)
+    eta += bias.length * np.log2(words[0] / words[1]) + bias.own * (own[a] - own[b])
+    position = bias.position + bias.position_spread * rng.normal(size=population.prompts)[prompt]
+    columns |= {order: _draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
     for order, sign in SIGNS:
         p = outcome_probabilities(eta + sign * position, np.full(n, bias.log_nu))
         columns[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
-    return table.assign(**columns)
+    return pd.DataFrame(columns)
 
 
 class PlantedJudge:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.paths import verdict_store_path
-from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replay_hashes
 from judgekit.records import ORDERS, Verdict
@@ -17,6 +15,7 @@ from judgekit.scoring.comparison import Contest, hold_contest, restricted
 from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import load_judges
 
 
 def contests_of(
@@ -33,16 +32,12 @@ def contests_of(
     parts = parts or {}
     covering = [f"replay/{model}" for _, *models in parts.values() for model in models]
     names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
-    judges: dict[str, Any] = {name: load_judge(name, run=run) for name in names if name not in covering}
-    first: dict[str, Any] = {}
-    for judge in judges.values():
-        if hasattr(judge, "share_embeddings"):  # texts that two judges encode alike are encoded once
-            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
+    judges = load_judges([{"name": one, "slug": slug} for one, slug in names.items() if one not in covering], run)
     contests = {}
     with VerdictStore(verdict_store_path()) as store:
         for name, chosen in judged.items():
             whole, *models = parts.get(name, [name])
-            contest = hold_contest(whole, load_set(whole), [judges[judge] for judge in chosen], names, store)
+            contest = hold_contest(whole, load_set(whole), [judges[names[judge]] for judge in chosen], names, store)
             part = {names[f"replay/{model}"]: published_verdicts(model) for model in models}
             contests[name] = restricted(contest, name, part) if part else contest
     return contests

@@ -1,6 +1,6 @@
 """Judges by sets: the one table of verdicts that studies start from, and tables of scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
@@ -10,16 +10,17 @@ import pandas as pd
 
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import verdict_store_path
-from judgekit.judges import load_judge
+from judgekit.judges import Judge, load_judge
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.names import unique_slugs
-from judgekit.records import ORDERS, PreferencePair
+from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.protocols import majority_class, primary_protocol
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
 
 _CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
 _DECLARED = ("name", "slug", "folder", "settings")
+_Judged = tuple[str, str | None, Sequence[PreferencePair], Iterable[Verdict]]  # set, slug of the judge, its verdicts
 TITLES = {
     "pandalm": "PandaLM",
     "autoj": "Auto-J",
@@ -59,24 +60,41 @@ def verdicts(
     """
     declared = _declared(judges)
     pairs = _pairs_of(sets)
+    loaded = load_judges([one for one in declared.values() if one["name"] != _CONSTANT], run)
+
+    def judged(store: VerdictStore) -> Iterator[_Judged]:
+        for (name, (family, items)), slug in product(pairs.items(), declared):
+            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(family)))
+            yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
+
+    with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
+        return verdict_table(judged(opened))
+
+
+def load_judges(judges: Sequence[str | Mapping[str, Any]], run: str) -> dict[str, Judge]:
+    """Judges of a run by slug, named as for `verdicts`; a text that several encode alike is encoded once."""
     loaded: dict[str, Any] = {
         slug: load_judge(one["name"], one.get("folder"), settings=one.get("settings"), run=run)
-        for slug, one in declared.items()
-        if one["name"] != _CONSTANT
+        for slug, one in _declared(judges).items()
     }
     first: dict[str, Any] = {}
     for judge in loaded.values():
-        if hasattr(judge, "share_embeddings"):  # texts that two judges encode alike are encoded once
+        if hasattr(judge, "share_embeddings"):
             judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
-    rows: list[tuple[Any, ...]] = []
-    with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
-        for (name, (family, items)), slug in product(pairs.items(), declared):
-            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(family)))
-            by_id = {pair.item_id: pair for pair in items}
-            for one in run_judge(judge, items, opened, getattr(judge, "orders", ORDERS), progress):
-                pair = by_id[one.item_id]
-                given = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
-                rows.append((name, pair.item_id, pair.cluster, slug, *given, pair.label, pair.votes))
+    return loaded
+
+
+def verdict_table(judged: Iterable[_Judged]) -> pd.DataFrame:
+    """The table of `verdicts` for verdicts that are there; ValueError where one is on none of the pairs."""
+    rows = []
+    for name, slug, pairs, given in judged:
+        by_id = {pair.item_id: pair for pair in pairs}
+        for one in given:
+            if one.item_id not in by_id:
+                raise ValueError(f"{one.judge}: a verdict on {one.item_id}, which is no pair of these")
+            pair = by_id[one.item_id]
+            said = (one.order, one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+            rows.append((name, pair.item_id, pair.cluster, slug or one.judge, *said, pair.label, pair.votes))
     columns = ["set", "item", "prompt", "judge", "order", "verdict", "p_a", "p_b", "p_tie", "status", "label", "votes"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)  # a column of text would turn None into NaN
     return table.astype(dict.fromkeys(("p_a", "p_b", "p_tie"), float))
