@@ -54,3 +54,9 @@ def mirror():
     if folder is None:
         pytest.skip(NO_MIRROR)
     return folder
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Language models compute in float32 where nothing else is set, as on a processor without bfloat16."""
+    monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda: False)

@@ -11,6 +11,8 @@ from transformers import AutoModelForSequenceClassification, Qwen3Config, Qwen3F
 from judgekit.judges import Request, load_judge
 from judgekit.models import Unavailable
 
+pytestmark = pytest.mark.usefixtures("exact")
+
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}
 REQUESTS = [
     Request("Name a prime above 10.", "13 is prime.", "The sky is blue."),

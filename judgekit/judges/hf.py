@@ -16,6 +16,7 @@ from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
@@ -24,6 +25,7 @@ from judgekit.records import Reply, fingerprint_of
 _FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
 _MARKS = range(1, 11)  # of the assignment's prompt
 _WINDOW = 512  # requests that are prepared at once
+BATCH_TOKENS = {"cpu": 4096, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
 NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
@@ -33,9 +35,9 @@ Results = dict[int, Any]  # position of a question to its completion, or to the 
 class LoadedSettings:
     """Where and how a model computes that is run here."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # bfloat16 where it is multiplied, else float32
     device: str = "auto"  # a GPU where there is one, else the CPU
-    batch_tokens: PositiveInt = 16_384  # at once, padding and completions included
+    batch_tokens: PositiveInt | None = None  # at once, padding and completions included; by default `BATCH_TOKENS`
 
     @field_validator("device")
     @classmethod
@@ -60,7 +62,7 @@ class LocalSettings:
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # 0 is greedy
     seed: int = 0  # of sampling
     thinking: bool = False  # ask a model that can think to do so
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # auto: bfloat16 on a GPU, else float32
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # bfloat16 where it is multiplied, else float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +76,16 @@ def _device_of(name: str) -> str:
     return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def computing(settings: Any) -> tuple[str, str]:
-    """Device and type of numbers that settings name; ``auto`` is a GPU, and bfloat16 on it, where there is one."""
+def computing(settings: Any) -> tuple[str, str, int]:
+    """Device, type of numbers and tokens at once that settings name.
+
+    ``auto`` is a GPU where there is one, and bfloat16 on it, or on a processor that multiplies bfloat16 itself.
+    """
     device = _device_of(getattr(settings, "device", "auto"))
-    auto = "float32" if torch.device(device).type == "cpu" else "bfloat16"
-    return device, auto if settings.dtype == "auto" else settings.dtype
+    kind = torch.device(device).type
+    auto = "float32" if kind == "cpu" and not native_bf16() else "bfloat16"
+    budget = getattr(settings, "batch_tokens", None) or BATCH_TOKENS.get(kind, BATCH_TOKENS["cuda"])
+    return device, auto if settings.dtype == "auto" else settings.dtype, budget
 
 
 class Question(NamedTuple):
@@ -116,7 +123,7 @@ class HFJudge(AskedJudge):
             self.plan = plan_of(said, self.tokens.reply_tokens)
         self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
         self.engine: Any = None
-        self.device, self.dtype = computing(settings)
+        self.device, self.dtype, self.batch_tokens = computing(settings)
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
@@ -125,7 +132,6 @@ class HFJudge(AskedJudge):
         positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
         self.positions = min((n for n in (positions, aside) if n is not None), default=None)
-        self.batch_tokens = getattr(settings, "batch_tokens", 0)
         self.limit = self._room_for_prompts()
 
     def _room_for_prompts(self) -> int | None:
@@ -151,8 +157,7 @@ class HFJudge(AskedJudge):
 
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
-        held = self.batch_tokens or self.positions or 0
-        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
+        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), self.batch_tokens)]
         return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
     def load(self) -> None:

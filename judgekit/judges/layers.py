@@ -51,8 +51,8 @@ class LayeredJudge(HFJudge):
         scores = scale_of(settings.scale)
         rubric = read_rubric(settings.rubric, scores) if settings.rubric else Rubric(scores=scores)
         self.strategy = score_prompt("direct", rubric)
-        device, dtype = computing(settings)
-        self.reader = LayerReader(model, device, dtype, settings.batch_tokens)
+        device, dtype, budget = computing(settings)
+        self.reader = LayerReader(model, device, dtype, budget)
         self.tokens = self.reader.tokens
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
         self.candidates = self.reader.plan(scores, self.strategy.said["score"])

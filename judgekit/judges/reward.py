@@ -64,7 +64,7 @@ class RewardJudge:
         self.limit = min([n for n in (settings.max_tokens, positions) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
-        self.device, self.dtype = computing(settings)
+        self.device, self.dtype, self.batch_tokens = computing(settings)
         self.fingerprint = fingerprint_of(
             "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)
         )
@@ -105,7 +105,7 @@ class RewardJudge:
         if len(self._scores) > _REMEMBERED:
             self._scores.clear()
         unread = sorted((chat for chat in dict.fromkeys(chats) if chat not in self._scores), key=len, reverse=True)
-        for batch in token_batches(unread, {chat: len(chat) for chat in unread}, self.settings.batch_tokens):
+        for batch in token_batches(unread, {chat: len(chat) for chat in unread}, self.batch_tokens):
             ids, mask = padded(batch, self.tokens.tokenizer.pad_token_id, self.network.device)
             logits = self.network(input_ids=ids, attention_mask=mask).logits[:, 0]
             self._scores |= zip(batch, logits.double().tolist(), strict=True)
