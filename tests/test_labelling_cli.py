@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import socket
+from contextlib import closing
 
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
@@ -56,7 +57,7 @@ def test_the_file_of_pairs_is_no_file_of_votes(folder, capsys):
 
 
 def test_a_file_or_a_port_in_use_is_named(folder, capsys):
-    with VoteFile(folder / "votes.jsonl"):
+    with closing(VoteFile(folder / "votes.jsonl")):
         assert "being written to this file already" in refused(capsys)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -67,7 +68,7 @@ def test_a_file_or_a_port_in_use_is_named(folder, capsys):
 
 @posix
 def test_votes_are_there_after_an_interrupt(folder):
-    with VoteFile(folder / "votes.jsonl") as file:
+    with closing(VoteFile(folder / "votes.jsonl")) as file:
         file.append(Vote("own-0", "zoe", "B", "ab", 1.0, AT))
     with open(folder / "votes.jsonl", "a") as stream:
         stream.write('{"item_id": "own-1", "anno')
@@ -98,7 +99,7 @@ def asked_first(*more, count=3):
 
 @posix
 def test_active_without_a_judge_is_fewest_votes_first(folder):
-    with VoteFile(folder / "votes.jsonl") as file:
+    with closing(VoteFile(folder / "votes.jsonl")) as file:
         for n in range(18):
             file.append(Vote(f"own-{n}", "zoe", LABELS[n % 3], "ab", 1.0, AT))
     assert asked_first("--order", "active") == (["Question 18?", "Question 19?", "Question 0?"], 0)

@@ -23,7 +23,8 @@ from judgekit.judges.generative import compared_marks
 from judgekit.judges.layers import LayeredJudge, Settings
 from judgekit.models import Unavailable
 from judgekit.prompts import PromptError
-from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt, score_prompt_names
+from judgekit.prompts.files import template_names
+from judgekit.prompts.rubrics import Rubric, read_rubric, scale_of, score_prompt
 from judgekit.records import PreferencePair, Response, Turn
 
 pytestmark = pytest.mark.usefixtures("exact")
@@ -51,7 +52,7 @@ def judge(folder):
 # ---------------------------------------------------------------- prompts
 
 
-@pytest.mark.parametrize("name", score_prompt_names())
+@pytest.mark.parametrize("name", template_names("scores"))
 @pytest.mark.parametrize("scores", [(1, 2, 3, 4, 5), tuple(range(0, 5)), tuple(range(1, 101))])
 def test_a_prompt_says_what_its_scale_means(name, scores):
     rubric = Rubric("Is it {question} so?", scores, ((scores[1], "barely"),))

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -32,7 +33,7 @@ def fields(**changes):
 
 
 def written(path, *votes):
-    with VoteFile(path) as file:
+    with closing(VoteFile(path)) as file:
         for one in votes:
             file.append(one)
     return path
@@ -71,7 +72,7 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
         stream.write(whole.splitlines(True)[1][:cut])
     with pytest.warns(TornLine, match=rf"\({cut} bytes, never confirmed\) and is left out; the 2 lines"):
         assert len(read_lines(path)) == 2
-    with pytest.warns(TornLine, match="cut off"), VoteFile(path) as file:
+    with pytest.warns(TornLine, match="cut off"), closing(VoteFile(path)) as file:
         file.append(vote("i3"))
     assert path.read_bytes().startswith(whole) and read_votes(path).items == ("i1", "i2", "i3")
 
@@ -115,7 +116,7 @@ def test_a_malformed_line_names_file_line_and_field(tmp_path, line, said):
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path):
-    with VoteFile(tmp_path / "v.jsonl") as file:
+    with closing(VoteFile(tmp_path / "v.jsonl")) as file:
         with pytest.raises(ValueError, match="'A', 'B' or 'tie'"):
             file.append(vote(label="C"))
         with pytest.raises(PairFileError, match="bytes, which no vote has"):
@@ -141,7 +142,7 @@ def test_no_file_and_no_regular_file(tmp_path):
 
 
 def test_one_writer_at_a_time(tmp_path):
-    with VoteFile(tmp_path / "v.jsonl") as file:
+    with closing(VoteFile(tmp_path / "v.jsonl")) as file:
         file.append(vote())
         with pytest.raises(VoteFileBusy, match="being written to this file already"):
             VoteFile(tmp_path / "v.jsonl")
@@ -151,7 +152,7 @@ def test_one_writer_at_a_time(tmp_path):
 
 def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
     path = tmp_path / "v.jsonl"
-    with VoteFile(path) as file:
+    with closing(VoteFile(path)) as file:
         file.append(vote())
         path.rename(tmp_path / "moved.jsonl")
         with pytest.raises(OSError, match="moved, deleted or replaced"):
@@ -172,6 +173,7 @@ def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
 
 WRITER = """
 import sys
+from contextlib import closing
 from judgekit.people.labelling.votefile import Vote, VoteFile
 file = VoteFile(sys.argv[1])
 for n in range(100_000):
@@ -189,6 +191,6 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed_and_frees_the_file(tmp_
             VoteFile(path)
         writer.send_signal(signal.SIGKILL)
         confirmed += writer.stdout.read().splitlines()
-    with VoteFile(path) as file:
+    with closing(VoteFile(path)) as file:
         items = [one.item_id for one in file.lines]
     assert items == [f"i{n}" for n in range(len(items))] and len(items) >= len(confirmed) >= 50

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from judgekit.data.progress import progress_bar
+from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, path_sums
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
@@ -46,9 +47,9 @@ def score_plan(
 
     ``tokenise``: `judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`. ``reply``: what the model is taken to write,
     such as ``"Rating: [[{score}]]"``; all that stands before the score is put into its mouth. A score may have several
-    tokens; in the published code it has one. ValueError where the scale is none, the reply does not hold ``{score}``
-    exactly once, or the tokens of one score begin those of another (``1`` and ``10`` where digits are tokens of their
-    own): something must follow the score then.
+    tokens; in the published code it has one. ValueError where the scale is none or the reply does not hold ``{score}``
+    exactly once; Unavailable where the tokens of one score begin those of another (``1`` and ``10`` where digits are
+    tokens of their own): something must follow the score then.
     """
     if reply.count("{score}") != 1:
         raise ValueError(f"the reply {reply!r} must hold {{score}} exactly once")
@@ -57,7 +58,7 @@ def score_plan(
         longer = [score for score, ids in zip(plan.names, plan.paths, strict=True) if ids[: len(path)] == path]
         if len(longer) > 1:
             follow = f"let something follow the score, e.g. '{reply}.' or '[[{{score}}]]'"
-            raise ValueError(f"the tokens of {text!r} begin those of {longer[-1]}: {follow}")
+            raise Unavailable(f"the tokens of {text!r} begin those of {longer[-1]}: {follow}")
     return plan
 
 

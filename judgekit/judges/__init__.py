@@ -79,13 +79,13 @@ def load_judge(
         return judge
     provider, _, model = name.partition("/")
     if provider in ASKED:
-        return _made("generative", "load_asked", _found(provider, ASKED[provider]), model, settings)
+        return _found("generative", "load_asked")(_found(provider, ASKED[provider]), model, settings)
     if settings:
         raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if name == "baseline/features":
-        return _made("surface", "FeaturesJudge", folder or PRETRAINED / "features")
+        return _found("surface", "FeaturesJudge")(folder or PRETRAINED / "features")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class":
@@ -93,7 +93,7 @@ def load_judge(
             raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
         return MajorityClass(label)
     if provider == "replay":
-        return _made("tracked", "TrackedJudge", folder) if folder else _made("replay", "load_replay", name)
+        return _found("tracked", "TrackedJudge")(folder) if folder else _found("replay", "load_replay")(name)
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
@@ -126,18 +126,13 @@ def _found(module: str, what: str) -> Any:
     return getattr(import_module(f"judgekit.judges.{module}"), what)
 
 
-def _made(module: str, what: str, *given: Any) -> Judge:
-    judge: Judge = _found(module, what)(*given)
-    return judge
-
-
 def _trained(name: str, folder: str | Path | None) -> Judge:
     """A trained judge from the first folder that holds its file."""
     provider, _, model = name.partition("/")
     kind, file, parent = _TRAINED[provider]
     folders = [Path(folder)] if folder else [PRETRAINED / parent / model, Path(model)]
     if places := [place for place in folders if (place / file).is_file()]:
-        return _made(provider, kind, places[0], name)
+        return _found(provider, kind)(places[0], name)
     looked = " and ".join(map(str, folders))
     raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {_shipped()}")
 
@@ -150,7 +145,7 @@ def _own(name: str) -> Judge:
         raise UnknownJudge(f"{said}; registered: {', '.join(sorted(points)) or 'none'}")
     origin = f"{name} ({points[name].value})"
     try:
-        judge: Judge = points[name].load()()
+        judge = points[name].load()()
     except Exception as wrong:  # code of the user's, which may fail in any way
         raise UnknownJudge(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
     if missing := [part for part in _PARTS if not hasattr(judge, part)]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -82,7 +82,4 @@ def load_chat_model(name: str, settings: Mapping[str, Any] | None = None) -> Cha
     if provider not in _KINDS or not model:
         raise Unavailable(f"{name!r} is neither openai/<model> nor hf/<model>")
     kind = getattr(import_module(f"judgekit.judges.{provider}"), _KINDS[provider])
-    known = [item.name for item in fields(kind.settings_kind) if item.name not in _JUDGING]
-    if unknown := sorted(set(settings or {}) - set(known)):
-        raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(known)}")
-    return ChatModel(kind(model, read_settings(kind.settings_kind, settings or {})))
+    return ChatModel(kind(model, read_settings(kind.settings_kind, settings or {}, without=_JUDGING)))

@@ -361,9 +361,9 @@ def token_probabilities(name: str, text: str, tokens: Sequence[Any], labels: Seq
 # ---------------------------------------------------------------- names and settings
 
 
-def read_settings(kind: type[Kind], given: Mapping[str, object]) -> Kind:
+def read_settings(kind: type[Kind], given: Mapping[str, object], without: Sequence[str] = ()) -> Kind:
     """Settings of a dataclass from names and values, values possibly as text; Unavailable where one is wrong."""
-    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    names = [item.name for item in fields(kind) if item.name not in without]  # type: ignore[arg-type]
     if unknown := sorted(set(given) - set(names)):
         raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
     try:
@@ -385,7 +385,6 @@ def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = Non
     if clash := [name for name in named if name in given and given[name] != named[name]]:
         raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
     try:
-        judge: Judge = kind(model, read_settings(kind.settings_kind, given | named))
+        return kind(model, read_settings(kind.settings_kind, given | named))
     except PromptError as wrong:
         raise Unavailable(str(wrong)) from None
-    return judge

@@ -117,7 +117,10 @@ class HFJudge(AskedJudge):
         self.tokens = ChatTokenizer(tokenizer, settings.thinking)
         self.ends = end_tokens(self.files, self.config, tokenizer)
         if settings.mode == "one_pass":
-            self.plan = self._candidates()
+            said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
+            if self.strategy.kind == "single":
+                said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
+            self.plan = plan_of(said, self.tokens.reply_tokens)
         self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
         self.engine: Any = None
         self.device, self.dtype, self.batch_tokens = computing(settings)
@@ -130,15 +133,6 @@ class HFJudge(AskedJudge):
         aside = getattr(settings, "max_model_len", None)  # for vLLM
         self.positions = min((n for n in (positions, aside) if n is not None), default=None)
         self.limit = self._room_for_prompts()
-
-    def _candidates(self) -> Plan:
-        said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
-        if self.strategy.kind == "single":
-            said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
-        try:
-            return plan_of(said, self.tokens.reply_tokens)
-        except ValueError as wrong:
-            raise Unavailable(str(wrong)) from None
 
     def _room_for_prompts(self) -> int | None:
         """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
@@ -207,26 +201,22 @@ class HFJudge(AskedJudge):
         else:
             made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(batch)
-        done: list[Any] = []
-        for n, row in zip(batch, made, strict=True):
-            if isinstance(row, ValueError):
-                done.append(row)
-            elif self.weighs(call):
-                done.append(self.weighed(questions[n], row, seconds))
-            else:  # the end token is left out: without one, there are as many tokens as there may be
-                done.append(self.written(questions[n], row, seconds, ended=len(row) < longest))
-        return done
+        # The end token is left out: without one, there are as many tokens as there may be.
+        return [
+            row if isinstance(row, ValueError) else self.completed(questions[n], row, seconds, len(row) < longest)
+            for n, row in zip(batch, made, strict=True)
+        ]
 
-    def written(self, question: Question, ids: list[int], seconds: float, ended: bool) -> Completion:
-        """A completion that was generated, up to its end token if there was one."""
-        cut = None if ended else "length"
-        return Completion(self.tokens.text(ids), len(question.ids), len(ids), seconds=seconds, cut=cut)
+    def completed(self, question: Question, made: list[Any], seconds: float, ended: bool) -> Completion | ValueError:
+        """A completion from the tokens written, or from the log-probabilities of a plan's replies.
 
-    def weighed(self, question: Question, logprobs: list[float], seconds: float) -> Completion | ValueError:
-        """A completion that was weighed; an exception where the numbers are none."""
-        assert self.plan is not None
+        ``ended``: whether the model ended what it wrote. An exception where the log-probabilities are no numbers.
+        """
+        if self.plan is None or not self.weighs(question.call):
+            cut = None if ended else "length"
+            return Completion(self.tokens.text(made), len(question.ids), len(made), seconds=seconds, cut=cut)
         try:
-            weights = self.plan.weights(logprobs)
+            weights = self.plan.weights(made)
         except ValueError as wrong:
             return wrong
         count = len(question.ids) + len(self.plan.forced)

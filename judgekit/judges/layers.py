@@ -55,10 +55,7 @@ class LayeredJudge(HFJudge):
         self.reader = LayerReader(model, device, dtype, budget)
         self.tokens = self.reader.tokens
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
-        try:
-            self.candidates = self.reader.plan(scores, self.strategy.said["score"])
-        except ValueError as wrong:
-            raise Unavailable(str(wrong)) from None
+        self.candidates = self.reader.plan(scores, self.strategy.said["score"])
         self.plan, self.limit = self.candidates, self.reader.room_for(self.candidates)
         self.weights, self.name = self._layer_weights(scores), f"layers/{model}"
         self.fingerprint = fingerprint_of(

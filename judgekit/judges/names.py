@@ -67,5 +67,4 @@ def display_name(judge: str) -> str:
 @cache
 def _printed() -> dict[str, dict[str, str]]:
     """Display names of models and variants, from ``names.yaml``."""
-    names: dict[str, dict[str, str]] = load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    return names
+    return load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -72,8 +72,7 @@ class OpenAIJudge(AskedJudge):
                 work = partial(self._completed, client, ask)
                 ask = steps.send(await client.once(ask.key, work) if ask.shared else (await work(), True))
         except StopIteration as ended:
-            reply: Reply = ended.value
-            return reply
+            return ended.value
 
     async def _completed(self, client: ChatClient, ask: Ask) -> Completion:
         """The completion of a question; the verdict's with its tokens' log-probabilities if they are wanted."""

@@ -91,12 +91,12 @@ class VLLMJudge(HFJudge):
                 entries = {read: outputs[position, read].outputs[0].logprobs[0] for read in self.plan.nodes}
                 # Each token of a path is looked up where those before it were read.
                 sums = [sum(entries[p[:n]][token].logprob for n, token in enumerate(p)) for p in self.plan.paths]
-                done[position] = self.weighed(question, sums, seconds)
+                done[position] = self.completed(question, sums, seconds, ended=True)
             else:
                 written = outputs[position, None].outputs[0]
                 ids = list(written.token_ids)
                 ids = ids[:-1] if ids and ids[-1] in self.ends else ids
-                done[position] = self.written(question, ids, seconds, ended=written.finish_reason != "length")
+                done[position] = self.completed(question, ids, seconds, ended=written.finish_reason != "length")
         return done
 
 

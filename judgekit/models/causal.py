@@ -209,15 +209,11 @@ def fitting_batches(
         yield batch, done, budget
 
 
-def parameter_count(config: Any) -> int:
-    """Parameters of a causal model, counted on one without memory (device ``meta``), tied ones once."""
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config, trust_remote_code=False).num_parameters()
-
-
 def memory_estimate(name: str, config: Any, dtype: torch.dtype, tokens: int) -> str:
     """A sentence on the memory of a model's weights, and of keys and values of ``tokens`` in every layer at once."""
-    count, text = parameter_count(config), config.get_text_config(decoder=True)
+    with torch.device("meta"):  # without memory; tied parameters count once
+        count = AutoModelForCausalLM.from_config(config, trust_remote_code=False).num_parameters()
+    text = config.get_text_config(decoder=True)
     heads = getattr(text, "num_attention_heads", None) or 0  # state spaces have none
     width = getattr(text, "head_dim", None) or (text.hidden_size // heads if heads else 0)
     per_token = 2 * text.num_hidden_layers * (getattr(text, "num_key_value_heads", None) or heads) * width

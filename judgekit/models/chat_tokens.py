@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from judgekit.models import Unavailable
+
 _STAND_IN = "\ue000{}\ue001"  # stands for a message's text while the template is rendered
 _STAND_INS = re.compile("\ue000(\\d+)\ue001")
 _CUT = "\ud800"  # a lone surrogate: in texts they become question marks, since no tokenizer takes them
@@ -95,7 +97,7 @@ class ChatTokenizer:
     def reply_tokens(self, text: str) -> tuple[list[int], list[int]]:
         """Token ids of a reply, and where each ends in the text (`judgekit.models.one_pass.plan_of`)."""
         if not self.tokenizer.is_fast:
-            raise ValueError("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
+            raise Unavailable("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return coded["input_ids"], [end for _, end in coded["offset_mapping"]]
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from judgekit.models import Unavailable
+
 Tokens = tuple[int, ...]
 
 
@@ -63,13 +65,13 @@ class Plan:
 def plan_of(candidates: Mapping[Any, str], tokenise: Callable[[str], tuple[list[int], list[int]]]) -> Plan:
     """The plan for candidates by name; ``tokenise`` gives token ids, and where each ends in the text.
 
-    ValueError where there are fewer than two, or two that the tokenizer cannot tell apart.
+    Unavailable where there are fewer than two, or two that the tokenizer cannot tell apart.
     """
     texts = tuple(candidates.values())
     tokenised = [tokenise(text) for text in texts]
     paths = [tuple(ids) for ids, _ in tokenised]
     if len(texts) < 2 or len(set(paths)) < len(texts):
-        raise ValueError(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
+        raise Unavailable(f"replies to weigh must be two or more that differ in tokens: {list(texts)}")
     ending = len(shared_start([text[::-1] for text in texts]))
     stems = [text[: len(text) - ending] for text in texts]
     if not any(a is not b and b.startswith(a) for a in stems for b in stems):

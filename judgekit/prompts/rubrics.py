@@ -74,13 +74,8 @@ def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
         raise PromptError(f"{path}: {wrong}") from None
 
 
-def score_prompt_names() -> list[str]:
-    """Names of all prompts that ask for a score."""
-    return template_names("scores")
-
-
 def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
-    """One of `score_prompt_names` (``direct``, ``reasoning``, ...) as a strategy; by default for quality from 1 to 5.
+    """A prompt for scores (``direct``, ``reasoning``, ...) as a strategy; by default for quality from 1 to 5.
 
     Its call ``verdict`` shows question and response (or the question alone), ``with_reference`` a reference too, where
     the prompt has room for one. ``said["score"]`` is the form of the reply, with ``{score}`` in it.
@@ -89,8 +84,8 @@ def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
     'Rating: [[{score}]]'
     """
     rubric = rubric or Rubric()
-    if name not in score_prompt_names():
-        raise PromptError(f"no prompt for scores is called {name!r}; there are {', '.join(score_prompt_names())}")
+    if name not in (known := template_names("scores")):
+        raise PromptError(f"no prompt for scores is called {name!r}; there are {', '.join(known)}")
     head, sections = read_sections(template_text(f"scores/{name}.txt"))
     texts, view = dict(sections), head["kind"]
     ends = {"lowest": str(rubric.scores[0]), "highest": str(rubric.scores[-1])}

@@ -57,13 +57,6 @@ JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 LONGEST_WORD = 18
 
 
-def _printable(character: str) -> bool:
-    """Whether a character is one a font may show: no control, override, surrogate, unassigned or private code."""
-    if character in SPECIAL:
-        return True
-    return character not in OVERRIDES and unicodedata.category(character) not in {"Cc", "Cs", "Cn", "Co"}
-
-
 def escape(text: object) -> str:
     r"""Any text as one line of LaTeX that prints it and does nothing else.
 
@@ -80,9 +73,11 @@ def _by_direction(text: str, inner: Callable[[str], str]) -> str:
 
 
 def _kind(character: str) -> str:
-    if not _printable(character):
-        return "hidden"
-    return "plain" if character in SPECIAL or IN_TEXT_FONT.match(character) else "foreign"
+    """Plain in the text font, foreign to it, or hidden: a control, override, surrogate, unassigned or private code."""
+    if character in SPECIAL or IN_TEXT_FONT.match(character):
+        return "plain"
+    hidden = character in OVERRIDES or unicodedata.category(character) in {"Cc", "Cs", "Cn", "Co"}
+    return "hidden" if hidden else "foreign"
 
 
 def _escape(text: str) -> str:
@@ -103,7 +98,7 @@ def escape_markdown(text: object) -> str:
     >>> escape_markdown("a|b <i>")
     'a\\\\|b &lt;i&gt;'
     """
-    text = "".join(c if _printable(c) else f"U+{ord(c):04X}" for c in str(text))
+    text = "".join(f"U+{ord(c):04X}" if _kind(c) == "hidden" else c for c in str(text))
     text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", text)
 
@@ -111,17 +106,6 @@ def escape_markdown(text: object) -> str:
 def _tears(text: str, end: int) -> bool:
     """Whether a cut before ``text[end]`` would tear a cluster of characters."""
     return text[end] in JOINERS or text[end - 1] == "\u200d" or bool(unicodedata.combining(text[end]))
-
-
-def shorten(text: str, limit: int) -> tuple[str, int]:
-    """``text`` cut to at most ``limit`` characters where no cluster is torn, and how many characters were left out."""
-    if len(text) <= limit:
-        return text, 0
-    end = limit
-    while end > 0 and _tears(text, end):
-        end -= 1
-    cut = text[: end or limit].rstrip()
-    return cut, len(text) - len(cut)
 
 
 def break_word(word: str) -> str:
@@ -145,12 +129,16 @@ def typeset(text: str | None, limit: int = 600) -> str:
     >>> print(typeset("Say \\input{x}"))
     \excerpt{Say \textbackslash{}input\{x\}}
     """
-    text, dropped = shorten(unicodedata.normalize("NFC", "" if text is None else str(text).strip()), limit)
-    if not text:
+    whole = unicodedata.normalize("NFC", "" if text is None else str(text).strip())
+    if not whole:
         return r"\excerpt{\emptytext}"
-    lines = [" ".join(line.split()) for line in re.split(r"\r\n|[\n\r\v\f\x85\u2028\u2029]", text)]
+    end = min(limit, len(whole))
+    while 0 < end < len(whole) and _tears(whole, end):
+        end -= 1
+    kept = whole[: end or limit].rstrip()
+    lines = [" ".join(line.split()) for line in re.split(r"\r\n|[\n\r\v\f\x85\u2028\u2029]", kept)]
     shown = r" \newlinemark{} ".join(_by_direction(line, _break_words) for line in lines if line)
-    cut = rf" \cutmark{{{dropped:,}}}" if dropped else ""
+    cut = rf" \cutmark{{{len(whole) - len(kept):,}}}" if len(kept) < len(whole) else ""
     return rf"\excerpt{{{shown}{cut}}}"
 
 

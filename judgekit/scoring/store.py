@@ -151,14 +151,9 @@ class VerdictStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self.connection:  # commits, or rolls back what SQLite itself has not ended (as on a full disk)
+            self.connection.execute("BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            if self.connection.in_transaction:  # SQLite itself has ended it where the disk is full
-                self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from filelock import lock_descriptor
 from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationError
@@ -132,12 +132,6 @@ class VoteFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def read_lines(path: str | Path) -> list[Vote]:
