@@ -58,7 +58,7 @@ lint: $(READY) ## style, types, stripped notebooks, spelling, large files; pre-c
 bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
 	@$(BIN)/python tests/bench/formats.py
-	@$(BIN)/python tests/bench/one_pass_speed.py
+	@$(BIN)/python tests/bench/causal_speed.py hf/smollm2-135m
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/scale.py
 

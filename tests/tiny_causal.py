@@ -2,14 +2,7 @@
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from judgekit.prompts import strategy_names
 from judgekit.prompts.files import template_text
@@ -57,12 +50,14 @@ def tiny_tokenizer(digits_alone=True, template=CHATML, texts=(), vocab_size=700)
 
 
 def tiny_model(tokenizer, kind="qwen3", seed=0, sharp=6.0, **more):
-    """A random model; ``sharp`` spreads its logits, so that probabilities differ by more than a rounding error."""
+    """A random model of a kind (a ``model_type`` of transformers).
+
+    ``sharp`` spreads its logits, so that probabilities differ by more than a rounding error.
+    """
     torch.manual_seed(seed)
-    config, made = {"qwen3": (Qwen3Config, Qwen3ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}[kind]
     ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
     shape = SHAPE | {"tie_word_embeddings": False, "vocab_size": len(tokenizer)} | more
-    model = made(config(**ids, **shape)).eval()
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **ids, **shape)).eval()
     with torch.no_grad():
         model.lm_head.weight.mul_(sharp)
         for name, weight in model.named_parameters():

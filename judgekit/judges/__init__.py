@@ -9,6 +9,7 @@ from typing import Any
 from judgekit.data.paths import NAME, PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
+from judgekit.judges.declared import declared_judges
 
 __all__ = [
     "Judge",
@@ -58,9 +59,9 @@ def load_judge(
 
     ``folder``: where a trained judge's files are, when not where the name says. ``label``: the label that
     ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` of the module of ``openai/``,
-    ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with the model that this run trained, where it
-    trained one of this name (`model_of_run`), and remember the judge's fingerprint for the run's results
-    (`judges_of_run`).
+    ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with what this run declares by this name
+    (`judgekit.judges.declared`), or with the model that it trained (`model_of_run`), and remember the judge's
+    fingerprint for the run's results (`judges_of_run`).
 
     UnknownJudge lists the known ones; Unavailable where an ``openai/`` judge lacks its server or key in the
     environment, there is no such model, or a setting is wrong.
@@ -69,7 +70,11 @@ def load_judge(
     'first'
     """
     if run is not None:
-        judge = load_judge(name, folder or model_of_run(name, run), label, settings)
+        if one := declared_judges(run).get(name):
+            judge = load_judge(one.name, one.folder, label, one.settings)
+        else:
+            judge = load_judge(name, folder or model_of_run(name, run), label, settings)
+        judge.name = name  # not what a declared one, or one whose verdicts are tracked, is called elsewhere
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
+from judgekit.judges.declared import FILE, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
@@ -67,7 +68,7 @@ def jobs_of(run: str) -> dict[str, list[str]]:
 
     The sample run also executes each notebook that it has no file for.
     """
-    files = sorted(path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name != RESOURCES)
+    files = sorted(path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name not in (RESOURCES, FILE))
     known = notebook_list()
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
@@ -112,6 +113,14 @@ def read_parameters(run: str, name: str) -> dict[str, Any]:
     if given.get("run") != run:
         raise WorkflowError(f"{where}: run is {given.get('run')!r}, but the folder says {run!r}")
     return given
+
+
+def _judges_of(run: str) -> dict[str, Any]:
+    """What a run's judges are declared to be; WorkflowError where an entry is wrong."""
+    try:
+        return {name: one.model_dump() for name, one in declared_judges(run).items()}
+    except ValueError as wrong:
+        raise WorkflowError(str(wrong)) from None
 
 
 def _yaml_mapping(path: Path) -> dict[str, Any]:
@@ -169,7 +178,7 @@ def code_files(name: str) -> dict[Path, str]:
 def stamp(run: str, job: str) -> Path:
     """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
     modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
-    made_of = [read_parameters(run, job), _digest_and_imports(_notebook_code(job))[0], modules]
+    made_of = [read_parameters(run, job), _judges_of(run), _digest_and_imports(_notebook_code(job))[0], modules]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
@@ -234,6 +243,7 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
     for job in jobs_of(run):
         read_parameters(run, job)
     resources_of(run)
+    _judges_of(run)
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:

@@ -13,14 +13,14 @@ from judgekit.stats import Number
 
 
 def resources_of(
-    name: str, folder: str | Path | None = None, benchmark: str = "sample_natural", n_items: int = 100
+    name: str, run: str | None = None, benchmark: str = "sample_natural", n_items: int = 100
 ) -> dict[str, Number]:
-    """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge on the first items of a set, given order.
+    """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge of a run on the first items of a set.
 
     Measured in a fresh process, so that one judge's memory is not another's. Timings differ between machines and runs:
     they are for orientation. RuntimeError where the process fails; the message ends with its last words.
     """
-    task = json.dumps([name, None if folder is None else str(folder), benchmark, n_items])
+    task = json.dumps([name, run, benchmark, n_items])
     done = subprocess.run(
         [sys.executable, "-m", "judgekit.studies.score_benchmarks", task], capture_output=True, text=True
     )
@@ -31,9 +31,9 @@ def resources_of(
     return {key: Number(measured[key], n=measured["n"], spec=spec) for key, spec in specs.items()}
 
 
-def _measure(name: str, folder: str | None, benchmark: str, n_items: int) -> dict[str, float]:
+def _measure(name: str, run: str | None, benchmark: str, n_items: int) -> dict[str, float]:
     """`resources_of` in this process; loading the judge counts in ``peak_mb`` only."""
-    judge = load_judge(name, folder, label="A")
+    judge = load_judge(name, label="A", run=run)
     requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:n_items]]
     judge.judge(requests[:1])
     started = time.perf_counter()

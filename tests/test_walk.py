@@ -1,0 +1,180 @@
+"""A language model goes through every notebook that judges, by a run's parameters alone."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from tiny_causal import save_tiny
+
+from judgekit.data.paths import project_root
+from judgekit.judges import UnknownJudge, judges_of_run, load_judge
+from judgekit.judges.declared import declared_judges
+
+ROOT = project_root()
+SET, VOTED = "sample_adversarial", "sample_natural"
+LISTED = ["baseline/longer", "baseline/features", "tiny"]
+NOTEBOOKS = {
+    "30_score_benchmarks": {
+        "sets": [SET, VOTED],
+        "judges": LISTED,
+        "compared": ["tiny", "features"],
+        "main_table": {VOTED: ["accuracy"]},
+        "adversarial_table": {SET: ["accuracy"]},
+        "quality_sets": [VOTED],
+        "adversarial_set": SET,
+        "n_boot": 50,
+    },
+    "61_calibration": {
+        "sets": {SET: [SET, "label"], f"{VOTED}_votes": [VOTED, "votes"]},
+        "judges": {"features": "baseline/features", "tiny": "tiny"},
+        "further": {},
+        "fitted_on": [],
+        "pictured": ["tiny"],
+    },
+    "31_compare_judges": {
+        "sets": [SET],
+        "judges": LISTED,
+        "ours": "tiny",
+        "pictured": [SET],
+        "yardsticks": ["tiny", "features", "longer"],
+        "n_boot": 50,
+    },
+    "34_jury_and_cascade": {
+        "juries": {SET: {"all": LISTED}},
+        "cascades": {SET: [["baseline/features", "tiny"]]},
+        "n_boot": 50,
+    },
+    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "consensus": SET, "symmetric": {}, "n_boot": 50},
+    "41_verbosity_bias": {
+        "sets": {SET: ["tiny", "baseline/features"]},
+        "slugs": {},
+        "led": ["tiny"],
+        "edited": [SET],
+        "most": 3,
+        "n_boot": 50,
+    },
+    "42_self_preference": {
+        "against_people": {VOTED: ["tiny"]},
+        "against_judges": {SET: ["tiny", "baseline/longer"]},
+        "declared": {"tiny": "sample_verbose", "baseline/longer": "sample_terse"},
+        "n_boot": 50,
+    },
+    "43_attacks": {
+        "sets": {SET: 3},
+        "judges": ["tiny"],
+        "n_choosing": 3,
+        "queries": 2,
+        "shielded": ["tiny"],
+        "hardened": {},
+        "n_boot": 50,
+    },
+    "44_domains": {"groupings": [SET], "trained": ["tiny"], "drawn": ["tiny"], "n_boot": 50, "n_permutations": 50},
+    "60_human_consensus": {"voted": [VOTED], "stating": ["tiny"], "graded": {VOTED: ["tiny"]}, "known": [VOTED]},
+    "62_replace_annotators": {
+        "contests": {VOTED: [VOTED, "", ["tiny", "baseline/longer"]]},
+        "replayed": {VOTED: "tiny"},
+    },
+    "63_rank_models": {"judged": {VOTED: ["tiny", "baseline/longer"]}, "draws": 50, "n_boot": 50},
+    "70_case_studies": {
+        "judged": {SET: ["tiny", "encoder/minilm", "baseline/longer"]},
+        "attacked": {SET: 3},
+    },
+    "71_accuracy_by_size": {
+        "metrics": {SET: "accuracy"},
+        "judges": ["tiny", "features"],
+        "asked": [],
+        "lines": ["longer"],
+        "ceilings": {},
+        "ours": "tiny",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of what notebooks need, whose runs disturb no other."""
+    folder = tmp_path_factory.mktemp("walk")
+    for name in ("judgekit", "notebooks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb_checkpoints"))
+    return folder
+
+
+def declare(folder, run, text):
+    """A run's declared judges, and parameters for every notebook of the walk."""
+    params = folder / "params" / run
+    params.mkdir(parents=True)
+    (params / "judges.yaml").write_text(text)
+    for name, given in NOTEBOOKS.items():
+        (params / f"{name}.yaml").write_text(yaml.safe_dump({"run": run} | given))
+
+
+def walk(folder, run, kind, notebooks):
+    """Results of notebooks in which a tiny model of a kind judges."""
+    save_tiny(folder / "models" / kind, kind)
+    settings = "{mode: one_pass, dtype: float32}"
+    declare(folder, run, f"tiny: {{name: 'hf/{folder / 'models' / kind}#letter', settings: {settings}}}\n")
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    found = {}
+    for name in notebooks:
+        command = [sys.executable, "-m", "judgekit.report.workflow", "run", name, run]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        found[name] = json.loads((folder / "outputs" / run / "results" / f"{name}.json").read_text())
+    return found
+
+
+def test_a_language_model_is_scored_and_calibrated_by_parameters_alone(project):
+    found = walk(project, "walk", "qwen3", ["30_score_benchmarks", "61_calibration"])
+    scores = found["30_score_benchmarks"]["numbers"]
+    assert scores[f"scores.{SET}.tiny.accuracy"]["n"] == scores[f"scores.{SET}.longer.accuracy"]["n"]
+    assert scores["resources.tiny.tokens_per_item"]["value"] > 100, "a model that reads, not a rule"
+    assert f"calibration.{SET}.tiny.nll" in found["61_calibration"]["numbers"]
+    judges = found["30_score_benchmarks"]["provenance"]["judges"]
+    assert judges["tiny"] != judges["baseline/longer"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "gemma3_text", "phi3"])
+def test_a_model_of_each_architecture_goes_through_the_whole_chain(project, kind):
+    found = walk(project, f"walk_{kind}", kind, NOTEBOOKS)
+    assert all(any("tiny" in key for key in one["numbers"]) for one in found.values())
+
+
+@pytest.fixture
+def own_project(tmp_path, monkeypatch):
+    """A project with nothing but the parameters of a run."""
+    monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
+    (tmp_path / "params" / "mine").mkdir(parents=True)
+    return tmp_path
+
+
+def test_a_declared_judge_is_loaded_by_its_name(own_project):
+    path = own_project / "params" / "mine" / "judges.yaml"
+    path.write_text("ours: {name: encoder/minilm}\nlong: {name: baseline/longer, folder: '{models}/x'}\n")
+    assert declared_judges("mine")["long"].folder == str(own_project / "outputs" / "mine" / "models" / "x")
+    judge = load_judge("ours", run="mine")
+    assert (judge.name, judge.fingerprint) == ("ours", load_judge("encoder/minilm").fingerprint)
+    assert judges_of_run("mine") == {"ours": judge.fingerprint}
+    assert declared_judges("other") == {}
+    with pytest.raises(UnknownJudge, match="'ours'"):
+        load_judge("ours", run="other")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1]\n", "params/mine/judges.yaml: .*dictionary"),
+        ("a: {folder: x}\n", "a.name: Field required"),
+        ("a: {name: hf/x, speed: 2}\n", "a.speed: Extra inputs"),
+        ("A/b: {name: hf/x}\n", "'A/b' is no name"),
+        ("a: [\n", "judges.yaml is not YAML"),
+    ],
+)
+def test_a_faulty_declaration_is_refused(own_project, text, words):
+    (own_project / "params" / "mine" / "judges.yaml").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        load_judge("baseline/longer", run="mine")
