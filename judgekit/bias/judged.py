@@ -49,9 +49,9 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     return rows.merge(pd.DataFrame(written, columns=columns), on=["set", "item"], how="left")
 
 
-def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], name: str = "") -> pd.DataFrame:
-    """`judged` of pairs and verdicts of one's own, as a set of that name; ValueError where a verdict is on no pair."""
-    return judged(verdict_table([(name, None, pairs, verdicts)]), {name: pairs})
+def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """`judged` of pairs and verdicts of one's own, a set without a name; ValueError where a verdict is on no pair."""
+    return judged(verdict_table([("", None, pairs, verdicts)]), {"": pairs})
 
 
 def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:

@@ -1,8 +1,5 @@
 """``judgekit rate``: single answers rated on several aspects, by saved probes or by a model that is asked."""
 
-import hashlib
-import json
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +9,6 @@ from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, S
 from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
-from judgekit.records import Reply
 
 
 def rate(
@@ -71,31 +67,7 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
     with loading(rater.model):
         reader = rater.reader
     with keeping.opened(rater) as replies:
-        kept = _Kept(replies, rater.fingerprint)
-        return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, kept), rater.name
-
-
-@dataclass
-class _Kept:
-    """The ratings of a rater in a store, by the text that was rated."""
-
-    store: Any
-    rater: str
-
-    def get(self, text: str) -> Any:
-        """Classes and expected classes by aspect, or None."""
-        key = _key(text)
-        reply = self.store.get(self.rater, "{}", [key]).get(key)
-        return json.loads(reply.raw or "") if reply else None
-
-    def put(self, rated: dict[str, Any]) -> None:
-        """Keep ratings by text."""
-        replies = {_key(text): Reply(None, raw=json.dumps(rating)) for text, rating in rated.items()}
-        self.store.put(self.rater, "{}", replies)
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, replies), rater.name
 
 
 def _rated_by_model(

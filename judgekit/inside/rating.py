@@ -1,5 +1,6 @@
 """Single responses rated by saved probes: several aspects from one forward pass, and a total."""
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from judgekit.data.paths import PRETRAINED
 from judgekit.data.progress import progress_bar
 from judgekit.inside.representations import array_digest, rated_text, states_for
 from judgekit.inside.saved_probes import SavedProbe, load_probe, read_json, save_probe
-from judgekit.records import fingerprint_of
+from judgekit.records import Reply, fingerprint_of
 
 if TYPE_CHECKING:
     from judgekit.models.states import StateReader
@@ -104,20 +105,23 @@ class Rater:
     ) -> list[tuple[dict[str, int], dict[str, float]]]:
         """Classes and expected classes by aspect of (question, response), in their order; equal ones are rated once.
 
-        ``batch_size``: texts per step, of the bar and of what is stored at once. ``kept``: a store of ratings by text,
-        ``get(text)`` and ``put(ratings)``. ProbeError where the model is not the one that the probes were fitted on.
+        ``batch_size``: texts per step, of the bar and of what is stored at once. ``kept``: a store of replies
+        (`judgekit.scoring.store.VerdictStore`) where ratings are put, and looked up. ProbeError where the model is not
+        the one that the probes were fitted on.
         """
-        wanted = [rated_text(*pair) for pair in texts]
-        ratings = {text: kept.get(text) for text in wanted} if kept is not None else {}
+        wanted, rater = [rated_text(*pair) for pair in texts], self.fingerprint
+        keys = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in wanted}
+        stored = {} if kept is None else kept.get(rater, "{}", keys.values())
+        ratings = {text: json.loads(stored[key].raw) for text, key in keys.items() if key in stored}
         # Like lengths together, whatever their place: little is padded.
-        missing = sorted({text for text in wanted if ratings.get(text) is None}, key=lambda text: (-len(text), text))
-        n_distinct = len(set(wanted))
-        with progress_bar(n_distinct, "rating", "response", shown, initial=n_distinct - len(missing)) as bar:
+        missing = sorted((text for text in keys if text not in ratings), key=lambda text: (-len(text), text))
+        with progress_bar(len(keys), "rating", "response", shown, initial=len(ratings)) as bar:
             for start in range(0, len(missing), batch_size):
                 batch = missing[start : start + batch_size]
                 rated = self._rated_batch(batch, reader or self.reader)
                 if kept is not None:
-                    kept.put(rated)
+                    replies = {keys[text]: Reply(None, raw=json.dumps(rating)) for text, rating in rated.items()}
+                    kept.put(rater, "{}", replies)
                 ratings |= rated
                 bar.update(len(batch))
         return [ratings[text] for text in wanted]

@@ -121,7 +121,6 @@ def hold_contest(
     judges: Iterable[Judge],
     slugs: Mapping[str, str],
     store: VerdictStore,
-    benchmark: str | None = None,
 ) -> Contest:
     """Have judges judge a set, in the orders each of them has; what the store holds is not asked again.
 
@@ -131,7 +130,7 @@ def hold_contest(
     for judge, given in verdicts.items():
         if lacking := sum(verdict.status == "error" for verdict in given):
             raise ValueError(f"{name}: {judge} has no verdict in {lacking} of {len(given)} cases")
-    return Contest(name, benchmark or name, pairs, verdicts)
+    return Contest(name, name, pairs, verdicts)
 
 
 def restricted(contest: Contest, name: str, verdicts: Mapping[str, list[Verdict]]) -> Contest:
