@@ -12,10 +12,10 @@ from judgekit.data.benchmarks.published import owner_statistics
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.judges.replay import replay_hashes, replays_on
+from judgekit.judges.replay import replays_on
 from judgekit.scoring import hold_contest
 from judgekit.scoring.comparison import restricted
-from judgekit.scoring.contests import contest_scores, with_constant
+from judgekit.scoring.contests import contest_scores, sources_of, with_constant
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.compare_judges import figure_table, published_beside
 
@@ -119,7 +119,7 @@ def test_arena_judges_are_scored_with_their_probabilities():
         assert table[slug(name), "ece"].low < table[slug(name), "ece"].high
         assert (slug(name), "consistency") not in table.index, "they were shown in one order"
     assert table["random", "nll"].value == pytest.approx(np.log(2))
-    assert set(replay_hashes(names[0])) == {"chatbot_arena_calibration/gpt-4-turbo.calibration.jsonl"}
+    assert set(sources_of([], names[:1])) == {"chatbot_arena_calibration/gpt-4-turbo.calibration.jsonl"}
 
 
 # ---------------------------------------------------------------- published beside recomputed

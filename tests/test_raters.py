@@ -11,10 +11,11 @@ from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.sources import DataError, Row, read_rows
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.judges.replay import replay_hashes, replays_on
+from judgekit.judges.replay import replays_on
 from judgekit.records import Turn
 from judgekit.report import save_results
 from judgekit.scoring import Protocol, compare, hold_contest, score
+from judgekit.scoring.contests import sources_of
 from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
@@ -120,7 +121,7 @@ def test_the_set_is_found_by_name_and_its_files_are_told():
     assert load_set("mtbench_repro") == pairs
     assert replays_on("mtbench_repro") == [f"replay/{name}" for name in SIX]
     assert len(set_hashes(["mtbench_repro"])) == 7
-    assert len(replay_hashes("replay/gpt-4o-mini-repro")) == 15
+    assert len(sources_of([], ["replay/gpt-4o-mini-repro"])) == 15
     assert not {pair.item_id for pair in pairs} & {pair.item_id for pair in load_set("mtbench")}
 
 

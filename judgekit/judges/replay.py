@@ -55,12 +55,3 @@ def replays_on(name: str) -> list[str]:
     (['replay/auto-j-13b'], [])
     """
     return [f"replay/{model}" for model in outputs.published_on(name)]
-
-
-def replay_hashes(name: str) -> dict[str, str]:
-    """File name to SHA-256 for the files that a replay judge's verdicts are read from.
-
-    None of verdicts that a run tracks: the judge that gave them stands in the run's results by its fingerprint.
-    """
-    model = name.partition("/")[2]
-    return outputs.published_hashes(model) if model in outputs.PUBLISHED else {}

@@ -84,7 +84,6 @@ class TextEncoder:
         base: str = "minilm",
         revision: str | None = None,
         adapter: str | Path | None = None,
-        trainable: bool = False,
         device: str = "cpu",
     ) -> None:
         from transformers import AutoModel, AutoTokenizer
@@ -93,7 +92,7 @@ class TextEncoder:
         self.base, self.device = base, device
         self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
-        self.model.to(device).train(trainable)
+        self.model.to(device).eval()
         self.width = self.model.config.hidden_size
         plain, framed = self._plain_ids("a"), self.tokenizer("a")["input_ids"]
         start = framed.index(plain[0])

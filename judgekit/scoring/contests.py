@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from judgekit.data.benchmarks.outputs import published_verdicts
+from judgekit.data.benchmarks import outputs
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.judges.replay import replay_hashes
 from judgekit.records import ORDERS, Verdict
 from judgekit.scoring.comparison import Contest, hold_contest, restricted
 from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
@@ -38,14 +37,18 @@ def contests_of(
         for name, chosen in judged.items():
             whole, *models = parts.get(name, [name])
             contest = hold_contest(whole, load_set(whole), [judges[names[judge]] for judge in chosen], names, store)
-            part = {names[f"replay/{model}"]: published_verdicts(model) for model in models}
+            part = {names[f"replay/{model}"]: outputs.published_verdicts(model) for model in models}
             contests[name] = restricted(contest, name, part) if part else contest
     return contests
 
 
 def sources_of(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for all that some sets and the stored verdicts of some judges are read from."""
-    hashes = [replay_hashes(judge) for judge in judges if judge.startswith("replay/")]
+    """File to SHA-256 for all that some sets and the published verdicts of some judges are read from.
+
+    Nothing of verdicts that a run tracks: the judge that gave them stands in the run's results by its fingerprint.
+    """
+    replayed = [judge.removeprefix("replay/") for judge in judges if judge.startswith("replay/")]
+    hashes = [outputs.published_hashes(model) for model in replayed if model in outputs.PUBLISHED]
     return {file: sha256 for one in [set_hashes(sets), *hashes] for file, sha256 in one.items()}
 
 
