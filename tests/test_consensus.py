@@ -218,7 +218,8 @@ def test_only_items_that_all_judges_labelled_are_kept():
 
 
 def test_the_table_of_verdicts_comes_back_as_records():
-    table = verdicts(["baseline/features"], ["sample_natural"], "sample", VerdictStore(":memory:"), progress=False)
+    store = VerdictStore(":memory:")
+    table = verdicts(["baseline/features"], ["sample_natural"], "sample", store=store, progress=False)
     failed = table.iloc[0].copy()
     failed[["judge", "verdict", "p_a", "p_b", "p_tie", "status"]] = ["gone", None, np.nan, np.nan, np.nan, "error"]
     table.loc[len(table)] = failed

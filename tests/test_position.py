@@ -95,7 +95,7 @@ def repaired(benchmark, labels, *verdicts):
         for order, label in zip(("ab", "ba"), both, strict=True)
     ]
     notebook = functions_of("40_position_bias", load_set=lambda name: pairs)
-    table = verdict_table([("", None, pairs, given)])
+    table = verdict_table([("", "", pairs, given)])
     return notebook.repair_credits(table, benchmark).drop(columns="prompt").T.values.tolist()
 
 

@@ -42,8 +42,11 @@ def expected_rows(judge, slug, name, store):
 
 
 def test_the_table_holds_what_judges_say_of_sets(project, store):
-    judges = ["baseline/longer", {"name": "baseline/random", "slug": "dice"}, "encoder/minilm"]
-    table = verdicts(judges, SETS, "sample", store, progress=False)
+    judges, slugs = (
+        ["baseline/longer", "baseline/random", "encoder/minilm"],
+        {"baseline/random": "dice", "of/none": "x"},
+    )
+    table = verdicts(judges, SETS, "sample", slugs, store=store, progress=False)
     assert list(table.columns) == COLUMNS
     loaded = {"longer": "baseline/longer", "dice": "baseline/random", "minilm": "encoder/minilm"}
     loaded = {slug: load_judge(name) for slug, name in loaded.items()}
@@ -55,31 +58,28 @@ def test_the_table_holds_what_judges_say_of_sets(project, store):
 
 
 def test_a_model_that_is_missing_from_the_declared_folder_never_judges(project, store):
+    declared = project / "params" / "sample" / "judges.yaml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(f"mine: {{name: encoder/minilm, folder: {project / 'absent'}}}\n")
     with pytest.raises(ValueError, match=r"no judge\.json"):
-        verdicts([{"name": "encoder/minilm", "folder": str(project / "absent")}], SETS, "sample", store)
+        verdicts(["mine"], SETS, "sample", store=store)
     broken = project / "outputs" / "sample" / "models" / "minilm"
     broken.mkdir(parents=True)
     with pytest.raises(ValueError, match=r"no judge\.json"):
-        verdicts(["encoder/minilm"], SETS, "sample", store)
+        verdicts(["encoder/minilm"], SETS, "sample", store=store)
 
 
 @pytest.mark.parametrize(
-    ("judges", "words"),
-    [
-        (["baseline/longer", "baseline/longer"], "share the slug 'longer'"),
-        (["baseline/longer", {"name": "baseline/shorter", "slug": "longer"}], "share the slug 'longer'"),
-        ([{"name": "baseline/longer", "slug": "No slug"}], "use lower-case"),
-        ([{"name": "baseline/longer", "adapter": "x"}], r"'adapter': 'x'.*may have slug, folder, settings"),
-        ([{"slug": "x"}], "it has a name"),
-    ],
+    ("slugs", "words"),
+    [({"baseline/shorter": "longer"}, "share the slug 'longer'"), ({"baseline/longer": "No slug"}, "use lower-case")],
 )
-def test_judges_that_cannot_be_told_apart_are_refused(judges, words, project, store):
+def test_judges_that_cannot_be_told_apart_are_refused(slugs, words, project, store):
     with pytest.raises(ValueError, match=words):
-        verdicts(judges, SETS, "sample", store)
+        verdicts(["baseline/longer", "baseline/shorter"], SETS, "sample", slugs, store=store)
 
 
 def test_orders_side_by_side(project, store):
-    table = verdicts(["baseline/first", "baseline/longer"], SETS, "sample", store, progress=False)
+    table = verdicts(["baseline/first", "baseline/longer"], SETS, "sample", store=store, progress=False)
     pairs = pivot_orders(table)
     assert len(pairs) == len(table) / 2
     first, longer = (pairs[pairs["judge"] == judge] for judge in ("first", "longer"))
@@ -95,7 +95,7 @@ def test_pairs_of_ones_own_are_a_set_named_after_their_file(project, store):
     path = project / "My pairs.v2.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judges = ["baseline/longer", "baseline/majority_class"]
-    table = verdicts(judges, [SETS[0], f"file:{path}"], "sample", store, progress=False)
+    table = verdicts(judges, [SETS[0], f"file:{path}"], "sample", store=store, progress=False)
     own = table[table["set"] == "my_pairs"]
     assert set(table["set"]) == {SETS[0], "my_pairs"} and len(own) == 5 * 2 * 2
     longer = own[(own["judge"] == "longer") & (own["order"] == "ab")]
@@ -103,4 +103,4 @@ def test_pairs_of_ones_own_are_a_set_named_after_their_file(project, store):
     assert set(own.loc[own["judge"] == "majority_class", "verdict"]) == {"A"}
     path.rename(project / f"{SETS[0]}.jsonl")
     with pytest.raises(ValueError, match="two sets are called"):
-        verdicts(judges, [SETS[0], f"file:{project / SETS[0]}.jsonl"], "sample", store)
+        verdicts(judges, [SETS[0], f"file:{project / SETS[0]}.jsonl"], "sample", store=store)

@@ -1,6 +1,6 @@
 """The table that every study of bias reads: one row per pair, with what people and a judge prefer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,12 +51,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
 
 def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict]) -> pd.DataFrame:
     """`judged` of pairs and verdicts of one's own, a set without a name; ValueError where a verdict is on no pair."""
-    return judged(verdict_table([("", None, pairs, verdicts)]), {"": pairs})
-
-
-def with_slugs(judges: Iterable[str], slugs: Mapping[str, str]) -> list[dict[str, str]]:
-    """Judges as `judgekit.scoring.verdicts` takes them, with the slugs that are declared for some."""
-    return [{"name": name} | ({"slug": slugs[name]} if name in slugs else {}) for name in dict.fromkeys(judges)]
+    return judged(verdict_table([("", "", pairs, verdicts)]), {"": pairs})
 
 
 def shared_store() -> VerdictStore:

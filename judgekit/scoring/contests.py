@@ -31,7 +31,7 @@ def contests_of(
     parts = parts or {}
     covering = [f"replay/{model}" for _, *models in parts.values() for model in models]
     names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
-    judges = load_judges([{"name": one, "slug": slug} for one, slug in names.items() if one not in covering], run)
+    judges = load_judges([name for name in names if name not in covering], run, names)
     contests = {}
     with VerdictStore(verdict_store_path()) as store:
         for name, chosen in judged.items():

@@ -19,8 +19,7 @@ from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
 
 _CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
-_DECLARED = ("name", "slug", "folder", "settings")
-_Judged = tuple[str, str | None, Sequence[PreferencePair], Iterable[Verdict]]  # set, slug of the judge, its verdicts
+_Judged = tuple[str, str, Sequence[PreferencePair], Iterable[Verdict]]  # set, slug (or the name in each verdict)
 TITLES = {
     "pandalm": "PandaLM",
     "autoj": "Auto-J",
@@ -42,28 +41,29 @@ TITLES = {
 
 
 def verdicts(
-    judges: Sequence[str | Mapping[str, Any]],
+    judges: Iterable[str],
     sets: Sequence[str],
     run: str,
-    store: VerdictStore | None = None,
+    slugs: Mapping[str, str] | None = None,
     progress: bool = True,
+    store: VerdictStore | None = None,
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
     Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair: label, votes
     (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is none.
 
-    ``judges``: names (``encoder/minilm``), or ``{name, slug, folder, settings}``. Without a folder, a judge that the
-    run trained is the one in ``outputs/<run>/models``. Slugs are declared or derived; a collision is a ValueError.
-    ``sets``: names, or ``file:PATH`` for pairs of one's own, a set that is named after its file. Each judge is asked in
-    the orders that it has; what the store (by default the one that all runs share) holds is not asked again.
+    ``judges``: names (``encoder/minilm``), which stand for what the run declares or trained under them. ``slugs``: of
+    some of them, and perhaps of others; the rest is derived, and a collision is a ValueError. ``sets``: names, or
+    ``file:PATH`` for pairs of one's own, a set that is named after its file. Each judge is asked in the orders that it
+    has; what the store (by default the one that all runs share) holds is not asked again.
     """
-    declared = _declared(judges)
+    names = _slugs(judges, slugs)
     pairs = _pairs_of(sets)
-    loaded = load_judges([one for one in declared.values() if one["name"] != _CONSTANT], run)
+    loaded = load_judges([name for name in names if name != _CONSTANT], run, names)
 
     def judged(store: VerdictStore) -> Iterator[_Judged]:
-        for (name, (family, items)), slug in product(pairs.items(), declared):
+        for (name, (family, items)), slug in product(pairs.items(), names.values()):
             judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(family)))
             yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
 
@@ -71,12 +71,9 @@ def verdicts(
         return verdict_table(judged(opened))
 
 
-def load_judges(judges: Sequence[str | Mapping[str, Any]], run: str) -> dict[str, Judge]:
-    """Judges of a run by slug, named as for `verdicts`; a text that several encode alike is encoded once."""
-    loaded: dict[str, Any] = {
-        slug: load_judge(one["name"], one.get("folder"), settings=one.get("settings"), run=run)
-        for slug, one in _declared(judges).items()
-    }
+def load_judges(judges: Iterable[str], run: str, slugs: Mapping[str, str] | None = None) -> dict[str, Judge]:
+    """Judges of a run by slug, as for `verdicts`; a text that several encode alike is encoded once."""
+    loaded: dict[str, Any] = {slug: load_judge(name, run=run) for name, slug in _slugs(judges, slugs).items()}
     first: dict[str, Any] = {}
     for judge in loaded.values():
         if hasattr(judge, "share_embeddings"):
@@ -109,19 +106,10 @@ def pivot_orders(table: pd.DataFrame) -> pd.DataFrame:
     return pairs.reset_index()[[*keys, "prompt", *ORDERS, "label", "votes"]]
 
 
-def _declared(judges: Sequence[str | Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Slug to name, folder and settings of each judge."""
-    declared: dict[str, dict[str, Any]] = {}
-    for one in judges:
-        row = {"name": one} if isinstance(one, str) else dict(one)
-        if "name" not in row or not set(row) <= set(_DECLARED):
-            raise ValueError(f"judge {row}: it has a name, and may have {', '.join(_DECLARED[1:])}")
-        name, slug = row["name"], row.get("slug")
-        slug = unique_slugs([name], {name: slug} if slug else None)[name]
-        if slug in declared:
-            raise ValueError(f"{declared[slug]['name']} and {name} share the slug {slug!r}: declare one of their own")
-        declared[slug] = row
-    return declared
+def _slugs(judges: Iterable[str], slugs: Mapping[str, str] | None) -> dict[str, str]:
+    """One slug for each judge; ``slugs`` may be of others, too."""
+    names = list(dict.fromkeys(judges))
+    return unique_slugs(names, {name: slug for name, slug in (slugs or {}).items() if name in names})
 
 
 def _pairs_of(sets: Sequence[str]) -> dict[str, tuple[str, list[PreferencePair]]]:
