@@ -25,9 +25,8 @@ OWN = functions_of("31_compare_judges", **QUICK)
 
 
 def contest_of(name, names, slugs=None, pairs=None):
-    judges = [load_judge(judge) for judge in names]
-    known = unique_slugs([judge.name for judge in judges], slugs)
-    return hold_contest(name, pairs or load_set(name), judges, known, VerdictStore(":memory:"))
+    judges = {slug: load_judge(judge) for judge, slug in unique_slugs(names, slugs).items()}
+    return hold_contest(name, pairs or load_set(name), judges, VerdictStore(":memory:"))
 
 
 @cache
@@ -52,9 +51,7 @@ def test_a_judge_that_lacks_items_is_refused():
             raise RuntimeError("no reply")
 
     with pytest.raises(ValueError, match="mute has no verdict in 4 of 4 cases"):
-        hold_contest(
-            "pandalm", load_set("sample_natural")[:2], [Mute()], {"replay/mute": "mute"}, VerdictStore(":memory:")
-        )
+        hold_contest("pandalm", load_set("sample_natural")[:2], {"mute": Mute()}, VerdictStore(":memory:"))
 
 
 def test_a_part_holds_the_items_that_all_have_judged():

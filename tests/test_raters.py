@@ -179,7 +179,7 @@ def test_its_judges_cannot_be_scored_on_the_labelled_set():
     with pytest.raises(ValueError, match="not one reply on these items"):
         compare(others, verdicts, pairs, "mtbench", **QUICK)
     with pytest.raises(ValueError, match="has no verdict in 100 of 100 cases"):
-        hold_contest("mtbench", pairs, [judge], {judge.name: "gpt_4o_mini_repro"}, store)
+        hold_contest("mtbench", pairs, {"gpt_4o_mini_repro": judge}, store)
 
 
 @pytest.mark.realdata

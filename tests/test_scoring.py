@@ -250,9 +250,9 @@ def test_an_interrupt_keeps_the_batches_before_it():
 
 @pytest.fixture(scope="module")
 def table():
-    slugs, tables = {"baseline/longer": "longer", "replay/x": "x"}, []
-    for name, more in {"sample_natural": [Replay()], "sample_adversarial": []}.items():
-        contest = hold_contest(name, load_sample(name), [load_judge("baseline/longer"), *more], slugs, store())
+    tables = []
+    for name, more in {"sample_natural": {"x": Replay()}, "sample_adversarial": {}}.items():
+        contest = hold_contest(name, load_sample(name), {"longer": load_judge("baseline/longer")} | more, store())
         tables.append(contest_scores(with_constant(contest), **QUICK))
     return pd.concat(tables, ignore_index=True)
 

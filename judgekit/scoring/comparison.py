@@ -115,21 +115,16 @@ class Contest:
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)  # by slug
 
 
-def hold_contest(
-    name: str,
-    pairs: list[PreferencePair],
-    judges: Iterable[Judge],
-    slugs: Mapping[str, str],
-    store: VerdictStore,
-) -> Contest:
-    """Have judges judge a set, in the orders each of them has; what the store holds is not asked again.
+def hold_contest(name: str, pairs: list[PreferencePair], judges: Mapping[str, Judge], store: VerdictStore) -> Contest:
+    """Have judges (by slug) judge a set, in the orders each of them has; what the store holds is not asked again.
 
     ValueError where a judge failed on an item or never judged it, which would count as wrong (but `restricted`).
     """
-    verdicts = {slugs[j.name]: run_judge(j, pairs, store, getattr(j, "orders", ORDERS), progress=False) for j in judges}
-    for judge, given in verdicts.items():
+    orders = {slug: getattr(judge, "orders", ORDERS) for slug, judge in judges.items()}
+    verdicts = {slug: run_judge(judges[slug], pairs, store, orders[slug], progress=False) for slug in judges}
+    for slug, given in verdicts.items():
         if lacking := sum(verdict.status == "error" for verdict in given):
-            raise ValueError(f"{name}: {judge} has no verdict in {lacking} of {len(given)} cases")
+            raise ValueError(f"{name}: {slug} has no verdict in {lacking} of {len(given)} cases")
     return Contest(name, name, pairs, verdicts)
 
 

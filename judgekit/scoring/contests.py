@@ -36,7 +36,8 @@ def contests_of(
     with VerdictStore(verdict_store_path()) as store:
         for name, chosen in judged.items():
             whole, *models = parts.get(name, [name])
-            contest = hold_contest(whole, load_set(whole), [judges[names[judge]] for judge in chosen], names, store)
+            own = {names[judge]: judges[names[judge]] for judge in chosen}
+            contest = hold_contest(whole, load_set(whole), own, store)
             part = {names[f"replay/{model}"]: outputs.published_verdicts(model) for model in models}
             contests[name] = restricted(contest, name, part) if part else contest
     return contests

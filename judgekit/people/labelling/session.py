@@ -11,16 +11,16 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judgekit.data.votes import NO_VOTE, Votes
+from judgekit.data.votes import NO_VOTE, Votes, positions
 from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
-from judgekit.records import LABELS, SWAPPED, PreferencePair, unique_items
+from judgekit.records import SWAPPED, PreferencePair, unique_items
 from judgekit.stats import Number, cluster_bootstrap, cluster_sums, share_of
 
 AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never tells how others voted on one pair
@@ -189,13 +189,10 @@ class Session:
 
     def _votes_on_pairs(self) -> Votes:
         """The votes on all pairs, those without a vote included, in the order of the pairs."""
-        votes = self._standing()
-        rows = {item: n for n, item in enumerate(self.pairs)}
-        columns = {who: n for n, who in enumerate(dict.fromkeys(who for _, who in votes))}
-        codes = np.full((len(rows), len(columns)), NO_VOTE)
-        for (item, who), vote in votes.items():
-            codes[rows[item], columns[who]] = LABELS.index(str(vote.label))
-        return Votes(tuple(rows), tuple(columns), codes, LABELS, tuple(self.clusters.values()))
+        given = votes_of(self._standing().values(), self.clusters)
+        codes = np.full((len(self.pairs), len(given.annotators)), NO_VOTE)
+        codes[positions(given.items, self.pairs, "item")] = given.codes
+        return replace(given, items=tuple(self.pairs), codes=codes, clusters=tuple(self.clusters.values()))
 
     def vote(self, annotator: str, ticket: str, choice: str) -> bool:
         """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
