@@ -90,17 +90,14 @@ def test_orders_side_by_side(project, store):
     assert set(one["ba"]) == {None} and one["ab"].tolist() == pairs["ab"].tolist()
 
 
-def test_pairs_of_ones_own_are_a_set_named_after_their_file(project, store):
+def test_pairs_of_ones_own_are_a_set(project, store):
     rows = [{"question": f"Q{n}?", "response_a": "a" * n, "response_b": "bb", "label": "AB"[n % 2]} for n in range(5)]
     path = project / "My pairs.v2.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judges = ["baseline/longer", "baseline/majority_class"]
     table = verdicts(judges, [SETS[0], f"file:{path}"], "sample", store=store, progress=False)
-    own = table[table["set"] == "my_pairs"]
-    assert set(table["set"]) == {SETS[0], "my_pairs"} and len(own) == 5 * 2 * 2
+    own = table[table["set"] == f"file:{path}"]
+    assert set(table["set"]) == {SETS[0], f"file:{path}"} and len(own) == 5 * 2 * 2
     longer = own[(own["judge"] == "longer") & (own["order"] == "ab")]
     assert longer["verdict"].tolist() == ["B", "B", "tie", "A", "A"] and longer["label"].tolist() == list("ABABA")
     assert set(own.loc[own["judge"] == "majority_class", "verdict"]) == {"A"}
-    path.rename(project / f"{SETS[0]}.jsonl")
-    with pytest.raises(ValueError, match="two sets are called"):
-        verdicts(judges, [SETS[0], f"file:{project / SETS[0]}.jsonl"], "sample", store=store)

@@ -15,11 +15,12 @@ from judgekit.judges import UnknownJudge, judges_of_run, load_judge
 from judgekit.judges.declared import declared_judges
 
 ROOT = project_root()
-SET, VOTED = "sample_adversarial", "sample_natural"
+SET, VOTED, OWN = "sample_adversarial", "sample_natural", "file:own.jsonl"
+ROWS = [{"question": f"Q{n}?", "response_a": "yes " * n, "response_b": "no", "label": "AB"[n % 2]} for n in range(1, 9)]
 LISTED = ["baseline/longer", "baseline/features", "tiny"]
 NOTEBOOKS = {
     "30_score_benchmarks": {
-        "sets": [SET, VOTED],
+        "sets": [SET, VOTED, OWN],
         "judges": LISTED,
         "compared": ["tiny", "features"],
         "main_table": {VOTED: ["accuracy"]},
@@ -64,16 +65,21 @@ NOTEBOOKS = {
         "n_boot": 50,
     },
     "43_attacks": {
-        "sets": {SET: 3},
-        "judges": ["tiny"],
-        "n_choosing": 3,
+        "sets": {SET: 20},
+        "judges": ["baseline/longer", "tiny"],
+        "n_choosing": 6,
         "queries": 2,
-        "shielded": ["tiny"],
+        "shielded": ["baseline/longer"],
         "hardened": {},
         "n_boot": 50,
     },
-    "44_domains": {"groupings": [SET], "trained": ["tiny"], "drawn": ["tiny"], "n_boot": 50, "n_permutations": 50},
-    "60_human_consensus": {"voted": [VOTED], "stating": ["tiny"], "graded": {VOTED: ["tiny"]}, "known": [VOTED]},
+    "44_domains": {"groupings": [VOTED], "trained": ["tiny"], "drawn": ["tiny"], "n_boot": 50, "n_permutations": 50},
+    "60_human_consensus": {
+        "voted": [VOTED],
+        "stating": ["tiny", "baseline/features"],
+        "graded": {VOTED: ["tiny"]},
+        "known": [VOTED],
+    },
     "62_replace_annotators": {
         "contests": {VOTED: [VOTED, "", ["tiny", "baseline/longer"]]},
         "replayed": {VOTED: "tiny"},
@@ -108,6 +114,7 @@ def declare(folder, run, text):
     params = folder / "params" / run
     params.mkdir(parents=True)
     (params / "judges.yaml").write_text(text)
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     for name, given in NOTEBOOKS.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump({"run": run} | given))
 
@@ -131,6 +138,7 @@ def test_a_language_model_is_scored_and_calibrated_by_parameters_alone(project):
     found = walk(project, "walk", "qwen3", ["30_score_benchmarks", "61_calibration"])
     scores = found["30_score_benchmarks"]["numbers"]
     assert scores[f"scores.{SET}.tiny.accuracy"]["n"] == scores[f"scores.{SET}.longer.accuracy"]["n"]
+    assert scores["scores.own.tiny.accuracy"]["n"] == len(ROWS), "pairs of one's own are a set like any other"
     assert scores["resources.tiny.tokens_per_item"]["value"] > 100, "a model that reads, not a rule"
     assert f"calibration.{SET}.tiny.nll" in found["61_calibration"]["numbers"]
     judges = found["30_score_benchmarks"]["provenance"]["judges"]

@@ -1,16 +1,20 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, protected_files, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
 from judgekit.data.loading import Loaded, load_named
+from judgekit.data.pairfile import read_pairs
+from judgekit.data.paths import project_root
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
+OWN = "file:"  # before the path of a file of pairs (`judgekit.data.pairfile`)
 SETS = BENCHMARKS | UNLABELLED | CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
@@ -19,22 +23,34 @@ LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 
 
 def load_set(name: str) -> list[PreferencePair]:
-    """The pairs of a test set, a corpus or a part of the sample (``sample_train``); errors as of `load_named`."""
+    """The pairs of a test set, a corpus, a part of the sample (``sample_train``), or of one's own (``file:PATH``).
+
+    A relative path is one of the working folder, else of the project. Errors as of `load_named` and `read_pairs`.
+    """
     return load_set_with_report(name)[0]
+
+
+def _own_file(name: str) -> Path:
+    path = Path(name.removeprefix(OWN))
+    return path if path.is_file() else project_root() / path
 
 
 def load_set_with_report(name: str) -> Loaded:
     """The pairs of a set, and counts of what was repaired, skipped or is odd."""
     if name in SAMPLE_SETS:
         return with_counts(load_sample(name), {})
+    if name.startswith(OWN):
+        return with_counts(read_pairs(_own_file(name)), {})
     if name not in SETS:
-        raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *SETS])}")
+        raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *SETS])}, and {OWN}PATH")
     return load_named("set", SETS, name)
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
     """File to SHA-256 for everything that the named sets are read from, save the sample; the hub's sets by revision."""
-    return {file: sha256 for name in names if name in SETS for file, sha256 in SETS[name].hashes().items()}
+    names = list(names)
+    own = {name: sha256(_own_file(name).read_bytes()).hexdigest() for name in names if name.startswith(OWN)}
+    return own | {file: digest for name in names if name in SETS for file, digest in SETS[name].hashes().items()}
 
 
 def load_answer_set(name: str) -> list[Response]:

@@ -106,8 +106,9 @@ PROTOCOLS = _named_protocols()
 
 
 def _family_of(benchmark: str) -> str:
-    """The set whose protocols a set shares."""
-    return "llmbar" if benchmark.startswith("llmbar") else benchmark
+    """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
+    own = {"llmbar": "llmbar", "file:": "pairs"}
+    return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 
 def primary_protocol(benchmark: str) -> Protocol:

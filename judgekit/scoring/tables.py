@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
-from judgekit.judges.names import slug as slug_of
 from judgekit.judges.names import unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.protocols import majority_class, primary_protocol
@@ -54,17 +51,19 @@ def verdicts(
     (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is none.
 
     ``judges``: names (``encoder/minilm``), which stand for what the run declares or trained under them. ``slugs``: of
-    some of them, and perhaps of others; the rest is derived, and a collision is a ValueError. ``sets``: names, or
-    ``file:PATH`` for pairs of one's own, a set that is named after its file. Each judge is asked in the orders that it
-    has; what the store (by default the one that all runs share) holds is not asked again.
+    some of them, and perhaps of others; the rest is derived, and a collision is a ValueError. ``sets``: names as
+    `judgekit.data.catalogue.load_set` takes them. Each judge is asked in the orders that it has; what the store (by
+    default the one that all runs share) holds is not asked again.
     """
+    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
+
     names = _slugs(judges, slugs)
-    pairs = _pairs_of(sets)
+    pairs = {name: load_set(name) for name in dict.fromkeys(sets)}
     loaded = load_judges([name for name in names if name != _CONSTANT], run, names)
 
     def judged(store: VerdictStore) -> Iterator[_Judged]:
-        for (name, (family, items)), slug in product(pairs.items(), names.values()):
-            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(family)))
+        for (name, items), slug in product(pairs.items(), names.values()):
+            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(name)))
             yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
 
     with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
@@ -110,20 +109,6 @@ def _slugs(judges: Iterable[str], slugs: Mapping[str, str] | None) -> dict[str, 
     """One slug for each judge; ``slugs`` may be of others, too."""
     names = list(dict.fromkeys(judges))
     return unique_slugs(names, {name: slug for name, slug in (slugs or {}).items() if name in names})
-
-
-def _pairs_of(sets: Sequence[str]) -> dict[str, tuple[str, list[PreferencePair]]]:
-    """Set to the one whose protocols it shares, and its pairs."""
-    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
-
-    pairs = {}
-    for name in dict.fromkeys(sets):
-        path = Path(name.removeprefix("file:"))
-        own = slug_of(path.name.partition(".")[0]) if name.startswith("file:") else name
-        if own in pairs:
-            raise ValueError(f"two sets are called {own!r}: name the file of one of them otherwise")
-        pairs[own] = ("pairs", read_pairs(path)) if name.startswith("file:") else (name, load_set(name))
-    return pairs
 
 
 def pick(table: pd.DataFrame, metric_of: Mapping[str, Sequence[str]]) -> list[dict[Any, Any]]:
