@@ -73,7 +73,13 @@ NOTEBOOKS = {
         "hardened": {},
         "n_boot": 50,
     },
-    "44_domains": {"groupings": [VOTED], "trained": ["tiny"], "drawn": ["tiny"], "n_boot": 50, "n_permutations": 50},
+    "44_domains": {
+        "groupings": [VOTED, SET],
+        "trained": ["tiny"],
+        "drawn": ["tiny"],
+        "n_boot": 50,
+        "n_permutations": 50,
+    },
     "60_human_consensus": {
         "voted": [VOTED],
         "stating": ["tiny", "baseline/features"],
