@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgekit.data.paths import project_root
-from judgekit.figures.style import COLUMN, JUDGES, TEXT, use_style
+from judgekit.figures.style import COLUMN, JUDGES, SLIDE, TEXT, use_style
 
 PHOTOGRAPHS = {"labelling_page"}  # a page as a browser shows it: pixels, without letters of ours
 FIGURES = sorted((project_root() / "outputs" / "laptop" / "figures").glob("*.pdf"))
@@ -57,7 +57,7 @@ def test_there_are_figures():
 @each
 def test_it_has_the_printed_width_embedded_fonts_and_letters_that_can_be_read(path):
     pdf = path.read_bytes()
-    assert min(abs(width_of(pdf) - width) for width in (COLUMN, TEXT)) < 0.01 and not fonts_left_out(pdf)
+    assert min(abs(width_of(pdf) - width) for width in (COLUMN, SLIDE, TEXT)) < 0.01 and not fonts_left_out(pdf)
     sizes = letter_sizes(pdf)
     if path.stem in PHOTOGRAPHS:
         assert not sizes and b"/Subtype /Image" in pdf

@@ -149,6 +149,18 @@ def test_names_of_points_do_not_hide_each_other():
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
+def test_marks_of_a_row_stand_close_where_others_are_missing():
+    table = scores().assign(y=["one"] * 4 + ["two"] * 4).iloc[:6]  # two of four judges in the second row
+    first, second = np.split([y for _, y, *_ in marks(draw(forest, table, y="y", hue="judge").axes[0])], [4])
+    assert np.diff(first) == pytest.approx(second[1] - second[0]) and second.mean() == pytest.approx(1)
+
+
+def test_points_that_are_not_named_are_in_the_legend():
+    figure = draw(scatter, points().assign(alone=[False, False, True, True]), named="alone")
+    assert [text.get_text() for text in figure.axes[0].texts] == PRINTED[2:]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == PRINTED[:2]
+
+
 def test_a_picture_is_the_same_each_time():
     made = [draw(scatter, points(), width=COLUMN).axes[0] for _ in range(2)]
     one, other = ([text.get_position() for text in ax.texts] for ax in made)

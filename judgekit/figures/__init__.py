@@ -1,16 +1,18 @@
 """The pictures: a few kinds on seaborn, one style, one colour and marker per judge in every figure.
 
 ``draw(kind, table, panel)`` makes a figure of a tidy table, a panel for each value of a column, at the width at which
-it is printed (``COLUMN`` or ``TEXT`` inches): nothing is scaled, and letters have the size of the report's. A kind
-alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``place_names(figure)`` then end a figure of many.
+it is printed (``COLUMN``, ``SLIDE`` or ``TEXT`` inches): nothing is scaled, and letters have the size of the report's.
+A kind alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``place_names(figure)`` then end a figure of
+many.
 """
 
 from judgekit.figures.kinds import bars, curve, forest, heat, scatter, waterfall
 from judgekit.figures.panels import draw, legend, place_names
-from judgekit.figures.style import COLUMN, TEXT, judge_style, percent_axis, style_of, use_style
+from judgekit.figures.style import COLUMN, SLIDE, TEXT, judge_style, percent_axis, style_of, use_style
 
 __all__ = [
     "COLUMN",
+    "SLIDE",
     "TEXT",
     "bars",
     "curve",

@@ -17,6 +17,7 @@ from judgekit.stats import Floats
 Styles = Mapping[Any, tuple[str, str]] | None
 DASHED, DOTTED = (0, (4, 3)), (0, (1, 1.2))
 BAND = 0.76  # of a row's height, which its marks share
+HOLLOW: Any = {"mfc": "white", "ms": 4.5, "mew": 0.8}  # large, with a thin edge: in a small cross no hollow is seen
 
 
 def _style(styles: Styles, name: Any) -> tuple[str, str]:
@@ -44,7 +45,7 @@ def forest(
     percent: bool = True,
     styles: Styles = None,
 ) -> None:
-    """Estimates with intervals (columns value, low, high), a row for each ``y``, the marks of ``hue`` side by side.
+    """Estimates with intervals (columns value, low, high), a row for each ``y``, the marks of its ``hue`` side by side.
 
     ``clear``: a column of booleans; what could be chance is hollow. ``before``: a column that is drawn hollow and
     joined to the value (a dumbbell). ``band``: columns value, low, high of what the rows are compared with, a pale bar.
@@ -52,8 +53,9 @@ def forest(
     """
     required(table, y, "value", "low", "high", *([hue] if hue else []))
     rows = {name: place for place, name in enumerate(order or dict.fromkeys(table[y]))}
-    groups = list(dict.fromkeys(table[hue])) if hue else [None]
-    step = BAND / max(len(groups), 3)
+    groups = list(dict.fromkeys(table[hue])) if hue else []
+    own = {name: [one for one in groups if one in set(part[hue])] for name, part in table.groupby(y)} if hue else {}
+    step = BAND / max([3, *map(len, own.values())])
     for place in list(rows.values())[1::2] if hue else []:
         ax.axhspan(place - 0.5, place + 0.5, color="#f5f5f5", lw=0, zorder=0)
     if band:
@@ -65,15 +67,15 @@ def forest(
     spread = _whiskers(table, "value", "low", "high").T
     for row, error in zip(table.to_dict("records"), spread, strict=True):
         name = row[hue] if hue else row[y]
-        at = rows[row[y]] + (groups.index(name) - (len(groups) - 1) / 2) * step if hue else rows[row[y]]
+        at = rows[row[y]] + (own[row[y]].index(name) - (len(own[row[y]]) - 1) / 2) * step if hue else rows[row[y]]
         colour, marker = _style(styles, name)
-        face = colour if clear is None or row[clear] else "white"
+        face = {} if clear is None or row[clear] else HOLLOW
         label = display_name(str(name)) if hue and name not in labelled else None
         labelled.add(name)
         if before:
             ax.plot([row[before], row["value"]], [at, at], color=colour, lw=0.5, zorder=2)
-            ax.plot(row[before], at, marker, color=colour, mfc="white", zorder=2.5)
-        mark: Any = {"fmt": marker, "color": colour, "mfc": face, "elinewidth": 0.9, "zorder": 3}
+            ax.plot(row[before], at, marker, color=colour, zorder=2.5, **HOLLOW)
+        mark: Any = {"fmt": marker, "color": colour, "elinewidth": 0.9, "zorder": 3, **face}
         ax.errorbar(row["value"], at, xerr=error[:, None], label=label, **mark)
     if reference is not None:
         ax.axvline(reference, color=GREY, lw=0.8, ls=DASHED, zorder=1)
@@ -171,7 +173,7 @@ def scatter(
     hue: str = "judge",
     *,
     label: str | None = None,
-    named: bool = True,
+    named: bool | str = True,
     clear: str | None = None,
     chance: tuple[float, float] | None = None,
     diagonal: bool = False,
@@ -181,7 +183,8 @@ def scatter(
 ) -> None:
     """Points with the intervals of both coordinates (``<x>_low``, ``<x>_high``, where there are any).
 
-    ``named``: each point has its name (``label``, by default its ``hue``) beside it; without, the legend tells.
+    ``named``: each point (of a column of booleans, those that are true) has its name (``label``, by default its
+    ``hue``) beside it; of the others the legend tells.
     ``clear``: a column of booleans, false is hollow. ``chance``: dashed lines for x and y.
     """
     required(table, x, y, hue)
@@ -192,11 +195,13 @@ def scatter(
         for axis, column in (("xerr", x), ("yerr", y)):
             if f"{column}_low" in row:
                 error[axis] = _whiskers(pd.DataFrame([row]), column, f"{column}_low", f"{column}_high")
-        told = None if named or row[hue] in labelled else display_name(str(row[hue]))
+        beside = row[named] if isinstance(named, str) else named
+        told = None if beside or row[hue] in labelled else display_name(str(row[hue]))
         labelled.add(row[hue])
-        mark: Any = {"fmt": marker, "color": colour, "elinewidth": 0.7, "ms": 4.5, **error}
-        ax.errorbar(row[x], row[y], mfc=colour if clear is None or row[clear] else "white", label=told, **mark)
-        if named:
+        face = {} if clear is None or row[clear] else HOLLOW
+        mark: Any = {"fmt": marker, "color": colour, "elinewidth": 0.7, "ms": 4.5, **face, **error}
+        ax.errorbar(row[x], row[y], label=told, **mark)
+        if beside:
             name_point(ax, row[x], row[y], row[label] if label else display_name(str(row[hue])), DARK)
     for value, line in zip(chance or (), (ax.axvline, ax.axhline), strict=False):
         line(value, color=GREY, lw=0.7, ls=DASHED, zorder=0)
@@ -242,10 +247,9 @@ def heat(
         for text, is_clear in zip(ax.texts, shown, strict=True):
             text.set_color(text.get_color() if is_clear else GREY)
             text.set_fontweight("bold" if is_clear else "normal")
-    ax.set_xticks(np.arange(len(across)) + 0.5, [display_name(str(name)) for name in across])
-    ax.tick_params(axis="x", rotation=40)
-    for tick in ax.get_xticklabels():
-        tick.set(ha="right", rotation_mode="anchor")
+    heads = [display_name(str(name)) for name in across]
+    aslant: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, heads)) > 2 else {}
+    ax.set_xticks(np.arange(len(across)) + 0.5, heads, **aslant)
     ax.set_yticks(np.arange(len(down)) + 0.5, [display_name(str(name)) for name in down], rotation=0)
     ax.grid(visible=False)
     ax.set(xlabel="", ylabel="")

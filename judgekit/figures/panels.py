@@ -2,20 +2,24 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from adjustText import adjust_text
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure, FigureBase
+from matplotlib.text import Text
 
 from judgekit.figures.style import TEXT, required, use_style
+from judgekit.stats import Floats
 
 Kind = Callable[..., None]
 NAMED = "name of a point"  # texts that `place_names` moves
+NO_MARKER = ("", " ", "None", "none", None)
 LETTERS = 11.5  # of a title, in an inch
 
 
@@ -33,14 +37,16 @@ def draw(
     xlabel: str = "",
     ylabel: str = "",
     within: FigureBase | None = None,
+    finished: bool = True,
     **options: Any,
 ) -> FigureBase:
     """A figure of one kind (``forest``, ``curve``, ``scatter``, ``heat``, ...), a panel for each value of a column.
 
     Panels stand in the order of their first rows, ``columns`` side by side; without ``panel`` there is one.
     ``width`` and ``height`` (of a panel) in inches; kinds with rows are as high as these need (``row_height`` each).
-    ``options`` go to the kind. ``within``: a part of a figure of yours, in place of a new one. ValueError where a
-    column is missing or the table is empty.
+    ``options`` go to the kind. ``within``: a part of a figure of yours, in place of a new one. What you add to, you
+    end yourself (``finished=False``): `legend` and `place_names`. ValueError where a column is missing or the table is
+    empty.
     """
     use_style()
     names = list(dict.fromkeys(required(table, *([panel] if panel else []))[panel])) if panel else [""]
@@ -66,7 +72,7 @@ def draw(
     for empty in axes.flat[len(parts) :]:
         empty.set_visible(False)
     _label(figure, axes, len(parts), xlabel, ylabel)
-    if isinstance(figure, Figure):
+    if finished and isinstance(figure, Figure):
         legend(figure)
         place_names(figure)
     return figure
@@ -94,27 +100,88 @@ def legend(figure: Figure) -> None:
         return
     inches = figure.bbox.width / figure.dpi
     fitting = int(inches * LETTERS * 1.25 / (max(map(len, drawn)) + 5))
-    columns = max(1, min(len(drawn), fitting))
+    lines = -(-len(drawn) // max(1, fitting))
+    columns = -(-len(drawn) // lines)  # as many names in each line
     where: Any = {"loc": "outside upper center", "ncols": columns, "columnspacing": 1.2, "handlelength": 1.6}
     figure.legend(list(drawn.values()), list(drawn), **where)
-    figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(drawn) // columns))
+    figure.set_figheight(figure.get_figheight() + 0.16 * lines)
 
 
 def place_names(figure: Figure) -> None:
-    """Move the names of points off each other, with a line back to the point; the last thing done to a figure."""
+    """Move the names of points to where they cover least, with a line back from further off; the last thing done."""
     if not any(text.get_gid() == NAMED for ax in figure.axes for text in ax.texts):
         return
     figure.draw_without_rendering()  # places are known once the layout is
     for ax in figure.axes:
-        texts: Sequence[Any] = [text for text in ax.texts if text.get_gid() == NAMED]
-        if texts:
-            x, y = np.array([text.get_position() for text in texts]).T
-            arrow = {"arrowstyle": "-", "color": "#999999", "lw": 0.4}
-            forces: Any = {"expand": (1.1, 1.4), "force_static": (0.2, 0.4), "iter_lim": 300}
-            adjust_text(texts, x, y, ax=ax, min_arrow_len=8, arrowprops=arrow, **forces)
+        names: Any = [text for text in ax.texts if text.get_gid() == NAMED]
+        if names:
+            _spread(ax, names, [text for text in ax.texts if text.get_gid() != NAMED])
+
+
+BESIDE = [(1, 0), (-1, 0), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)]
+AROUND = [*BESIDE, (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
+RINGS = 8  # of places around a point, each further off by half a letter's height
+FREE = 3.0  # points between a point's middle and its name
+LINED = 2  # a name in this ring or further off has a line to its point
+
+
+def _spread(ax: Axes, names: Sequence[Text], others: Sequence[Text]) -> None:
+    """Each name in turn takes the place that covers least of marks, lines and other names; the best of some orders."""
+    inch = ax.figure.dpi
+    marks, lines = _drawn_boxes(ax, others)
+    frame = ax.get_window_extent().extents[None]
+    points = ax.transData.transform([text.xy for text in names])
+    # Of a name that was placed before, its own size: not the box that holds its line, too.
+    sizes = np.array([Text.get_window_extent(text).size for text in names]) + 2
+    ways, rings = np.tile(AROUND, (RINGS, 1)), np.repeat(np.arange(RINGS), len(AROUND))
+    offsets = ways * (sizes[:, None] / 2 + FREE * inch / 72 + 0.5 * rings[:, None] * sizes[:, None, 1:])
+    places = points[:, None] + offsets
+    places = np.concatenate([places - sizes[:, None] / 2, places + sizes[:, None] / 2], axis=-1)
+    near = sizes[:, 1:] * (rings + np.arange(len(rings)) % len(AROUND) / len(AROUND))
+    fixed = [_shared(own, marks).sum(1) + 0.15 * _shared(own, lines).sum(1) for own in places]
+    outside = [4 * (size.prod() - _shared(own, frame)[:, 0]) for own, size in zip(places, sizes, strict=True)]
+    costs, found = np.array(fixed) + np.array(outside) + near, []
+    everybody = np.arange(len(names))
+    for order in (everybody, everybody[::-1], points[:, 0].argsort(), points[:, 1].argsort()):
+        chosen = costs.argmin(1)
+        for k in [*order] * 3:
+            others_at = np.delete(places[everybody, chosen], k, axis=0)
+            chosen[k] = (costs[k] + _shared(places[k], others_at).sum(1)).argmin()
+        at = places[everybody, chosen]
+        found.append((costs[everybody, chosen].sum() + np.triu(_shared(at, at), 1).sum(), chosen))
+    chosen = min(found, key=lambda one: one[0])[1]
+    for text, shift, ring in zip(names, offsets[everybody, chosen], rings[chosen], strict=True):
+        text.set_position(shift * 72 / inch)
+        text.arrow_patch.set_visible(ring >= LINED)
+
+
+def _drawn_boxes(ax: Axes, others: Sequence[Text]) -> tuple[Floats, Floats]:
+    """Marks and further texts, and straight lines, of axes in pixels: left, bottom, right, top, a row each."""
+    marks, lines = [text.get_window_extent().extents for text in others], []
+    for line in ax.lines:
+        path = line.get_transform().transform(line.get_xydata())
+        room = line.get_markersize() / 2 * ax.figure.dpi / 72
+        if line.get_marker() not in NO_MARKER:
+            marks += [[*(point - room), *(point + room)] for point in path]
+        elif line.get_linestyle() != "None":
+            lines += pairwise(path)
+    for whiskers in (part for part in ax.collections if isinstance(part, LineCollection)):
+        lines += [whiskers.get_transform().transform(segment) for segment in whiskers.get_segments() if len(segment)]
+    straight = [np.array(ends) for ends in lines if (np.abs(np.subtract(*ends)) < 1).any()]
+    boxes = [np.hstack([ends.min(0) - 1.5, ends.max(0) + 1.5]) for ends in straight]
+    return np.array(marks).reshape(-1, 4), np.array(boxes).reshape(-1, 4)
+
+
+def _shared(some: Floats, others: Floats) -> Floats:
+    """Areas that boxes share with others, shape (some, others)."""
+    low = np.maximum(some[:, None, :2], others[None, :, :2])
+    high = np.minimum(some[:, None, 2:], others[None, :, 2:])
+    return (high - low).clip(min=0).prod(-1)
 
 
 def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     """A name beside a point, for `place_names` to move; the layout of the figure makes no room for it."""
-    text = ax.text(x, y, name, color=colour, fontsize=plt.rcParams["font.size"], gid=NAMED)
+    line = {"arrowstyle": "-", "color": "#999999", "lw": 0.4, "shrinkA": 0, "shrinkB": 3}
+    letters: Any = {"color": colour, "fontsize": plt.rcParams["font.size"], "ha": "center", "va": "center"}
+    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", gid=NAMED, arrowprops=line, **letters)
     text.set_in_layout(False)

@@ -13,7 +13,7 @@ from matplotlib import font_manager
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-COLUMN, TEXT = 3.4, 7.0
+COLUMN, SLIDE, TEXT = 3.4, 5.5, 7.0  # widths in inches: of a column and of the text of the report, of a slide's text
 GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
 # Okabe and Ito's colours, which colour-blind readers can tell apart; grey for judges that do not read the responses.
 BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
@@ -50,6 +50,7 @@ JUDGES = {
     "qwen2_5_7b": ("#7FC4EE", "o"),
     "qwen2_5_14b": ("#0072B2", "D"),
     "qwen2_5_32b": ("#003C66", "^"),
+    "smollm2_135m": ("#8C510A", "*"),
 }
 # What is no judge, in the order it is drawn.
 SERIES = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9")
