@@ -99,8 +99,9 @@ NOTEBOOKS = {
         "metrics": {SET: "accuracy"},
         "judges": ["tiny", "features"],
         "asked": [],
+        "pictured": [SET],
         "lines": ["longer"],
-        "ceilings": {},
+        "ceilings": {SET: f"scores.{SET}.features.accuracy"},
         "ours": "tiny",
     },
 }
