@@ -1,5 +1,6 @@
 """``judgekit fetch``: the pinned files of data and of language models, and lists of them."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,31 +34,24 @@ def fetch(
     if models:
         return _fetch_models(names, listed, quiet)
     from judgekit.data import paths
-    from judgekit.data.sources import DataError, fetch_all, find_source, sources
+    from judgekit.data.sources import DataError, fetch_all, sources
+    from judgekit.data.sources.fetching import expand
 
     try:
         # In the mirror, or without one in the cache; a wrong JUDGEKIT_DATA is told before anything is fetched.
         folder = paths.data_mirror() or paths.data_cache()
-        chosen = {record.name: record for name in names or () for record in sources(name) or [find_source(name)]}
+        chosen = expand(names) if names else sources()
     except (DataError, NotADirectoryError) as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
     if listed:
         import pandas as pd
 
-        name = "name" if names else "source"
-        rows = [
-            {
-                name: getattr(record, name),
-                "files": 1,
-                "MB": record.bytes / 1e6,
-                # Content is not checked here.
-                "here": any(folder.joinpath(f"{record.mirror_path}{end}").is_file() for end in ("", ".gz")),
-                "split": record.split,
-                "licence": record.licence,
-            }
-            for record in (chosen.values() if names else sources())
-        ]
-        table = pd.DataFrame(rows).groupby([name, "split", "licence"], sort=False, as_index=False).sum()[[*rows[0]]]
+        name, files = "name" if names else "source", pd.DataFrame(map(asdict, chosen))
+        places = [[folder / f"{path}{end}" for end in ("", ".gz")] for path in files["mirror_path"]]
+        here = [any(place.is_file() for place in two) for two in places]  # whatever it holds: that takes longer
+        files = files.assign(files=1, MB=files["bytes"] / 1e6, here=here)
+        table = files.groupby([name, "split", "licence"], sort=False, as_index=False)[["files", "MB", "here"]].sum()
+        table = table[[name, "files", "MB", "here", "split", "licence"]]
         table["here"] = table["here"].astype(object).where(table["here"] < table["files"], "yes")
         return _print(table)
     try:

@@ -108,17 +108,16 @@ class Question(BaseModel):
 
 def read_questions(path: str | Path) -> list[tuple[Place, Question]]:
     """The questions of a file with their places, each id once; PairFileError names file, line and field."""
-    questions, seen = [], {}  # type: list[tuple[Place, Question]], dict[str, Place]
+    questions: dict[str, tuple[Place, Question]] = {}
     for place, given in records(Path(path)):
         row = checked(Question, given, place)
         row.id = place.line if row.id is None else row.id
-        if str(row.id) in seen:
-            raise place.error(f"is {row.id!r:.80}, which also stands in {seen[str(row.id)]}", "id")
-        seen[str(row.id)] = place
-        questions.append((place, row))
+        earlier, _ = questions.setdefault(str(row.id), (place, row))
+        if earlier is not place:
+            raise place.error(f"is {row.id!r:.80}, which also stands in {earlier}", "id")
     if not questions:
         raise Place(Path(path)).error("holds no questions (the file is empty, or has only a header)")
-    return questions
+    return list(questions.values())
 
 
 def collect_responses(
