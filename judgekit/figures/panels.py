@@ -137,8 +137,8 @@ def _spread(ax: Axes, names: Sequence[Text], others: Sequence[Text]) -> None:
     offsets = ways * (sizes[:, None] / 2 + FREE * inch / 72 + 0.5 * rings[:, None] * sizes[:, None, 1:])
     places = points[:, None] + offsets
     places = np.concatenate([places - sizes[:, None] / 2, places + sizes[:, None] / 2], axis=-1)
-    near = sizes[:, 1:] * (rings + np.arange(len(rings)) % len(AROUND) / len(AROUND))
-    fixed = [_shared(own, marks).sum(1) + 0.15 * _shared(own, lines).sum(1) for own in places]
+    near = sizes[:, 1:] * (rings + 2 * (rings >= LINED) + np.arange(len(rings)) % len(AROUND) / len(AROUND))
+    fixed = [_shared(own, marks).sum(1) + 0.25 * _shared(own, lines).sum(1) for own in places]
     outside = [4 * (size.prod() - _shared(own, frame)[:, 0]) for own, size in zip(places, sizes, strict=True)]
     costs, found = np.array(fixed) + np.array(outside) + near, []
     everybody = np.arange(len(names))
@@ -182,6 +182,7 @@ def _shared(some: Floats, others: Floats) -> Floats:
 def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     """A name beside a point, for `place_names` to move; the layout of the figure makes no room for it."""
     line = {"arrowstyle": "-", "color": "#999999", "lw": 0.4, "shrinkA": 0, "shrinkB": 3}
-    letters: Any = {"color": colour, "fontsize": plt.rcParams["font.size"], "ha": "center", "va": "center"}
-    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", gid=NAMED, arrowprops=line, **letters)
+    letters: Any = {"color": colour, "fontsize": plt.rcParams["font.size"], "ha": "center", "va": "center", "gid": NAMED}
+    letters["bbox"] = {"boxstyle": "square,pad=0.05", "fc": "white", "alpha": 0.7, "lw": 0}  # a line stays behind it
+    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, zorder=1.9, **letters)
     text.set_in_layout(False)
