@@ -184,6 +184,7 @@ def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     """A name beside a point, for `place_names` to move; the layout of the figure makes no room for it."""
     line = {"arrowstyle": "-", "color": "#999999", "lw": 0.4, "shrinkA": 0, "shrinkB": 3}
     letters: Any = {"color": colour, "fontsize": plt.rcParams["font.size"], "ha": "center", "va": "center"}
-    letters["bbox"] = {"boxstyle": "square,pad=0.05", "fc": "white", "alpha": 0.7, "lw": 0}  # a line stays behind it
-    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, zorder=1.9, gid=NAMED, **letters)
+    letters["bbox"] = {"boxstyle": "square,pad=0.05", "fc": "white", "alpha": 0.7, "lw": 0}
+    letters |= {"gid": NAMED, "zorder": 1.9}  # below marks; a line is seen through the box
+    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, **letters)
     text.set_in_layout(False)
