@@ -125,11 +125,11 @@ FREE = 3.0  # points between a point's middle and its name
 LINED = 2  # a name in this ring or further off has a line to its point
 
 
-def _spread(ax: Axes, names: Sequence[Text], others: Sequence[Text]) -> None:
+def _spread(ax: Axes, names: Sequence[Any], others: Sequence[Text]) -> None:
     """Each name in turn takes the place that covers least of marks, lines and other names; the best of some orders."""
-    inch = ax.figure.dpi
+    inch: float = ax.figure.dpi
     marks, lines = _drawn_boxes(ax, others)
-    frame = ax.get_window_extent().extents[None]
+    frame = np.array([ax.get_window_extent().extents])
     points = ax.transData.transform([text.xy for text in names])
     # Of a name that was placed before, its own size: not the box that holds its line, too.
     sizes = np.array([Text.get_window_extent(text).size for text in names]) + 2
@@ -137,11 +137,11 @@ def _spread(ax: Axes, names: Sequence[Text], others: Sequence[Text]) -> None:
     offsets = ways * (sizes[:, None] / 2 + FREE * inch / 72 + 0.5 * rings[:, None] * sizes[:, None, 1:])
     places = points[:, None] + offsets
     places = np.concatenate([places - sizes[:, None] / 2, places + sizes[:, None] / 2], axis=-1)
-    near = sizes[:, 1:] * (rings + np.arange(len(rings)) % len(AROUND) / len(AROUND))
-    fixed = [_shared(own, marks).sum(1) + 0.15 * _shared(own, lines).sum(1) for own in places]
+    near = sizes[:, 1:] * (rings + 2 * (rings >= LINED) + np.arange(len(rings)) % len(AROUND) / len(AROUND))
+    fixed = [_shared(own, marks).sum(1) + 0.25 * _shared(own, lines).sum(1) for own in places]
     outside = [4 * (size.prod() - _shared(own, frame)[:, 0]) for own, size in zip(places, sizes, strict=True)]
-    costs, found = np.array(fixed) + np.array(outside) + near, []
-    everybody = np.arange(len(names))
+    costs = np.array(fixed) + np.array(outside) + near
+    everybody, found = np.arange(len(names)), []
     for order in (everybody, everybody[::-1], points[:, 0].argsort(), points[:, 1].argsort()):
         chosen = costs.argmin(1)
         for k in [*order] * 3:
@@ -157,7 +157,8 @@ def _spread(ax: Axes, names: Sequence[Text], others: Sequence[Text]) -> None:
 
 def _drawn_boxes(ax: Axes, others: Sequence[Text]) -> tuple[Floats, Floats]:
     """Marks and further texts, and straight lines, of axes in pixels: left, bottom, right, top, a row each."""
-    marks, lines = [text.get_window_extent().extents for text in others], []
+    marks: list[Any] = [text.get_window_extent().extents for text in others]
+    lines: list[Any] = []
     for line in ax.lines:
         path = line.get_transform().transform(line.get_xydata())
         room = line.get_markersize() / 2 * ax.figure.dpi / 72
@@ -183,5 +184,7 @@ def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     """A name beside a point, for `place_names` to move; the layout of the figure makes no room for it."""
     line = {"arrowstyle": "-", "color": "#999999", "lw": 0.4, "shrinkA": 0, "shrinkB": 3}
     letters: Any = {"color": colour, "fontsize": plt.rcParams["font.size"], "ha": "center", "va": "center"}
-    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", gid=NAMED, arrowprops=line, **letters)
+    letters["bbox"] = {"boxstyle": "square,pad=0.05", "fc": "white", "alpha": 0.7, "lw": 0}
+    letters |= {"gid": NAMED, "zorder": 1.9}  # below marks; a line is seen through the box
+    text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, **letters)
     text.set_in_layout(False)
