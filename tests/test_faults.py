@@ -401,6 +401,7 @@ def short_of_memory(monkeypatch, engine, too_much):
     return seen
 
 
+@pytest.mark.usefixtures("exact")
 def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypatch):
     plain, short = LayeredJudge(str(model_folder)), LayeredJudge(str(model_folder))
     seen = short_of_memory(monkeypatch, short.reader.engine, lambda rows, columns: rows > 2)

@@ -115,7 +115,7 @@ def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     given += [Verdict("1", "replay/x", "ab", "A")]
     asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
     frame = verdict_table([("", "x", pairs, asked)])
-    replaced = {"verdicts": lambda judges, sets, run, progress: frame}
+    replaced = {"verdicts": lambda judges, sets, run, progress: frame, "PUBLISHED": {"x"}}
     notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given), **replaced)
     assert notebook.in_both_orders(["replay/x"], "autoj")["item"].tolist() == ["0", "0"]
     notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given[1:]), **replaced)

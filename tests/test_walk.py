@@ -21,8 +21,7 @@ LISTED = ["baseline/longer", "baseline/features", "tiny"]
 NOTEBOOKS = {
     "30_score_benchmarks": {
         "sets": [SET, VOTED, OWN],
-        "judges": LISTED,
-        "compared": ["tiny", "features"],
+        "judges": {"all": LISTED},
         "main_table": {VOTED: ["accuracy"]},
         "adversarial_table": {SET: ["accuracy"]},
         "quality_sets": [VOTED],
@@ -38,10 +37,10 @@ NOTEBOOKS = {
     },
     "31_compare_judges": {
         "sets": [SET],
-        "judges": LISTED,
+        "judges": {"all": LISTED},
         "ours": "tiny",
         "pictured": [SET],
-        "yardsticks": ["tiny", "features", "longer"],
+        "drawn": ["tiny", "features", "longer"],
         "n_boot": 50,
     },
     "34_jury_and_cascade": {
@@ -70,7 +69,6 @@ NOTEBOOKS = {
         "n_choosing": 6,
         "queries": 2,
         "shielded": ["baseline/longer"],
-        "hardened": {},
         "n_boot": 50,
     },
     "44_domains": {
@@ -98,7 +96,6 @@ NOTEBOOKS = {
     "71_accuracy_by_size": {
         "metrics": {SET: "accuracy"},
         "judges": ["tiny", "features"],
-        "asked": [],
         "pictured": [SET],
         "lines": ["longer"],
         "ceilings": {SET: f"scores.{SET}.features.accuracy"},
