@@ -13,7 +13,7 @@ from judgekit.inside.probes import HEADS, NestedResult, Space, nested_probe
 from judgekit.inside.representations import rated_text
 from judgekit.models.states import StateReader
 from judgekit.studies import representation_probes as study
-from judgekit.studies.fitted_raters import Cell, cells_of, fit_rater, metric_table, read_states
+from judgekit.studies.fitted_raters import Cell, cells_of, fit_probes, fit_rater, metric_table, read_states
 from judgekit.studies.representation_probes import Method, asked_results, run_study
 
 METHODS = {
@@ -150,3 +150,18 @@ def test_a_causal_model_is_asked_for_the_score_and_an_encoder_is_not(material, r
     five, binary = (results["sample", "factuality", head, "asked"] for head in ("five", "binary"))
     assert set(five.predicted) <= {1, 2, 3, 4, 5} and ((five.predicted >= 4) == binary.predicted).all()
     assert ((five.scores > 1) & (five.scores < 5)).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{"question": "q", "response": "r"}], "row 0: field 'logicality' is missing"),
+        ([{"question": "q", "response": "r", "logicality": 2.5}], "row 0: field 'logicality' is 2.5"),
+        ([{"question": "q", "response": "r", "logicality": 9}], "row 0: field 'logicality' is 9"),
+        ([{"question": "q", "response": "r", "logicality": None}], "no row has a score"),
+        ([{"question": "q", "response": "r", "logicality": 4}] * 3, "0 of 3 items in the rarest class: too few"),
+    ],
+)
+def test_ratings_that_cannot_be_learnt_from_are_named(rows, words):
+    with pytest.raises(ValueError, match=words):
+        fit_probes(rows, ["logicality"], shown=False)
