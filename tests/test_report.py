@@ -9,19 +9,20 @@ import sys
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 
 from judgekit.data import paths
-from judgekit.data.paths import PRETRAINED
+from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.figures import style
 from judgekit.report import latex, load_results, save_figure, save_results, save_table
 from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
 from judgekit.report.tables import latex_number
-from judgekit.report.workflow import jobs_of
+from judgekit.report.workflow import jobs_of, notebook_list
 from judgekit.stats import Number
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
@@ -264,3 +265,36 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     assert len(intervals) == DRAWN
     assert not {key: text for key, text in intervals.items() if "".join(text.split()) not in printed}
     assert "Thetextsbelongtothedatasetandarenotshipped" in printed  # the cases' texts, which no clone holds
+
+
+# ---------------------------------------------------------------- the figure of the whole system
+
+
+FIGURE = (project_root() / "report" / "overview.tex").read_text(encoding="utf-8")
+PAGE = (project_root() / "docs" / "overview.md").read_text(encoding="utf-8")
+DRAWING = FIGURE[FIGURE.index(r"\begin{tikzpicture}") :]
+
+
+def test_every_label_is_a_macro_and_every_macro_is_drawn():
+    defined = set(re.findall(r"\\providecommand\{\\(ov\w+)\}", FIGURE))
+    used = set(re.findall(r"\\(ov[A-Z]\w+)", FIGURE.replace("providecommand{", "")))
+    assert used == defined
+    undrawn = {name for name in defined if f"\\{name}" not in DRAWING} - {"ovWidth"}
+    assert not undrawn
+    nodes = re.findall(r"\) \{(.*?)\};", DRAWING)
+    words = [re.sub(r"\\\w+|[{}\d\s]|--", "", text) for text in nodes]
+    assert len(nodes) > 15 and not any(words), f"typed where a macro belongs: {words}"
+
+
+def test_its_colours_are_those_of_the_plots():
+    colours = {f"#{code}" for code in re.findall(r"\\definecolor\{\w+\}\{HTML\}\{(\w+)\}", FIGURE)}
+    known = {style.GREY, style.DARK, *style.SERIES, *(colour for colour, _ in style.JUDGES.values())}
+    assert colours and colours <= {colour.upper() for colour in known}
+
+
+def test_the_page_names_every_stage_and_the_figure_too():
+    stages = {name[0] for name in notebook_list()}
+    assert stages == set("1234567")
+    for stage in stages:
+        assert re.search(rf"`{stage}\d_\w+`", PAGE), f"no notebook of the {stage}0s is named"
+        assert re.search(rf"\b{stage}\d", DRAWING), f"the figure lacks the {stage}0s"

@@ -62,6 +62,10 @@ def test_lookup_by_family_and_name():
     assert list(sources.source_hashes(["pandalm/testset-v1.json"])) == ["pandalm/testset-v1.json"]
     with pytest.raises(DataError, match=r"pandalm/nothing\.json"):
         sources.find_source("pandalm/nothing.json")
+    chosen = fetching.expand(["pandalm", "pandalm/testset-v1.json", "gsm8k/test.jsonl"])
+    assert [record.name for record in chosen] == [*sources.source_names("pandalm/*"), "gsm8k/test.jsonl"]
+    with pytest.raises(DataError, match="no such file"):
+        fetching.expand(["nothing"])
 
 
 @pytest.mark.realdata
@@ -297,13 +301,6 @@ def test_fetch_all_tries_everything_and_then_lists_the_failures(upstream, cache,
     assert "authored/absent.json" in str(caught.value) and "authored/wrong.json" in str(caught.value)
     assert cached_files(cache) == ["good.json"]
     assert "100%" in capfd.readouterr().err
-
-
-def test_fetch_all_takes_families_and_names():
-    chosen = fetching.expand(["pandalm", "pandalm/testset-v1.json", "gsm8k/test.jsonl"])
-    assert [record.name for record in chosen] == [*sources.source_names("pandalm/*"), "gsm8k/test.jsonl"]
-    with pytest.raises(DataError, match="no such file"):
-        fetching.expand(["nothing"])
 
 
 # --- the hub
