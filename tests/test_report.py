@@ -8,21 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
+from test_latex import needs_lualatex
 
-from judgekit.data import paths
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.figures import style
-from judgekit.report import latex, load_results, save_figure, save_results, save_table
+from judgekit.report import latex, load_results, save_results
 from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
 from judgekit.report.tables import latex_number
 from judgekit.report.workflow import jobs_of, notebook_list
 from judgekit.stats import Number
-
-matplotlib.use("Agg")
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
@@ -194,37 +190,12 @@ def test_every_results_file_has_what_makes_it():
     assert set(SCRIPTS) <= owners
 
 
-@pytest.fixture
-def invented(tmp_path, monkeypatch):
-    """A project with this report and an invented result for all that it quotes."""
-    for folder in ("notebooks", "params"):
-        (tmp_path / folder).mkdir()
-    shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
-    quotes = {(q.kind, q.name) for d in latex.DOCUMENTS for q in find_quotes(document_files(d))}
-    number = Number(0.5, 0.4, 0.6, 1000, ".1%")
-    save_results("laptop", "30_score_benchmarks", {name: number for kind, name in quotes if kind == "number"})
-    ax = plt.subplots(figsize=(3.4, 1))[1]
-    for kind, name in quotes:
-        if kind == "figure":
-            save_figure(ax.figure, "laptop", name)
-        elif kind == "table":
-            save_table("laptop", name, [{"judge": "minilm 中文 😀", "accuracy": number}])
-    plt.close("all")
-    return tmp_path
-
-
-needs_lualatex = pytest.mark.skipif(
-    not all(map(shutil.which, ("lualatex", "latexmk", "biber"))), reason="LaTeX is not installed: nothing was compiled"
-)
-
-
 @needs_lualatex
-def test_documents_compile(invented):
-    for document in latex.DOCUMENTS:
-        assert latex.build("laptop", document).stat().st_size > 10_000
+def test_slides_compile_and_so_does_what_a_run_holds_next_to_nothing_of(report_copy):
+    """Report and supplement are compiled below, the Chinese edition in test_chinese.py."""
+    assert latex.build(RUN, "slides").stat().st_size > 10_000
     save_results("sample", "30_score_benchmarks", {"scores.sample_dates.minilm.accuracy": Number(0.25, n=20)})
-    latex.build("sample", "report-zh")  # which holds next to nothing of what is quoted
+    latex.build("sample", "report-zh")
 
 
 NEEDED = ("judgekit", "report", "notebooks", "params", "pyproject.toml", f"outputs/{RUN}")  # to compile

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.bias.edits import (
@@ -25,13 +25,6 @@ from judgekit.judges.surface import words_of
 
 QUESTION = "How do I boil an egg? Name two ways."
 RESPONSE = "You may boil it:\n1. In water.\n2. In steam, which is often faster."
-
-
-@pytest.mark.parametrize("name", EDITS)
-@pytest.mark.parametrize("text", [RESPONSE, "", "7", "一二三。四五六。", "\u202e\x00", "a\n\n\nb", "- x\n- y"])
-def test_an_edit_is_a_function_of_its_texts_and_seed(name, text):
-    assert tampered(name, QUESTION, text) == tampered(name, QUESTION, text)
-    assert isinstance(tampered(name, "", text), str)
 
 
 @pytest.mark.parametrize("name", [name for name in EDITS if name not in UNWORDED])
@@ -102,5 +95,8 @@ def test_a_list_item_keeps_its_number():
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(EDITS)), st.text(max_size=200), st.text(max_size=400))
-def test_no_text_stops_an_edit(name, question, response):
-    assert isinstance(tampered(name, question, response), str)
+@example("repeated_list", "", "- x\n- y")
+@example("question_stuffing", QUESTION, "一二三。四五六。")
+def test_no_text_stops_an_edit_and_each_makes_one_text_of_it(name, question, response):
+    changed = tampered(name, question, response)
+    assert isinstance(changed, str) and changed == tampered(name, question, response)
