@@ -258,34 +258,6 @@ def test_unknown_names_list_the_known_ones():
 # --- the real files
 
 
-def right(benchmark, judge, order):
-    """Ids of the items on which a stored judge is right in an order."""
-    labels = {pair.item_id: pair.label for pair in load_set(benchmark)}
-    verdicts = [verdict for verdict in outputs.published_verdicts(judge) if verdict.order == order]
-    assert {verdict.judge for verdict in verdicts} == {f"replay/{judge}"}
-    return {verdict.item_id for verdict in verdicts if verdict.verdict == labels.get(verdict.item_id, "none")}
-
-
-@pytest.mark.realdata
-def test_golden_stored_verdicts():
-    given, exchanged = right("autoj", "auto-j-13b", "ab"), right("autoj", "auto-j-13b", "ba")
-    assert round(100 * len(given) / 1392, 2) == 59.99
-    assert round(100 * len(exchanged) / 1392, 2) == 60.63
-    assert round(100 * len(given & exchanged) / 1392, 2) == 54.96
-    assert len(right("pandalm", "pandalm-7b", "ab")) == 667
-    assert len(right("pandalm", "judgelrm-3b", "ab")) == 776
-    assert len(right("pandalm", "judgelrm-7b", "ab")) == 782
-
-
-@pytest.mark.realdata
-def test_golden_llmbar_evaluator():
-    hits = {}
-    for name in ("natural", "neighbor", "gptinst", "gptout", "manual"):
-        both = [right(f"llmbar_{name}", "gpt-4-vanilla-norules", order) for order in ("ab", "ba")]
-        hits[name] = sum(map(len, both))
-    assert hits == {"natural": 187, "neighbor": 172, "gptinst": 141, "gptout": 72, "manual": 69}
-
-
 def test_mtbench_is_read_from_the_hub_without_a_mirror(monkeypatch):
     files = {
         mtbench.QUESTION_FILE: [{"question_id": 81, "category": "math", "turns": ["Count.", "Go on."]}],

@@ -183,7 +183,7 @@ CHINESE = "请根据以下材料，用三句话说明为什么中午的天空是
 def contaminated(question, test, turns=()):
     kept, dropped = drop_contaminated([pair("1", question=question, turns=turns)], [("pandalm/7", test)])
     assert len(kept) + len(dropped) == 1
-    assert not dropped or (dropped[0].reason == "test question") == (dropped[0].detail == "pandalm/7")
+    assert all(drop.detail == "pandalm/7" for drop in dropped if drop.reason != "test n-grams")
     return dropped[0].reason if dropped else None
 
 

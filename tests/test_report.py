@@ -12,7 +12,6 @@ import pytest
 from test_latex import needs_lualatex
 
 from judgekit.data.paths import PRETRAINED, project_root
-from judgekit.figures import style
 from judgekit.report import latex, load_results, save_results
 from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
@@ -255,12 +254,6 @@ def test_every_label_is_a_macro_and_every_macro_is_drawn():
     nodes = re.findall(r"\) \{(.*?)\};", DRAWING)
     words = [re.sub(r"\\\w+|[{}\d\s]|--", "", text) for text in nodes]
     assert len(nodes) > 15 and not any(words), f"typed where a macro belongs: {words}"
-
-
-def test_its_colours_are_those_of_the_plots():
-    colours = {f"#{code}" for code in re.findall(r"\\definecolor\{\w+\}\{HTML\}\{(\w+)\}", FIGURE)}
-    known = {style.GREY, style.DARK, *style.SERIES, *(colour for colour, _ in style.JUDGES.values())}
-    assert colours and colours <= {colour.upper() for colour in known}
 
 
 def test_the_page_names_every_stage_and_the_figure_too():
