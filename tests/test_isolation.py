@@ -2,7 +2,6 @@
 
 import ast
 import gzip
-import json
 import math
 import re
 import subprocess
@@ -12,6 +11,7 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 import yaml
+from notebook_functions import code_of
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS
@@ -71,11 +71,6 @@ def reaches(names, forbidden=FORBIDDEN):
 def names_test_sets(text):
     """Test sets that a piece of code names."""
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)} & TEST_SETS
-
-
-def code_of(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [("".join(c["source"]), c["metadata"].get("tags", [])) for c in cells if c["cell_type"] == "code"]
 
 
 # ---------------------------------------------------------------- the code

@@ -292,7 +292,7 @@ def test_fetch_all_tries_everything_and_then_lists_the_failures(upstream, cache,
 # --- the hub
 
 
-def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch, capfd):
+def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch):
     path = cache / "made.parquet"
     pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), path)
     upstream.content = path.read_bytes()
@@ -303,11 +303,8 @@ def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monk
     assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "authored/data/good.parquet:1"
     assert rows[0].get("turns") == [{"role": "user"}]
     assert upstream.asked == ["/datasets/owner/repo/resolve/c0ffee/data/good.parquet"]
-    assert "%" in capfd.readouterr().err
-    (cache / source.mirror_path).write_bytes(upstream.content[:-1])
-    fetching.verified.clear()
-    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2
-    assert len(upstream.asked) == 2, "a damaged copy is fetched again, a good one is not"
+    fetching.verified.clear()  # as in a new process
+    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2 and len(upstream.asked) == 1
 
 
 def test_the_pinned_votes_on_the_hub_have_an_address():
