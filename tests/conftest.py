@@ -3,6 +3,7 @@
 import os
 from importlib.util import find_spec
 from itertools import count
+from shutil import copytree, ignore_patterns
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a core: threads of their own would wait for each other; before torch
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -60,3 +61,14 @@ def mirror():
 def exact(monkeypatch):
     """Language models compute in float32 where nothing else is set, as on a processor without bfloat16."""
     monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda: False)
+
+
+@pytest.fixture
+def report_copy(tmp_path, monkeypatch):
+    """A project that holds the report and the results which it quotes, and nothing else."""
+    root = paths.project_root()
+    copytree(root / "report", tmp_path / "report", ignore=ignore_patterns("build", "*.pdf"))
+    for folder in ("results", "tables", "figures"):
+        copytree(root / "outputs" / "laptop" / folder, tmp_path / "outputs" / "laptop" / folder)
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    return tmp_path

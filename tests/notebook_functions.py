@@ -1,4 +1,4 @@
-"""The functions that a notebook defines, for tests of the estimators that stand in it."""
+"""The code of a notebook, and the functions that it defines, for tests of the estimators that stand in it."""
 
 import ast
 import json
@@ -7,16 +7,19 @@ from types import SimpleNamespace
 from judgekit.data.paths import project_root
 
 
+def code_of(path):
+    """Text and tags of every code cell."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [("".join(c["source"]), c["metadata"].get("tags", [])) for c in cells if c["cell_type"] == "code"]
+
+
 def functions_of(notebook, **given):
     """Its functions, with its imports, parameters and constants as globals, and what is ``given`` in place of data."""
-    document = json.loads((project_root() / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     space = {}
-    for cell in document["cells"]:
-        if cell["cell_type"] == "code":
-            tree = ast.parse("".join(cell["source"]))
-            parameters = "parameters" in cell["metadata"].get("tags", [])
-            tree.body = [node for node in tree.body if parameters or _defines(node)]
-            exec(compile(tree, notebook, "exec"), space)
+    for text, tags in code_of(project_root() / "notebooks" / f"{notebook}.ipynb"):
+        tree = ast.parse(text)
+        tree.body = [node for node in tree.body if "parameters" in tags or _defines(node)]
+        exec(compile(tree, notebook, "exec"), space)
     space |= given
     return SimpleNamespace(**{name: value for name, value in space.items() if not name.startswith("__")})
 

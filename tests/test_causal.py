@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+import transformers
 import yaml
+from peft import get_peft_model
 from tiny_causal import CHATML, save_tiny, tiny_tokenizer
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
@@ -58,16 +61,13 @@ def test_bad_recipes_name_the_field(values, message):
         checked(CausalRecipe, {"base": "x"} | values)
 
 
-def test_bases_and_strategies_that_cannot_be_had_are_named():
+def test_bases_and_strategies_that_cannot_be_had_are_named(base):
     with pytest.raises(RecipeError, match="cannot be loaded"):
         load_base(CausalRecipe("/nowhere/at/all"))
-    with pytest.raises(RecipeError, match="strategies that ask once"):
-        strategy_of(CausalRecipe("x", strategy="single"))
-
-
-def test_four_bits_without_bitsandbytes_or_gpu_is_an_error(base):
     with pytest.raises(RecipeError, match=r"needs a GPU|requires bitsandbytes"):
         load_base(CausalRecipe(str(base), r=4, quantise="4bit"))
+    with pytest.raises(RecipeError, match="strategies that ask once"):
+        strategy_of(CausalRecipe("x", strategy="single"))
 
 
 @pytest.fixture(scope="module")
@@ -163,12 +163,7 @@ def base(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("causal") / "base")
 
 
-@pytest.fixture(scope="module")
-def data():
-    return PAIRS, NEW
-
-
-def train(folder, data, **values):
+def train(folder, data=(PAIRS, NEW), **values):
     return train_judge(CausalRecipe(**(SHORT | values)), *data, folder)
 
 
@@ -186,37 +181,31 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, base, data, monkeypatch):
-    import transformers
+def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, base, monkeypatch):
+    whole = train(tmp_path / "whole", base=str(base))
+    step, calls = transformers.Trainer.training_step, []
 
-    whole = train(tmp_path / "whole", data, base=str(base))
-    step = transformers.Trainer.training_step
-    calls = iter(range(100))
-
-    def dying(self, *args, **kwargs):
-        if next(calls) == 5:  # after the checkpoint of step 4
+    def counted(self, *args, **kwargs):
+        if len(calls) == 5:  # after the checkpoint of step 4
             raise Killed
+        calls.append(1)
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(transformers.Trainer, "training_step", dying)
+    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
     with pytest.raises(Killed):
-        train(tmp_path / "parts", data, base=str(base))
+        train(tmp_path / "parts", base=str(base))
     assert not (tmp_path / "parts" / "training.json").exists()
-    monkeypatch.undo()
-    counted = []
-    monkeypatch.setattr(
-        transformers.Trainer, "training_step", lambda self, *a, **k: counted.append(1) or step(self, *a, **k)
-    )
-    resumed = train(tmp_path / "parts", data, base=str(base))
-    assert len(counted) == 2  # steps 5 and 6 only
+    calls.clear()
+    resumed = train(tmp_path / "parts", base=str(base))
+    assert len(calls) == 2  # steps 5 and 6 only
     assert [entry[:2] for entry in losses(resumed)] == [entry[:2] for entry in losses(whole)]
     np.testing.assert_allclose([x[2] for x in losses(resumed)], [x[2] for x in losses(whole)], atol=1e-5)
-    again = train(tmp_path / "parts", data, base=str(base))
-    assert len(counted) == 2 and again == resumed  # a finished training is not repeated
+    again = train(tmp_path / "parts", base=str(base))
+    assert len(calls) == 2 and again == resumed  # a finished training is not repeated
 
 
-def test_what_a_training_leaves(tmp_path, base, data):
-    report = train(tmp_path / "sft", data, base=str(base), r=4, merge=True)
+def test_what_a_training_leaves(tmp_path, base):
+    report = train(tmp_path / "sft", base=str(base), r=4, merge=True)
     names = {path.name for path in (tmp_path / "sft").iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "training.json", "README.md", "merged"} <= names
     for place, file in ((".", "adapter_model.safetensors"), ("merged", "model.safetensors")):
@@ -230,8 +219,8 @@ def test_what_a_training_leaves(tmp_path, base, data):
     assert "a LoRA adapter, r = 4" in (tmp_path / "sft" / "README.md").read_text()
 
 
-def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, base, data, monkeypatch):
-    train(tmp_path / "run" / "sft", data, base=str(base), r=4, merge=True, lr=2e-2)
+def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, base, monkeypatch):
+    train(tmp_path / "run" / "sft", base=str(base), r=4, merge=True, lr=2e-2)
     given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 4}
     train(tmp_path / "run" / "dpo", (PAIRS[:8], NEW), **given)
     one_pass = {"mode": "one_pass"}
@@ -261,8 +250,6 @@ def test_preferences_are_learnt_from_an_adapter(tmp_path, base):
 @pytest.mark.parametrize("r", [0, 4])
 def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, r):
     """Pairs whose better response says yes: learnt in a minute, and read by its name as in training."""
-    import torch
-
     told = [PreferencePair(str(n), "x", f"Is {n} a number?", "yes", "no", label="A") for n in range(60)]
     told = [pair.swapped() if n % 2 else pair for n, pair in enumerate(told)]
     given = {"base": str(base), "method": "reward", "r": r, "steps": 20, "eval_every": 20, "lr": 1e-2}
@@ -278,30 +265,30 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, r):
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
 
 
-def test_packing_trains_on_the_same_replies(tmp_path, base, data):
+def test_packing_trains_on_the_same_replies(tmp_path, base):
     given = {"base": str(base), "steps": 2, "batch_size": 2, "max_length": 1024}
-    plain = train(tmp_path / "plain", data, **given)
-    packed = train(tmp_path / "packed", data, **given, packing=True)
+    plain = train(tmp_path / "plain", **given)
+    packed = train(tmp_path / "packed", **given, packing=True)
     assert packed["history"] != plain["history"] and packed["history"][-1]["validation"] > 0
 
 
-def test_a_processor_with_bfloat16_trains_in_it(tmp_path, base, data, monkeypatch):
+def test_a_processor_with_bfloat16_trains_in_it(tmp_path, base, monkeypatch):
     losses = []
     for native in (True, False):
         monkeypatch.setattr("judgekit.training.causal.native_bf16", lambda native=native: native)
-        report = train(tmp_path / str(native), data, base=str(base), r=4, steps=2)
+        report = train(tmp_path / str(native), base=str(base), r=4, steps=2)
         losses.append([row["loss"] for row in report["history"]])
     assert losses[0] != losses[1] and losses[0] == pytest.approx(losses[1], rel=0.05)
 
 
-def test_an_adapter_without_a_merged_model_is_no_base(tmp_path, base, data):
-    train(tmp_path / "sft", data, base=str(base), r=4, steps=2)
+def test_an_adapter_without_a_merged_model_is_no_base(tmp_path, base):
+    train(tmp_path / "sft", base=str(base), r=4, steps=2)
     with pytest.raises(RecipeError, match="train it with merge: true"):
-        train(tmp_path / "dpo", data, base=str(tmp_path / "sft"), method="dpo", r=4)
+        train(tmp_path / "dpo", base=str(tmp_path / "sft"), method="dpo", r=4)
 
 
-def test_training_stops_when_validation_stops_falling(tmp_path, base, data):
-    report = train(tmp_path / "wild", data, base=str(base), lr=0.5, steps=40, patience=1, warmup=0.0)
+def test_training_stops_when_validation_stops_falling(tmp_path, base):
+    report = train(tmp_path / "wild", base=str(base), lr=0.5, steps=40, patience=1, warmup=0.0)
     assert report["steps"] < 40 and report["best_step"] < report["steps"]
 
 
@@ -310,34 +297,25 @@ def test_validation_questions_must_be_new(tmp_path):
         train(tmp_path, (PAIRS, PAIRS[:3]), base="x")
 
 
-def built(kind, **sizes):
-    """A model without storage, and its configuration."""
-    import torch
-    import transformers
-
-    common = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3}
-    common |= {"num_attention_heads": 4, "num_key_value_heads": 2}
-    config = getattr(transformers, f"{kind}Config")(**(common | sizes))
-    with torch.device("meta"):
-        return getattr(transformers, f"{kind}ForCausalLM")(config), config
-
-
-def test_an_adapter_is_counted_exactly():
-    from peft import get_peft_model
-
-    model, config = built("Qwen3", head_dim=16)
-    recipe = CausalRecipe(base="x", r=4)
-    trained = sum(p.numel() for p in get_peft_model(model, adapter_config(recipe)).parameters() if p.requires_grad)
-    assert estimate(config, recipe)["trained"] == trained
-
-
 def test_weights_gradients_and_moments_have_their_bytes():
-    model, config = built("Qwen3", head_dim=16)
+    config = transformers.Qwen3Config(
+        vocab_size=97,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+    )
+    with torch.device("meta"):
+        model = transformers.Qwen3ForCausalLM(config)
     count = sum(p.numel() for p in model.parameters())
     full, lora = CausalRecipe(base="x"), CausalRecipe(base="x", r=4)
     told = estimate(config, full)
     assert [told[part] for part in ("weights", "gradients", "optimiser")] == [4 * count, 4 * count, 8 * count]
     light = estimate(config, lora)
+    adapted = get_peft_model(model, adapter_config(lora))
+    assert light["trained"] == sum(p.numel() for p in adapted.parameters() if p.requires_grad)
     assert light["weights"] == 2 * count + 4 * light["trained"] and light["total"] < told["total"]
     assert estimate(config, replace(lora, quantise="4bit"))["weights"] < light["weights"]
     assert estimate(config, replace(full, recompute=True))["activations"] < told["activations"]
@@ -356,8 +334,6 @@ QWEN3 = {
 
 @pytest.mark.parametrize("size", QWEN3)
 def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
-    from transformers import Qwen3Config
-
     path = project_root() / "params" / "gpu" / f"21_train_causal_judge-qwen3_{size}.yaml"
     text = path.read_text(encoding="utf-8")
     values = yaml.safe_load(text)
@@ -366,7 +342,7 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     assert set(values["stages"]) == {"sft", "dpo", "reward"}
     names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings")
     sizes = dict(zip(names, QWEN3[size], strict=True))
-    config = Qwen3Config(vocab_size=151936, num_key_value_heads=8, head_dim=128, **sizes)
+    config = transformers.Qwen3Config(vocab_size=151936, num_key_value_heads=8, head_dim=128, **sizes)
     totals = []
     for stage, (steps, rate) in values["stages"].items():
         given = {"method": stage, "base": values["base"], "steps": steps, "lr": rate}

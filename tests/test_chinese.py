@@ -7,9 +7,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from test_latex import needs_lualatex
 
-from judgekit.data import paths
-from judgekit.report import latex, load_results
+from judgekit.report import latex
 from judgekit.report.quotes import document_files, find_quotes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -124,19 +124,12 @@ def misplaced(page):
     ]
 
 
-@pytest.mark.skipif(
-    not all(map(shutil.which, ("lualatex", "latexmk", "biber", "pdftotext"))), reason="LaTeX is not installed"
-)
+@needs_lualatex
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
 @pytest.mark.parametrize("name", EDITIONS)
-def test_pages_and_lines_of_the_compiled_edition(name, tmp_path, monkeypatch):
+def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
     """Compiled from the tracked results: as many pages as were asked for, no line that begins with a closing mark."""
-    if not load_results("laptop"):
-        pytest.skip("outputs/laptop/results is empty: run 'make report RUN=laptop'")
-    shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
-    for folder in ("results", "tables", "figures"):
-        shutil.copytree(ROOT / "outputs/laptop" / folder, tmp_path / "outputs/laptop" / folder)
-    (tmp_path / "report" / "team.yaml").write_text(TEAM, encoding="utf-8")
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    (report_copy / "report" / "team.yaml").write_text(TEAM, encoding="utf-8")
     pdf = latex.build("laptop", name)
     html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
     pages = html.split("<page ")[1:]

@@ -45,47 +45,45 @@ def reasons(dropped):
 # ---------------------------------------------------------------- single filters
 
 
+def within_100(items):
+    return drop_long(items, 100)
+
+
+def at_least_4(items):
+    return drop_short(items, 4)
+
+
 @pytest.mark.parametrize(
-    ("fields", "reason"),
+    ("sift", "fields", "reason", "detail"),
     [
-        ({"question": " \n"}, "empty question"),
-        ({"a": "", "b": " "}, "both responses empty"),
-        ({"a": "same", "b": " same\n"}, "identical responses"),
-        ({"label": None}, "no label"),
+        (drop_degenerate, {"question": " \n"}, "empty question", ""),
+        (drop_degenerate, {"a": "", "b": " "}, "both responses empty", ""),
+        (drop_degenerate, {"a": "same", "b": " same\n"}, "identical responses", ""),
+        (drop_degenerate, {"label": None}, "no label", ""),
+        *((within_100, {text: "x" * 101}, "too long", "101 characters") for text in ("question", "a", "b")),
+        (at_least_4, {"a": "no", "b": "yes "}, "too short", "3 characters"),
     ],
 )
-def test_pairs_that_say_nothing_go(fields, reason):
-    kept, dropped = drop_degenerate([pair("good"), pair("bad", **fields)])
+def test_pairs_that_say_nothing_go(sift, fields, reason, detail):
+    kept, dropped = sift([pair("good"), pair("bad", **fields)])
     assert ids(kept) == ["good"]
-    assert dropped == [Dropped("bad", "authored", reason)]
+    assert dropped == [Dropped("bad", "authored", reason, detail)]
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("sift", "fields"),
     [
-        {"a": ""},
-        {"label": "tie"},
-        {"label": None, "soft_label": 0.7},
-        {"question": "", "turns": (Turn("Earlier?", "a", "b"),)},
-        {"a": "Same", "b": "same"},
+        (drop_degenerate, {"a": ""}),
+        (drop_degenerate, {"label": "tie"}),
+        (drop_degenerate, {"label": None, "soft_label": 0.7}),
+        (drop_degenerate, {"question": "", "turns": (Turn("Earlier?", "a", "b"),)}),
+        (drop_degenerate, {"a": "Same", "b": "same"}),
+        *((within_100, {text: "x" * 100}) for text in ("question", "a", "b")),
+        (at_least_4, {"a": "no", "b": "sure"}),
     ],
 )
-def test_pairs_that_say_something_stay(fields):
-    assert drop_degenerate([pair(**fields)])[1] == []
-
-
-@pytest.mark.parametrize("field", ["question", "a", "b"])
-def test_long_texts_go(field):
-    kept, dropped = drop_long([pair("short", **{field: "x" * 100}), pair("long", **{field: "x" * 101})], 100)
-    assert ids(kept) == ["short"]
-    assert dropped == [Dropped("long", "authored", "too long", "101 characters")]
-
-
-def test_pairs_of_two_short_responses_go():
-    pairs = [pair("short", a="no", b="yes "), pair("one", a="no", b="certainly")]
-    kept, dropped = drop_short(pairs, 4)
-    assert ids(kept) == ["one"]
-    assert dropped == [Dropped("short", "authored", "too short", "3 characters")]
+def test_pairs_that_say_something_stay(sift, fields):
+    assert sift([pair(**fields)])[1] == []
 
 
 @pytest.mark.parametrize(
@@ -122,10 +120,9 @@ def test_a_long_question_does_not_hide_the_language_of_the_response():
     ]
 
 
-def test_a_repeat_goes_whichever_way_round_it_stands():
-    first = pair("first", a="one", b="two", label="A")
+def test_a_repeat_goes_whichever_way_round_it_stands_and_contradictions_go_whole():
     pairs = [
-        first,
+        pair("first", a="one", b="two", label="A"),
         pair("again", question="q", a="One!", b="two", label="A"),
         pair("turned", a="two", b="one", label="B"),
         pair("other", a="one", b="three"),
@@ -135,36 +132,23 @@ def test_a_repeat_goes_whichever_way_round_it_stands():
     assert ids(kept) == ["first", "other", "asked"]
     assert reasons(dropped) == {"again": "exact repeat", "turned": "exact repeat"}
     assert {drop.detail for drop in dropped} == {"first"}
-
-
-def test_contradictory_copies_all_go():
-    pairs = [pair("1", label="A"), pair("2", label="B"), pair("3", label="A")]
-    kept, dropped = drop_repeats(pairs)
-    assert kept == []
-    assert reasons(dropped) == dict.fromkeys("123", "label conflict")
-
-
-def test_a_tie_contradicts_nobody():
-    kept, dropped = drop_repeats([pair("1", label="tie"), pair("2", label="A")])
+    kept, dropped = drop_repeats([pair("1", label="A"), pair("2", label="B"), pair("3", label="A")])
+    assert kept == [] and reasons(dropped) == dict.fromkeys("123", "label conflict")
+    kept, dropped = drop_repeats([pair("1", label="tie"), pair("2", label="A")])  # a tie contradicts nobody
     assert (ids(kept), reasons(dropped)) == (["1"], {"2": "exact repeat"})
 
 
 def test_near_repeats_go_and_other_responses_stay():
     words = " ".join(f"word{n}" for n in range(120))
     pairs = [
-        pair("first", a=words, b="short"),
-        pair("near", a=words + " more", b="short"),
-        pair("far", a=" ".join(f"other{n}" for n in range(120)), b="short"),
+        pair("first", a=words, b="the first of two"),
+        pair("near", a=words + " more", b="the first of two"),
+        pair("far", a=" ".join(f"other{n}" for n in range(120)), b="the first of two"),
+        pair("one other", a=words, b="the second of two"),
     ]
     kept, dropped = drop_near_repeats(pairs)
-    assert ids(kept) == ["first", "far"]
+    assert ids(kept) == ["first", "far", "one other"]
     assert dropped == [Dropped("near", "authored", "near repeat", "authored/first")]
-
-
-def test_a_pair_with_one_other_response_is_no_near_repeat():
-    words = " ".join(f"word{n}" for n in range(200))
-    pairs = [pair("1", a=words, b="the first of two"), pair("2", a=words, b="the second of two")]
-    assert ids(drop_near_repeats(pairs)[0]) == ["1", "2"]
 
 
 def test_the_cap_is_per_prompt_and_source_and_does_not_depend_on_order():
@@ -187,57 +171,44 @@ def test_the_cap_is_per_prompt_and_source_and_does_not_depend_on_order():
 # ---------------------------------------------------------------- contamination
 
 
-def contaminated(question, turns=(), tests=(("pandalm/7", TEST_QUESTION),)):
-    kept, dropped = drop_contaminated([pair("1", question=question, turns=turns)], list(tests))
+CHANGEABLE = "Write a short scene from a play where a clever young fox talks to a very tired old bear about winter."
+
+
+TWO_CHANGED = CHANGEABLE.replace("clever", "wicked").replace("tired", "hungry")
+
+
+CHINESE = "请根据以下材料，用三句话说明为什么中午的天空是蓝色的，而傍晚的天空是红色的。"
+
+
+def contaminated(question, test, turns=()):
+    kept, dropped = drop_contaminated([pair("1", question=question, turns=turns)], [("pandalm/7", test)])
     assert len(kept) + len(dropped) == 1
-    return dropped[0] if dropped else None
+    assert all(drop.detail == "pandalm/7" for drop in dropped if drop.reason != "test n-grams")
+    return dropped[0].reason if dropped else None
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("question", "test", "reason"),
     [
-        TEST_QUESTION,
-        TEST_QUESTION.upper() + "\n",
-        TEST_QUESTION.replace(" ", "  ").replace(",", ";"),
-        TEST_QUESTION + "\n\nInput: none",
+        (TEST_QUESTION, TEST_QUESTION, "test question"),
+        (TEST_QUESTION.upper() + "\n", TEST_QUESTION, "test question"),
+        (TEST_QUESTION.replace(" ", "  ").replace(",", ";"), TEST_QUESTION, "test question"),
+        (f"{TEST_QUESTION}\n\nInput: none", TEST_QUESTION, "test question"),
+        (f"{TEST_QUESTION}\nInput: For Anna", f"{TEST_QUESTION}\n\nFor Anna", "test question"),
+        (f"{TEST_QUESTION}\nInput: For Ben", f"{TEST_QUESTION}\n\nFor Anna", "test question"),
+        (TWO_CHANGED, CHANGEABLE, "near a test question"),
+        (TWO_CHANGED.replace("short scene from a play", "long letter"), CHANGEABLE, None),
+        ("Explain to a child of seven why the sky looks " + " ".join(map(str, range(30))), TEST_QUESTION, None),
+        ("Explain to a child why the sea is salty.", TEST_QUESTION, None),
+        (CHINESE.replace("，", " "), CHINESE, "test question"),
+        (CHINESE.replace("三句", "五句"), CHINESE, "test n-grams"),
+        ("请用三句话介绍一下你最喜欢的城市和那里的博物馆。", CHINESE, None),
     ],
-    ids=["same", "upper", "punctuation", "with an input"],
 )
-def test_the_same_question_is_found(question):
-    drop = contaminated(question)
-    assert (drop.reason, drop.detail) == ("test question", "pandalm/7")
-
-
-def test_a_few_shared_words_are_no_contamination():
-    start = " ".join(TEST_QUESTION.split()[:9])
-    own = " ".join(f"own{n}" for n in range(30))
-    assert contaminated(f"{start} {own}") is None
-    assert contaminated("Explain to a child why the sea is salty.") is None
-
-
-def test_a_question_with_two_words_changed_is_found():
-    test = "Write a short scene from a play where a clever young fox talks to a very tired old bear about winter."
-    changed = test.replace("clever", "wicked").replace("tired", "hungry")
-    assert contaminated(changed, tests=[("t", test)]).reason == "near a test question"
-    assert contaminated(changed.replace("short scene from a play", "long letter"), tests=[("t", test)]) is None
-
-
-def test_earlier_turns_count():
-    assert contaminated("And in the morning?", turns=(Turn(TEST_QUESTION, "a", "b"),)).reason == "test question"
-
-
-def test_chinese_questions_are_compared_by_character():
-    test = "请根据以下材料，用三句话说明为什么中午的天空是蓝色的，而傍晚的天空是红色的。"
-    tests = [("t", test)]
-    assert contaminated(test.replace("，", " "), tests=tests).reason == "test question"
-    assert contaminated(test.replace("三句", "五句"), tests=tests).reason == "test n-grams"
-    assert contaminated("请用三句话介绍一下你最喜欢的城市和那里的博物馆。", tests=tests) is None
-
-
-def test_an_input_is_found_however_it_is_marked():
-    tests = [("t", f"{TEST_QUESTION}\n\nFor Anna")]
-    for question in (f"{TEST_QUESTION}\nInput: For Anna", f"{TEST_QUESTION}\nInput: For Ben"):
-        assert contaminated(question, tests=tests).reason == "test question"
+def test_the_same_question_is_found(question, test, reason):
+    """However it is written, in whatever turn; and what shares some words with it is another question."""
+    assert contaminated(question, test) == reason
+    assert contaminated("And in the morning?", test, (Turn(question, "a", "b"),)) == reason
 
 
 # ---------------------------------------------------------------- single responses

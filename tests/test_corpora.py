@@ -1,15 +1,19 @@
-"""The corpora's loaders: on small authored rows in each file's form, and counts on the real files."""
+"""The corpora's loaders, pairs and single responses: on small authored rows in each file's form."""
 
-import re
+import io
+import json
+import math
+import tarfile
 from collections import Counter
 
 import pytest
 
 from judgekit.data.benchmarks.outputs import arena_row
-from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
-from judgekit.data.corpora import CORPORA, SYSTEMS
+from judgekit.data.catalogue import answer_set_hashes, load_answer_set, load_set
+from judgekit.data.corpora import ANSWERS, CORPORA, SYSTEMS, answers, preferred_responses
+from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
 from judgekit.data.loading import keeps_sides, place
-from judgekit.data.sources import DataError, Row
+from judgekit.data.sources import DataError, Row, find_source
 from judgekit.records import PreferencePair, Turn
 
 
@@ -55,20 +59,16 @@ def test_alpaca_eval_preferences_become_labels():
     assert (pair.item_id, pair.subset) == ("some-model/alpaca_eval_gpt4/1", "alpaca_eval_gpt4")
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"preference": 3}, "annotations.json:0: field 'preference' is 3"),
-        ({"preference": "2"}, "annotations.json:0: field 'preference' is str"),
-        ({"output_1": None}, "annotations.json:0: field 'output_1' is NoneType"),
-    ],
-)
-def test_alpaca_eval_bad_fields_are_named(changes, words):
-    with pytest.raises(DataError, match=re.escape(words)):
-        CORPORA["alpaca_eval"].build(rows_of(alpaca_record(**changes), file=ALPACA_FILE))
-
-
 # --- people's votes
+
+FINEGRAINED = {
+    "question": "Why?",
+    "passages": [["T", "One.", "Two."], ["U", "Three."]],
+    "preference": [0, 1, 2, 1, 2, 0],
+}
+FINEGRAINED |= {f"prediction {n}": str(n) for n in (1, 2, 3, 4)}
+SUMMARY = {"article_id": "a", "writer_id": "w", "article_text": "News.", "writer_summary": "W"}
+SUMMARY |= {"text-davinci-002_summary": "D", "evaluator_id": "0"}
 
 
 def test_chatbot_arena_votes_and_probabilities():
@@ -84,15 +84,11 @@ def test_chatbot_arena_votes_and_probabilities():
 
 
 def test_finegrained_comparisons_are_in_the_files_order():
-    record = {"question": "Why?", "passages": [["T", "One.", "Two."], ["U", "Three."]]}
-    record |= {f"prediction {n}": str(n) for n in (1, 2, 3, 4)} | {"preference": [0, 1, 2, 1, 2, 0]}
-    pairs, _ = CORPORA["finegrained_rlhf"].build(rows_of(record))
+    pairs, _ = CORPORA["finegrained_rlhf"].build(rows_of(FINEGRAINED))
     placed = [as_in_file(pair) for pair in pairs]
     assert [pair.response_a + pair.response_b for pair in placed] == ["12", "13", "14", "23", "24", "34"]
     assert [pair.label for pair in placed] == ["tie", "A", "B", "A", "B", "tie"]
     assert placed[0].reference == "T\nOne. Two.\n\nU\nThree."
-    with pytest.raises(DataError, match="field 'preference' holds 5 whole numbers, not 6"):
-        CORPORA["finegrained_rlhf"].build(rows_of(record | {"preference": [0] * 5}))
 
 
 def test_hh_dialogues_are_parsed_and_different_ones_skipped():
@@ -107,17 +103,13 @@ def test_hh_dialogues_are_parsed_and_different_ones_skipped():
 
 
 def test_summaries_are_grouped_by_pair_with_their_votes():
-    record = {"article_id": "a", "writer_id": "w", "article_text": "News.", "writer_summary": "W"}
-    record |= {"text-davinci-002_summary": "D"}
     votes = [True, True, "Equally Good"]
-    rows = rows_of(*(record | {"evaluator_id": str(n), "overall_writer_better": v} for n, v in enumerate(votes)))
+    rows = rows_of(*(SUMMARY | {"evaluator_id": str(n), "overall_writer_better": v} for n, v in enumerate(votes)))
     pairs, report = CORPORA["summ_pairwise"].build(rows)
     pair = as_in_file(pairs[0])
     assert (len(pairs), pair.label, pair.model_a) == (1, "A", "writer")
     assert pair.votes == {"0": "A", "1": "A", "2": "tie"} and pair.question.endswith("\n\nNews.")
     assert report == {"votes": 3, "no_majority": 0}
-    with pytest.raises(DataError, match="field 'overall_writer_better' is 1"):
-        CORPORA["summ_pairwise"].build(rows_of(record | {"evaluator_id": "0", "overall_writer_better": 1}))
     with pytest.raises(DataError, match="field 'evaluator_id' has voted"):
         CORPORA["summ_pairwise"].build([rows[0], rows[0]])
 
@@ -170,61 +162,215 @@ def test_marks_on_one_prompt_become_a_pair():
     (pair,) = map(as_in_file, pairs)
     assert (pair.item_id, pair.response_a, pair.response_b, pair.label) == ("0-1", "x", "y", "A")
     assert report == {"responses": 3, "unpaired": 1}
-    with pytest.raises(DataError, match="field 'tag' is 1, not one of"):
-        CORPORA["kto_mix"].build(rows_of({"instruction": "P", "output": "x", "tag": 1}))
 
 
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(KeyError, match="alpaca_eval"):
-        load_set("alpaca")
+    for load, known in ((load_set, "alpaca_eval"), (load_answer_set, "halueval")):
+        with pytest.raises(KeyError, match=known):
+            load("alpaca")
 
 
-# --- counts on the real files
+# --- single responses
 
 
-GOLDEN = {
-    "alpaca_eval": (64332, 805, {"skipped_no_preference": 63}),
-    "chatbot_arena": (500, 494, {}),
-    "finegrained_rlhf": (3000, 500, {}),
-    "hh_harmless": (2307, 2305, {"skipped_different_dialogues": 5}),
-    "summ_pairwise": (112, 76, {"votes": 599}),
-    "dpo_en": (300, 295, {}),
-    "dpo_zh": (300, 289, {}),
-    "oasst_zh": (1803, 750, {"skipped_identical": 6}),
-    "gsm8k_solutions": (2429, 731, {"problems": 1319}),
-    "alpaca_cross": (11825, 473, {"skipped_no_preference": 32}),
-    "medicalgpt": (500, 500, {}),
-    "kto_mix": (546, 546, {"responses": 1092, "unpaired": 0}),
-}
+def test_ratings_are_read_from_the_prompt():
+    prompt = "Grade.\n***\n[Query]: Why?\nSay.\n***\n[Response]: So.\n***\n[END DATA]\n\nRate it."
+    ((response,), _) = ANSWERS["autoj_single"].build(rows_of({"usrmsg": prompt, "pred_score": 6.5}))
+    assert (response.question, response.response, response.score) == ("Why?\nSay.", "So.", 6.5)
+    assert (response.benchmark, response.label_kind, response.source) == ("autoj_single", "gpt-4", "authored.json:0")
 
 
-@pytest.mark.realdata
-@pytest.mark.parametrize("name", CORPORA)
-def test_golden_counts(name):
-    pairs, report = load_set_with_report(name)
-    n, clusters, counts = GOLDEN[name]
-    assert (len(pairs), len({pair.cluster_id for pair in pairs})) == (n, clusters)
-    assert report.items() >= counts.items()
-    assert {pair.benchmark for pair in pairs} == {name}
-    decided = Counter(pair.label for pair in pairs)
-    # The label does not follow from the position: four standard errors of a fair coin.
-    assert abs(decided["A"] - decided["B"]) < 4 * (decided["A"] + decided["B"]) ** 0.5
-    assert all(pair.label_kind and pair.source for pair in pairs)
-    assert set_hashes([name])
+def safety_record(kind, response="Rest."):
+    instance = {"query": "Why?", "response": response}
+    return {"instance": instance, "annotations": {"response type": {"majority_human": kind}}}
 
 
-@pytest.mark.realdata
-def test_golden_labels():
-    alpaca = load_set("alpaca_eval")
-    baselines = ("text_davinci_003", "gpt4_1106_preview")
-    older = [pair for pair in alpaca if "/alpaca_eval_gpt4/" in pair.item_id]
-    won = Counter("tie" if pair.label == "tie" else as_in_file(pair).label for pair in older)
-    assert won == {"A": 8907, "B": 33482, "tie": 27 + 188}
-    assert {as_in_file(pair).model_a for pair in alpaca} == set(baselines)
-    assert sum(pair.soft_label is not None for pair in alpaca) == 9655
-    arena = [as_in_file(pair).label for pair in load_set("chatbot_arena")]
-    assert Counter(arena) == {"A": 241, "B": 259}
-    finegrained = [as_in_file(pair).label for pair in load_set("finegrained_rlhf")]
-    assert Counter(finegrained) == {"A": 1577, "B": 1039, "tie": 384}
-    votes = [label for pair in load_set("summ_pairwise") for label in as_in_file(pair).votes.values()]
-    assert Counter(votes) == {"A": 243, "B": 239, "tie": 117}
+def test_responses_that_answer_nothing_are_skipped():
+    kinds = ("General information", "No answer", "Irrelevant or nonsensical", "Non-medical")
+    rows = rows_of(*map(safety_record, kinds), safety_record("General information", None))
+    responses, report = ANSWERS["medical_safety"].build(rows)
+    assert [response.item_id for response in responses] == ["0", "3"]
+    assert report == {"skipped_no_text": 1, "skipped_answers_nothing": 2}
+
+
+def kto_record(*roles, label=True):
+    messages = [{"role": role, "content": f"{role} {n}"} for n, role in enumerate(roles)]
+    return {"messages": messages, "label": label}
+
+
+def test_kto_conversations_become_turns():
+    rows = rows_of(kto_record("user", "assistant", "user", "assistant"), kto_record("user", "assistant", label=False))
+    (long, alone), _ = ANSWERS["kto_en"].build(rows)
+    assert (long.question, long.response, long.score) == ("user 2", "assistant 3", 1)
+    assert long.turns == (Turn("user 0", "assistant 1", "assistant 1"),)
+    assert (alone.turns, alone.score) == ((), 0)
+
+
+def tar_of(files):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    return stream.getvalue()
+
+
+def test_only_training_problems_are_read(monkeypatch):
+    def of(files):
+        monkeypatch.setattr(answers, "read_bytes", lambda name: tar_of(files))
+        return ANSWERS["math_train"].load()
+
+    problem = json.dumps({"problem": "1+1?", "solution": "2"}).encode()
+    files = {"x/MATH/train/algebra/7.json": problem, "x/MATH/test/algebra/7.json": problem, "x/README.txt": b"read me"}
+    responses, report = of(files)
+    assert [(r.item_id, r.question, r.response) for r in responses] == [("algebra/7", "1+1?", "2")]
+    assert report == {"skipped_not_train": 1}
+    with pytest.raises(DataError, match=r"train/algebra/7\.json:0: field 'solution' is missing"):
+        of({"train/algebra/7.json": b'{"problem": "1+1?"}'})
+
+
+def test_references_are_read():
+    flask, report = ANSWERS["flask"].build(
+        rows_of({"idx": 5, "instruction": "Do.", "answer": "Done."}, {"idx": 6, "instruction": "Do.", "answer": " "})
+    )
+    assert [(r.item_id, r.response) for r in flask] == [("5", "Done.")] and report == {"skipped_no_answer": 1}
+    ((biggen,), _) = ANSWERS["biggen"].build(rows_of({"id": "plan_0", "input": "Plan.", "reference_answer": "A plan."}))
+    assert (biggen.item_id, biggen.question, biggen.response) == ("plan_0", "Plan.", "A plan.")
+    ((summary,), _) = ANSWERS["writer_summaries"].build(rows_of({"article": "News.", "summary": "N."}))
+    assert summary.question.endswith("\n\nNews.") and summary.label_kind == "human"
+    three, _ = ANSWERS["critiquellm_train"].build(
+        rows_of({"question": "问?", "reference": "r", "response_1": "x", "response_2": "y"})
+    )
+    assert [r.response for r in three] == ["r", "x", "y"] and len({r.item_id for r in three}) == 3
+
+
+def test_each_model_of_a_question_is_a_response():
+    responses, _ = ANSWERS["cobbler"].build(rows_of({"instruction": "Q?", "reference": "R", "gpt4": "x", "mpt": "y"}))
+    assert [(r.item_id, r.model, r.response, r.reference) for r in responses] == [
+        ("0:gpt4", "gpt4", "x", "R"),
+        ("0:mpt", "mpt", "y", "R"),
+    ]
+
+
+def pair(item_id, label, a="good", b="bad"):
+    return PreferencePair(item_id, "set", "Q?", a, b, cluster_id="q", model_a="m", model_b="n", label=label)
+
+
+def test_the_better_response_of_a_pair_is_kept_once():
+    pairs = [pair("1", "A"), pair("2", "B", "worse", "good"), pair("3", "B"), pair("4", "tie"), pair("5", None)]
+    responses, report = preferred_responses(pairs)
+    assert [(r.item_id, r.response, r.model) for r in responses] == [("1", "good", "m"), ("3", "bad", "n")]
+    assert report == {"skipped_undecided": 2, "skipped_again": 1}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_file_of_a_test_set_is_read(name):
+    files = answer_set_hashes([name])
+    assert files and {find_source(file).split for file in files} <= {"train", "meta"}
+
+
+# --- pairs of two models on one AlpacaEval instruction
+
+
+def record(number, model, preference, **changes):
+    values = {"instruction": f"Instruction {number}", "output_1": "base", "output_2": f"{model} says {number}"}
+    values |= {"generator_1": "davinci", "generator_2": model, "annotator": "gpt4", "dataset": "koala"}
+    return values | {"preference": preference} | changes
+
+
+def files_of(**preferences):
+    """Rows of one file per model: its preferences on instruction 0, 1, ..."""
+    return {
+        f"alpaca_eval/{model}/gpt4/annotations.json": [
+            Row(record(number, model, value), f"alpaca_eval/{model}/gpt4/annotations.json", number)
+            for number, value in enumerate(values)
+        ]
+        for model, values in preferences.items()
+    }
+
+
+def cross(files, **options):
+    return alpaca_cross([row for rows in files.values() for row in rows], **options)
+
+
+def entry(preference, entrant="m"):
+    return Entry(Row(record(0, entrant, preference + 1), "f", 0), entrant, preference)
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def test_the_soft_label_by_hand():
+    # On the others, m won three of four and n one of four; here m lost and n won.
+    sums = {"m": (3.0, 5), "n": (2.0, 5)}
+    item = 0.35 * (math.log(0.05 / 0.95) - math.log(0.95 / 0.05))
+    model = 0.5 * (math.log(0.75 / 0.25) - math.log(0.25 / 0.75))
+    assert soft_label(entry(0.0, "m"), entry(1.0, "n"), sums) == pytest.approx(sigmoid(item + model))
+
+
+def test_a_pair_holds_both_models_and_says_where_from():
+    pairs, report = cross(files_of(good=[2, 2, 2], bad=[1, 1, 1]))
+    assert len(pairs) == 3 and report == {"responses": 6, "skipped_no_preference": 0, "skipped_test_parts": 0}
+    for pair in map(as_in_file, pairs):
+        assert (pair.model_a, pair.model_b) == ("bad", "good")
+        assert pair.label == "B" and pair.soft_label < 0.1 and pair.label_kind == "gpt-4"
+        assert pair.response_a.startswith("bad says") and pair.response_b.startswith("good says")
+        assert pair.source.startswith("alpaca_eval/bad/gpt4/annotations.json:")
+
+
+def test_prompts_of_test_sets_make_no_pair_and_no_win_rate():
+    files = files_of(m=[2, 2, 1, 2], n=[1, 1, 2, 1])
+    plain = cross(files)[0]
+    for rows in files.values():
+        rows[2] = Row(rows[2].values | {"dataset": "selfinstruct"}, rows[2].file, 2)
+        rows[3] = Row(rows[3].values | {"preference": None}, rows[3].file, 3)
+    pairs, report = cross(files)
+    assert report == {"responses": 4, "skipped_no_preference": 2, "skipped_test_parts": 2}
+    assert {as_in_file(pair).item_id[0] for pair in pairs} == {"0", "1"}
+    # Without the lost instruction m always wins elsewhere, so that the label is surer.
+    assert abs(pairs[0].soft_label - 0.5) > abs(plain[0].soft_label - 0.5)
+
+
+def test_only_one_baseline_and_annotator_make_a_pair():
+    entries = [
+        Entry(Row(record(0, model, 2, generator_1=base, annotator=who), "f", 0), f"{model}/{who}", 1.0)
+        for model, base, who in (("m", "x", "gpt4"), ("n", "y", "gpt4"), ("o", "x", "other"))
+    ]
+    assert choose(entries, 25) == []
+    same = [Entry(Row(record(0, model, 2, output_2="same"), "f", 0), model, 1.0) for model in "mn"]
+    assert choose(same, 25) == []
+
+
+def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
+    files = files_of(**{f"m{n}": [1 + n % 2] * 30 for n in range(20)})
+    pairs, _ = cross(files, per_prompt=10)
+    assert len(pairs) <= 30 * 10 and len(pairs) > 30 * 8
+    used = Counter(model for pair in pairs for model in (pair.model_a, pair.model_b))
+    assert len(used) == 20 and max(used.values()) <= 30
+    assert Counter(Counter(pair.question for pair in pairs).values()).keys() <= {8, 9, 10}
+    again = cross(dict(reversed(files.items())), per_prompt=10)[0]
+    assert {pair.item_id for pair in again} == {pair.item_id for pair in pairs}
+
+
+# --- fields that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("build", "record", "words"),
+    [
+        ("alpaca_eval", alpaca_record(preference=3), "field 'preference' is 3"),
+        ("alpaca_eval", alpaca_record(preference="2"), "field 'preference' is str"),
+        ("alpaca_eval", alpaca_record(output_1=None), "field 'output_1' is NoneType"),
+        ("finegrained_rlhf", FINEGRAINED | {"preference": [0] * 5}, "field 'preference' holds 5 whole numbers, not 6"),
+        ("summ_pairwise", SUMMARY | {"overall_writer_better": 1}, "field 'overall_writer_better' is 1"),
+        ("kto_mix", {"instruction": "P", "output": "x", "tag": 1}, "field 'tag' is 1, not one of"),
+        ("autoj_single", {"usrmsg": "Grade.", "pred_score": 6.5}, "field 'usrmsg' does not hold"),
+        ("medical_safety", safety_record("General information", 3), "field 'response' is int, not text"),
+        ("flask", {"idx": 5, "instruction": "Do."}, "field 'answer' is missing"),
+    ],
+)
+def test_bad_fields_are_named(build, record, words):
+    with pytest.raises(DataError, match=rf"annotations\.json:0: {words}"):
+        (ANSWERS | CORPORA)[build].build(rows_of(record, file=ALPACA_FILE))

@@ -126,6 +126,9 @@ def test_a_defended_judge_is_one_small_file(fitted, beside):
     own.share_embeddings(plain)  # the same encoder: nothing is embedded twice
     with pytest.raises(ValueError, match="must stand beside"):
         save_defended(*fitted, beside / "minilm", beside / "elsewhere" / "minilm_defended")
+    files[0].write_text(json.dumps(json.loads(files[0].read_text()) | {"format": 3}))
+    with pytest.raises(ValueError, match="format 3; this version reads 4"):
+        EncoderJudge(files[0].parent)
 
 
 @pytest.mark.parametrize("name", ["../minilm", "/etc", "a/b", "", "..", 7, [], "a\\b"])
@@ -133,15 +136,6 @@ def test_weights_stand_beside_a_judge_and_nowhere_else(name):
     with pytest.raises(ValueError, match="not the name of a folder beside"):
         weights_folder(Path("models/own"), {"weights_of": name})
     assert weights_folder(Path("models/own"), {"weights_of": "minilm"}) == Path("models/minilm")
-
-
-def test_a_gate_of_the_wrong_format_is_refused(fitted, beside):
-    save_defended(*fitted, beside / "minilm", beside / "minilm_defended")
-    path = beside / "minilm_defended" / "judge.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps(config | {"format": 3}))
-    with pytest.raises(ValueError, match="format 3; this version reads 4"):
-        EncoderJudge(path.parent)
 
 
 def test_an_attack_that_is_left_out_is_not_in_the_data(data):

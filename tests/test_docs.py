@@ -16,7 +16,6 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.report import workflow
 
-PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 ROOT = project_root()
 
 
@@ -35,21 +34,8 @@ def found(name):
     return False
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_notebook_module_and_link_is_there(page):
-    text = text_of(page)
-    for name in re.findall(r"`(\d\d_\w+)`", text):
-        assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), name
-    for name in re.findall(r"`(judgekit(?:\.\w+)+)`", text):
-        assert found(name), name
-    for link in re.findall(r"\]\(([^)#\s]+)", text):
-        assert "://" in link or (FOLDER / link).exists(), link
-
-
-# ---------------------------------------------------------------- every page, the front page included
-
 FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
-ALL = [*FRONT, *(FOLDER / page for page in PAGES)]
+ALL = [*FRONT, *sorted(FOLDER.glob("*.md"))]
 COMMANDS = typer.main.get_command(app).commands
 MACHINE = re.compile(r"(?<![\w.])/(?:home|root|Users|work|tmp|mnt|opt|srv)/\w")
 
@@ -92,23 +78,6 @@ def test_a_command_that_is_not_there_is_seen():
     assert wrong_commands("judgekit weigh x") == ["weigh"] and wrong_commands("judgekit judge x --into y") == ["--into"]
     assert wrong_commands(".venv/bin/python -m judgekit.frontpage") == ["judgekit.frontpage"]
     assert not wrong_commands("judgekit judge x --out y --judge hf/M#letter --no-resume")
-
-
-@each(ALL)
-def test_every_command_is_there(path):
-    for line in lines_of(text_of(path.name) if path.parent == FOLDER else path.read_text(encoding="utf-8")):
-        assert not wrong_commands(line), f"{line}: there is no {wrong_commands(line)}"
-
-
-@each(ALL)
-def test_every_notebook_and_test_of_a_command_is_there(path):
-    for line in lines_of(path.read_text(encoding="utf-8")):
-        for name in re.findall(r"(?<![\w/.-])\d\d_[a-z]\w+", line):
-            assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), name
-        for name in re.findall(
-            r"(?<![\w/.-])(?:tests|setup|judgekit|report|params)/(?!mine|\w+/NN_)[\w./]+\.(?!pdf)\w+", line
-        ):
-            assert (ROOT / name).is_file(), name
 
 
 @each(ALL)
@@ -182,3 +151,21 @@ def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
     assert "among right ones, the shorter" in asked[0]["content"] and '"[[C]]" if neither' in asked[0]["content"]
     assert made[0][0] == "33_measure_agreement" and "own/shorter" in made[0][1]["raters"]
     assert all(load_judge(name).name == name for name in made[0][1]["raters"])
+
+
+@each(ALL)
+def test_what_a_page_names_is_there(path):
+    """Commands with their options, notebooks, files and modules."""
+    text = path.read_text(encoding="utf-8")
+    now = text_of(path.name) if path.parent == FOLDER else text
+    for line in lines_of(now):
+        assert not wrong_commands(line), f"{line}: there is no {wrong_commands(line)}"
+    for name in re.findall(r"`(judgekit(?:\.\w+)+)`", now):
+        assert found(name), name
+    for line in lines_of(text):
+        for name in re.findall(r"(?<![\w/.-])\d\d_[a-z]\w+", line):
+            assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), name
+        for name in re.findall(
+            r"(?<![\w/.-])(?:tests|setup|judgekit|report|params)/(?!mine|\w+/NN_)[\w./]+\.(?!pdf)\w+", line
+        ):
+            assert (ROOT / name).is_file(), name

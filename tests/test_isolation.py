@@ -2,7 +2,6 @@
 
 import ast
 import gzip
-import json
 import math
 import re
 import subprocess
@@ -12,6 +11,7 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 import yaml
+from notebook_functions import code_of
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS
@@ -68,9 +68,9 @@ def reaches(names, forbidden=FORBIDDEN):
     return sorted(name for name in names if within(name, forbidden) and not within(name, BLIND))
 
 
-def code_of(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [("".join(c["source"]), c["metadata"].get("tags", [])) for c in cells if c["cell_type"] == "code"]
+def names_test_sets(text):
+    """Test sets that a piece of code names."""
+    return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)} & TEST_SETS
 
 
 # ---------------------------------------------------------------- the code
@@ -79,9 +79,7 @@ def code_of(path):
 @pytest.mark.parametrize("path", SIGHTLESS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_what_fits_and_chooses_cannot_reach_the_test_sets(path):
     text = path.read_text(encoding="utf-8")
-    assert reaches(imported(text)) == []
-    words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
-    assert not words & TEST_SETS
+    assert reaches(imported(text)) == [] and not names_test_sets(text)
 
 
 def test_reaching_is_seen():
@@ -106,8 +104,9 @@ def test_training_and_cleaning_load_no_benchmark_indirectly():
 
 
 @pytest.mark.parametrize("path", TRAINING_NOTEBOOKS, ids=lambda path: path.stem)
-def test_training_notebooks_load_named_corpora_and_nothing_else(path):
+def test_training_notebooks_load_named_corpora_and_name_no_test_set(path):
     texts = [text for text, _ in code_of(path)]
+    assert not any(map(names_test_sets, texts))
     names = set().union(*map(imported, texts))
     if "data.catalogue" in names:  # the module: what is used of it counts
         used = {name for text in texts for name in re.findall(r"\bcatalogue\.(\w+)", text)}
@@ -127,14 +126,7 @@ def test_what_training_notebooks_call_loads_named_corpora_and_nothing_else(name)
     names = imported(text)
     loaders = {name for name in names if name.startswith("data.catalogue")}
     assert {name.rpartition(".")[2] for name in loaders} <= ALLOWED and reaches(names - loaders) == []
-    assert not {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)} & TEST_SETS
-
-
-@pytest.mark.parametrize("path", TRAINING_NOTEBOOKS, ids=lambda path: path.stem)
-def test_training_notebooks_name_no_test_set(path):
-    for text, _ in code_of(path):
-        words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
-        assert not words & TEST_SETS
+    assert not names_test_sets(text)
 
 
 def names_in(value):

@@ -47,9 +47,6 @@ def test_what_is_wrong_is_named(folder, capsys):
     assert "votes.jsonl, line 1: field 'item_id' is missing" in refused(capsys)
     (folder / "votes.jsonl").write_bytes((folder / "pairs.jsonl").read_bytes())
     assert "field 'item_id' is missing" in refused(capsys)
-
-
-def test_the_file_of_pairs_is_no_file_of_votes(folder, capsys):
     before = (folder / "pairs.jsonl").read_bytes()
     assert main(["label", "pairs.jsonl", "--votes", "pairs.jsonl", "--annotator", "ann"]) == 2
     assert "is the input file itself" in capsys.readouterr().err

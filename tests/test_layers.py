@@ -159,17 +159,14 @@ def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypa
     assert len(ten) > 1 and found[0, 1, 9] == pytest.approx(float(wanted), abs=NEAR)
 
 
-def test_a_head_that_is_not_all_there_is_is_found_out():
-    engine, _ = engine_of()
-    engine.model.lm_head.register_forward_hook(lambda module, inputs, logits: 2 * logits)
-    with pytest.raises(ValueError, match="are not its output head"):
-        layer_logits(engine, [[3, 4]], PLAN)
-
-
-def test_damaged_weights_and_empty_prompts_are_refused():
+def test_damaged_weights_a_head_that_is_not_all_and_empty_prompts_are_refused():
     engine, _ = engine_of()
     with pytest.raises(ValueError, match="prompt 1 has no tokens"):
         layer_logits(engine, [[3], []], PLAN)
+    hook = engine.model.lm_head.register_forward_hook(lambda module, inputs, logits: 2 * logits)
+    with pytest.raises(ValueError, match="are not its output head"):
+        layer_logits(engine, [[3, 4]], PLAN)
+    hook.remove()
     with torch.no_grad():
         engine.model.lm_head.weight[SCORE_IDS[0]] = torch.nan
     with pytest.raises(ValueError, match="not finite"):
@@ -203,30 +200,26 @@ def test_what_cannot_be_asked_is_refused(reader, tmp_path, monkeypatch):
 # ---------------------------------------------------------------- scales
 
 
-@pytest.mark.parametrize("scores", [(), (3,), (2, 1), (1, 1, 2), (1, 2.5), (True, 2), "12"])
-def test_what_is_no_scale_is_refused(scores):
-    with pytest.raises(ValueError, match="a scale has"):
-        score_plan(scores, ChatTokenizer(tiny_tokenizer()).reply_tokens)
-
-
 def test_a_score_that_begins_another_needs_something_after_it():
     tokenise = ChatTokenizer(tiny_tokenizer()).reply_tokens
     with pytest.raises(ValueError, match="begin those of 10: let something follow"):
         score_plan(range(1, 11), tokenise)
-    assert (
-        score_plan(range(1, 11), tokenise, "{score}.").paths[9][:2]
-        != score_plan(range(1, 11), tokenise, "{score}.").paths[0]
-    )
-    whole = score_plan(
-        range(1, 11), ChatTokenizer(tiny_tokenizer(digits_alone=False)).reply_tokens, "Rating: [[{score}]]"
-    )
-    assert whole.names == tuple(range(1, 11))
+    paths = score_plan(range(1, 11), tokenise, "{score}.").paths
+    assert paths[9][:2] != paths[0]
+    tokenise = ChatTokenizer(tiny_tokenizer(digits_alone=False)).reply_tokens
+    assert score_plan(range(1, 11), tokenise, "Rating: [[{score}]]").names == tuple(range(1, 11))
 
 
-@pytest.mark.parametrize("reply", ["Rating:", "{score} of {score}"])
-def test_a_reply_holds_one_score(reply):
-    with pytest.raises(ValueError, match="exactly once"):
-        score_plan(SCALE, ChatTokenizer(tiny_tokenizer()).reply_tokens, reply)
+@pytest.mark.parametrize(
+    ("scores", "reply", "said"),
+    [
+        *((scores, "{score}", "a scale has") for scores in ((), (3,), (2, 1), (1, 1, 2), (1, 2.5), (True, 2), "12")),
+        *((SCALE, reply, "exactly once") for reply in ("Rating:", "{score} of {score}")),
+    ],
+)
+def test_what_is_no_scale_and_a_reply_without_one_score_are_refused(scores, reply, said):
+    with pytest.raises(ValueError, match=said):
+        score_plan(scores, ChatTokenizer(tiny_tokenizer()).reply_tokens, reply)
 
 
 # ---------------------------------------------------------------- aggregation

@@ -34,47 +34,6 @@ def parameter_cells(path):
     return [cell for cell in cells_of(path) if "parameters" in cell["metadata"].get("tags", [])]
 
 
-# ---------------------------------------------------------------- as committed
-
-
-@each
-def test_cell_ids_are_there_and_unique(path):
-    ids = [cell.get("id") for cell in cells_of(path)]
-    assert all(ids) and len(set(ids)) == len(ids)
-
-
-def test_the_list_names_no_notebook_that_is_not_there():
-    listed = yaml.safe_load((ROOT / "notebooks" / "notebooks.yaml").read_text(encoding="utf-8"))
-    assert sorted(listed) == [path.stem for path in NOTEBOOKS]
-
-
-def test_numbers_are_used_once():
-    numbers = [path.stem[:2] for path in NOTEBOOKS]
-    assert all(re.fullmatch(r"\d\d_[a-z0-9_]+", path.stem) for path in NOTEBOOKS)
-    assert len(set(numbers)) == len(numbers)
-
-
-# ---------------------------------------------------------------- anatomy
-
-
-@each
-def test_it_opens_with_title_question_and_what_it_touches(path):
-    title, parameters = cells_of(path)[:2]
-    assert title["cell_type"] == "markdown"
-    lines = source(title).splitlines()
-    assert re.fullmatch(r"# [A-Z0-9].+", lines[0])
-    assert lines[1].startswith("> ") and lines[1].endswith("?")
-    assert re.search(r"\bReads\b", source(title)) and re.search(r"\bWrites\b", source(title))
-    assert "parameters" in parameters["metadata"].get("tags", [])
-
-
-@each
-def test_it_ends_with_a_conclusion(path):
-    last = cells_of(path)[-1]
-    assert last["cell_type"] == "markdown"
-    assert source(last).startswith("**Conclusion.**") and "Open:" in source(last)
-
-
 def comments_by_line(text):
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
@@ -99,23 +58,6 @@ def parameter_faults(text):
             faults.append(f"{name} stands twice")
         known.add(name)
     return faults + ([] if "run" in known else ["there is no run"])
-
-
-@each
-def test_parameters_are_plain_and_explained(path):
-    (cell,) = parameter_cells(path)
-    assert parameter_faults(source(cell)) == []
-    values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(source(cell)).body}
-    assert values["run"] == "sample"
-    assert len(values) <= 10
-
-
-@each
-def test_cells_parse_and_are_short(path):
-    for cell in cells_of(path, "code"):
-        ast.parse(source(cell))
-        assert len(source(cell).splitlines()) <= MAX_LINES, source(cell)
-    assert 5 <= len(cells_of(path)) <= MAX_CELLS
 
 
 def code_faults(text):
@@ -143,27 +85,58 @@ def test_the_package_owns_every_long_function(path):
             assert code_faults(source(cell)) == [], source(cell)
 
 
+def test_the_list_names_every_notebook_and_numbers_are_used_once():
+    listed = yaml.safe_load((ROOT / "notebooks" / "notebooks.yaml").read_text(encoding="utf-8"))
+    assert sorted(listed) == [path.stem for path in NOTEBOOKS]
+    assert all(re.fullmatch(r"\d\d_[a-z0-9_]+", path.stem) for path in NOTEBOOKS)
+    assert len({path.stem[:2] for path in NOTEBOOKS}) == len(NOTEBOOKS)
+
+
+@each
+def test_it_opens_with_title_question_and_what_it_touches_and_ends_with_a_conclusion(path):
+    (title, parameters), last = cells_of(path)[:2], cells_of(path)[-1]
+    assert title["cell_type"] == last["cell_type"] == "markdown"
+    lines = source(title).splitlines()
+    assert re.fullmatch(r"# [A-Z0-9].+", lines[0])
+    assert lines[1].startswith("> ") and lines[1].endswith("?")
+    assert re.search(r"\bReads\b", source(title)) and re.search(r"\bWrites\b", source(title))
+    assert "parameters" in parameters["metadata"].get("tags", [])
+    assert source(last).startswith("**Conclusion.**") and "Open:" in source(last)
+
+
+def names_used(cells):
+    """Names that code cells read or call."""
+    nodes = [node for text in cells for node in ast.walk(ast.parse(text))]
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+@each
+def test_parameters_are_plain_explained_and_used(path):
+    (cell,) = parameter_cells(path)
+    assert parameter_faults(source(cell)) == []
+    values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(source(cell)).body}
+    assert values["run"] == "sample"
+    assert len(values) <= 10
+    assert set(values) <= names_used(source(other) for other in cells_of(path, "code") if other["id"] != cell["id"])
+
+
+@each
+def test_cells_parse_are_short_and_have_ids(path):
+    for cell in cells_of(path, "code"):
+        ast.parse(source(cell))
+        assert len(source(cell).splitlines()) <= MAX_LINES, source(cell)
+    ids = [cell.get("id") for cell in cells_of(path)]
+    assert all(ids) and 5 <= len(set(ids)) == len(ids) <= MAX_CELLS
+
+
 @each
 def test_imports_stand_together_and_are_used(path):
     cells = [source(cell) for cell in cells_of(path, "code")]
-    holders = [
-        n
-        for n, text in enumerate(cells)
-        if any(isinstance(x, (ast.Import, ast.ImportFrom)) for x in ast.parse(text).body)
-    ]
+    kinds = [{type(node) for node in ast.parse(text).body} for text in cells]
+    holders = [n for n, found in enumerate(kinds) if found & {ast.Import, ast.ImportFrom}]
     assert holders == [1], "imports stand in the cell after the parameters"
     names = [alias.asname or alias.name for node in ast.parse(cells[1]).body for alias in node.names]
-    used = {node.id for text in cells[2:] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    assert set(names) <= used
-
-
-@each
-def test_every_parameter_is_used(path):
-    (parameters,) = parameter_cells(path)
-    given = {node.targets[0].id for node in ast.parse(source(parameters)).body}
-    code = [source(cell) for cell in cells_of(path, "code") if cell["id"] != parameters["id"]]
-    used = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    assert given <= used
+    assert set(names) <= names_used(cells[2:])
 
 
 @each

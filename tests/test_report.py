@@ -8,20 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
 import pytest
+from test_latex import needs_lualatex
 
-from judgekit.data import paths
-from judgekit.data.paths import PRETRAINED
-from judgekit.report import latex, load_results, save_figure, save_results, save_table
+from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.report import latex, load_results, save_results
 from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
 from judgekit.report.tables import latex_number
-from judgekit.report.workflow import jobs_of
+from judgekit.report.workflow import jobs_of, notebook_list
 from judgekit.stats import Number
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
@@ -182,10 +178,8 @@ def test_every_notebook_is_referred_to():
     named = {
         name.strip() for names in re.findall(r"\\(?:owner|notebook|from)\{([^}]*)\}", text) for name in names.split(",")
     }
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     notebooks = {path.stem for path in ROOT.glob("notebooks/*.ipynb")}
     assert notebooks <= named, "no document names it as the owner of a figure or table"
-    assert {name for name in notebooks if name not in readme} == set()
     assert {name for name in named if re.match(r"\d\d_", name)} <= notebooks, "there is no such notebook"
 
 
@@ -195,37 +189,12 @@ def test_every_results_file_has_what_makes_it():
     assert set(SCRIPTS) <= owners
 
 
-@pytest.fixture
-def invented(tmp_path, monkeypatch):
-    """A project with this report and an invented result for all that it quotes."""
-    for folder in ("notebooks", "params"):
-        (tmp_path / folder).mkdir()
-    shutil.copytree(REPORT, tmp_path / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
-    quotes = {(q.kind, q.name) for d in latex.DOCUMENTS for q in find_quotes(document_files(d))}
-    number = Number(0.5, 0.4, 0.6, 1000, ".1%")
-    save_results("laptop", "30_score_benchmarks", {name: number for kind, name in quotes if kind == "number"})
-    ax = plt.subplots(figsize=(3.4, 1))[1]
-    for kind, name in quotes:
-        if kind == "figure":
-            save_figure(ax.figure, "laptop", name)
-        elif kind == "table":
-            save_table("laptop", name, [{"judge": "minilm 中文 😀", "accuracy": number}])
-    plt.close("all")
-    return tmp_path
-
-
-needs_lualatex = pytest.mark.skipif(
-    not all(map(shutil.which, ("lualatex", "latexmk", "biber"))), reason="LaTeX is not installed: nothing was compiled"
-)
-
-
 @needs_lualatex
-def test_documents_compile(invented):
-    for document in latex.DOCUMENTS:
-        assert latex.build("laptop", document).stat().st_size > 10_000
+def test_slides_compile_and_so_does_what_a_run_holds_next_to_nothing_of(report_copy):
+    """Report and supplement are compiled below, the Chinese edition in test_chinese.py."""
+    assert latex.build(RUN, "slides").stat().st_size > 10_000
     save_results("sample", "30_score_benchmarks", {"scores.sample_dates.minilm.accuracy": Number(0.25, n=20)})
-    latex.build("sample", "report-zh")  # which holds next to nothing of what is quoted
+    latex.build("sample", "report-zh")
 
 
 NEEDED = ("judgekit", "report", "notebooks", "params", "pyproject.toml", f"outputs/{RUN}")  # to compile
@@ -266,3 +235,30 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     assert len(intervals) == DRAWN
     assert not {key: text for key, text in intervals.items() if "".join(text.split()) not in printed}
     assert "Thetextsbelongtothedatasetandarenotshipped" in printed  # the cases' texts, which no clone holds
+
+
+# ---------------------------------------------------------------- the figure of the whole system
+
+
+FIGURE = (project_root() / "report" / "overview.tex").read_text(encoding="utf-8")
+PAGE = (project_root() / "docs" / "overview.md").read_text(encoding="utf-8")
+DRAWING = FIGURE[FIGURE.index(r"\begin{tikzpicture}") :]
+
+
+def test_every_label_is_a_macro_and_every_macro_is_drawn():
+    defined = set(re.findall(r"\\providecommand\{\\(ov\w+)\}", FIGURE))
+    used = set(re.findall(r"\\(ov[A-Z]\w+)", FIGURE.replace("providecommand{", "")))
+    assert used == defined
+    undrawn = {name for name in defined if f"\\{name}" not in DRAWING} - {"ovWidth"}
+    assert not undrawn
+    nodes = re.findall(r"\) \{(.*?)\};", DRAWING)
+    words = [re.sub(r"\\\w+|[{}\d\s]|--", "", text) for text in nodes]
+    assert len(nodes) > 15 and not any(words), f"typed where a macro belongs: {words}"
+
+
+def test_the_page_names_every_stage_and_the_figure_too():
+    stages = {name[0] for name in notebook_list()}
+    assert stages == set("1234567")
+    for stage in stages:
+        assert re.search(rf"`{stage}\d_\w+`", PAGE), f"no notebook of the {stage}0s is named"
+        assert re.search(rf"\b{stage}\d", DRAWING), f"the figure lacks the {stage}0s"

@@ -16,6 +16,7 @@ import hostile
 import pandas as pd
 import pytest
 import yaml
+from notebook_functions import code_of
 from test_environment import lock_lines, pinned
 from test_floors import dangers
 from test_workflow import give, project  # noqa: F401 - a fixture
@@ -146,26 +147,15 @@ def test_ordinary_texts_are_no_secrets():
 # ---------------------------------------------------------------- code that would execute or trust a file
 
 
-def code_of(path):
-    """The Python of a module, or of a notebook's cells."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix != ".ipynb":
-        return text
-    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    return "\n".join("".join(cell["source"]) for cell in cells)
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+BENCHES = [*sorted((ROOT / "tests" / "bench").glob("*.py")), ROOT / "tests" / "torture.py"]
 
 
-OTHER_CODE = [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "tests" / "bench").glob("*.py"))]
-OTHER_CODE += [ROOT / "tests" / "torture.py"]
-
-
-@pytest.mark.parametrize("path", OTHER_CODE, ids=lambda path: path.name)
-def test_notebooks_and_benches_execute_no_file_either(path):
-    assert dangers(code_of(path)) == []
-
-
-def test_there_are_notebooks_and_benches():
-    assert {path.suffix for path in OTHER_CODE} == {".ipynb", ".py"} and len(OTHER_CODE) > 20
+def test_notebooks_and_benches_execute_no_file_either():
+    found = {path.name: dangers(path.read_text(encoding="utf-8")) for path in BENCHES}
+    found |= {path.name: [what for text, _ in code_of(path) for what in dangers(text)] for path in NOTEBOOKS}
+    assert BENCHES and len(NOTEBOOKS) > 20
+    assert not any(found.values()), found
 
 
 # ---------------------------------------------------------------- dependencies

@@ -204,18 +204,3 @@ def test_seeds_that_differ_widen_the_interval():
     assert one == pytest.approx(alike.mean()) == pytest.approx(other)
     assert drawn.std() == pytest.approx(alike[0].std() / np.sqrt(300), rel=0.1)
     assert wider.std() == pytest.approx(np.hypot(drawn.std(), np.linspace(-0.4, 0.4, 5).std() / np.sqrt(5)), rel=0.1)
-
-
-# ---------------------------------------------------------------- students
-
-
-def test_the_same_rows_are_learnt_from_once():
-    learnt, pool = [], invented(20, True, 0)
-
-    def student(views, seed):
-        learnt.append(len(views))
-        return {"v": np.full(3, len(views))}
-
-    rows = np.arange(20)
-    hits = notebook().trained({"s": student}, pool, {("all",): (rows, rows), ("top",): (rows[:5], rows)}, 0)
-    assert learnt == [20, 5] and [side["v"][0] for side in hits["s", "top"]] == [5, 20]

@@ -62,19 +62,15 @@ def test_lookup_by_family_and_name():
     assert list(sources.source_hashes(["pandalm/testset-v1.json"])) == ["pandalm/testset-v1.json"]
     with pytest.raises(DataError, match=r"pandalm/nothing\.json"):
         sources.find_source("pandalm/nothing.json")
+    chosen = fetching.expand(["pandalm", "pandalm/testset-v1.json", "gsm8k/test.jsonl"])
+    assert [record.name for record in chosen] == [*sources.source_names("pandalm/*"), "gsm8k/test.jsonl"]
+    with pytest.raises(DataError, match="no such file"):
+        fetching.expand(["nothing"])
 
 
 @pytest.mark.realdata
 def test_every_file_of_the_mirror_is_the_pinned_one():
     assert len(sources.fetch_all(progress=False)) == len(sources.sources())
-
-
-def test_importing_the_loaders_is_light():
-    loaders = "judgekit.data.benchmarks, judgekit.data.corpora"
-    code = f"import sys, {loaders}; print([m for m in sys.argv[1:] if m in sys.modules])"
-    heavy = ["datasets", "pooch", "requests", "torch", "pandas", "numpy"]
-    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # --- the mirror
@@ -160,15 +156,9 @@ except DataError as error:
     assert int(done.stdout) < 500_000, "kB"
 
 
-def test_a_file_is_hashed_once_and_again_when_it_changes(authored_mirror, monkeypatch):
-    hashed = []
-    sha256 = hashlib.sha256
-    monkeypatch.setattr(fetching.hashlib, "sha256", lambda content: hashed.append(1) or sha256(content))
-    source = pinned("once.json")
-    file = authored_mirror("once.json", CONTENT)
-    hashed.clear()
-    fetch(source), read_bytes(source), fetch(source)
-    assert len(hashed) == 1
+def test_a_file_that_changes_after_it_was_read_is_refused(authored_mirror):
+    source, file = pinned("once.json"), authored_mirror("once.json", CONTENT)
+    assert read_bytes(source) == CONTENT
     file.write_bytes(CONTENT + b" ")
     with pytest.raises(DataError):
         fetch(source)
@@ -299,17 +289,10 @@ def test_fetch_all_tries_everything_and_then_lists_the_failures(upstream, cache,
     assert "100%" in capfd.readouterr().err
 
 
-def test_fetch_all_takes_families_and_names():
-    chosen = fetching.expand(["pandalm", "pandalm/testset-v1.json", "gsm8k/test.jsonl"])
-    assert [record.name for record in chosen] == [*sources.source_names("pandalm/*"), "gsm8k/test.jsonl"]
-    with pytest.raises(DataError, match="no such file"):
-        fetching.expand(["nothing"])
-
-
 # --- the hub
 
 
-def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch, capfd):
+def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch):
     path = cache / "made.parquet"
     pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), path)
     upstream.content = path.read_bytes()
@@ -320,11 +303,8 @@ def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monk
     assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "authored/data/good.parquet:1"
     assert rows[0].get("turns") == [{"role": "user"}]
     assert upstream.asked == ["/datasets/owner/repo/resolve/c0ffee/data/good.parquet"]
-    assert "%" in capfd.readouterr().err
-    (cache / source.mirror_path).write_bytes(upstream.content[:-1])
-    fetching.verified.clear()
-    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2
-    assert len(upstream.asked) == 2, "a damaged copy is fetched again, a good one is not"
+    fetching.verified.clear()  # as in a new process
+    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2 and len(upstream.asked) == 1
 
 
 def test_the_pinned_votes_on_the_hub_have_an_address():

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import good_reply
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -18,24 +18,6 @@ QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3}
 SCALE = range(1, 6)
 PRICES = {"price_in": 1.0, "price_out": 1.0}
 REASONING = load_aspects("reasoning")
-
-
-@pytest.fixture
-def serve(monkeypatch):
-    """Starts a server that the environment points at, for the length of a test."""
-    contexts = []
-
-    def start(*args, **more):
-        context = running(ChatServer(*args, **more))
-        server = context.__enter__()
-        contexts.append(context)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        return server
-
-    yield start
-    for context in contexts:
-        context.__exit__(None, None, None)
 
 
 def echo(body, text):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -83,15 +84,17 @@ def made():
 
 
 def train(folder, made, recipe=TINY, **changes):
-    bank, parts = made.bank, made.parts
-    given = {"train": parts["train"], "validation": parts["validation"]} | changes
-    return train_relevance(recipe, bank, folder=folder, progress=False, **given)
+    given = {part: made.parts[part] for part in ("train", "validation")} | changes
+    return train_relevance(recipe, made.bank, folder=folder, progress=False, **given)
 
 
-def interrupt(folder, made, at_step, recipe=TINY):
+def trainer_of(folder, made, recipe=TINY, questions=slice(None)):
+    return RelevanceTrainer(recipe, made.bank, made.parts["train"][questions], made.parts["validation"], folder)
+
+
+def interrupt(folder, made, at_step):
     """A run that ends with an exception before the given step."""
-    bank, parts = made.bank, made.parts
-    trainer = RelevanceTrainer(recipe, bank, parts["train"], parts["validation"], folder)
+    trainer = trainer_of(folder, made)
     train_step = trainer.train_step
 
     def step_or_stop():
@@ -126,12 +129,10 @@ def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path)
 @pytest.mark.parametrize("change", [{"lr": 1e-3}, {"seed": 1}, None], ids=["learning rate", "seed", "data"])
 def test_a_checkpoint_of_another_run_is_not_continued(made, tmp_path, change):
     interrupt(tmp_path, made, at_step=3)
-    bank, parts = made.bank, made.parts
-    questions = parts["train"] if change else parts["train"][:-1]
-    other = RelevanceTrainer(replace(TINY, **(change or {})), bank, questions, parts["validation"], tmp_path)
+    other = trainer_of(tmp_path, made, replace(TINY, **(change or {})), slice(None) if change else slice(-1))
     other.resume()
     assert (other.step, other.history) == (0, [])
-    same = RelevanceTrainer(TINY, bank, parts["train"], parts["validation"], tmp_path)
+    same = trainer_of(tmp_path, made)
     same.resume()
     assert (same.step, len(same.history)) == (2, 2)
 
@@ -144,45 +145,12 @@ def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
         train(folder, made, replace(TINY, steps=6))
 
 
-def test_what_is_trained_is_small_and_moves(finished, made, tmp_path):
-    bank, parts = made.bank, made.parts
-    trainer = RelevanceTrainer(TINY, bank, parts["train"], parts["validation"], tmp_path)
-    before = {name: value.detach().clone() for name, value in trainer.trainable().items()}
-    frozen = {n: p.detach().clone() for n, p in trainer.encoder.model.named_parameters() if not p.requires_grad}
-    for _ in range(2):  # LoRA's first matrix moves from the second step on
-        trainer.train_step()
-    assert all((value != before[name]).any() for name, value in trainer.trainable().items())
-    for name, parameter in trainer.encoder.model.named_parameters():
-        assert name not in frozen or torch.equal(parameter, frozen[name])
-    assert finished[1]["trainable_parameters"] == sum(value.numel() for value in before.values()) < 100_000
-    adapted = {name.partition("layer.")[2].partition(".")[0] for name in before if "lora" in name}
-    assert adapted == {"5"}  # the topmost of six
-
-
-def test_the_topmost_layers_can_be_trained_themselves(made, tmp_path):
-    train(tmp_path, made, replace(TINY, r=-1, steps=2, lr=1e-4))
-    tuned, base = TextEncoder(str(tmp_path / "model")), TextEncoder()
-    moved = {
-        name.partition("layer.")[2].partition(".")[0]
-        for (name, new), (_, old) in zip(tuned.model.named_parameters(), base.model.named_parameters(), strict=True)
-        if not torch.equal(new, old)
-    }
-    assert moved == {"5"}
-
-
 def test_training_and_validation_share_no_question(made, tmp_path):
-    parts = made.parts
+    asked, held_out = made.parts["train"], made.parts["validation"]
     with pytest.raises(ValueError, match="1 validation questions are also training questions"):
-        train(tmp_path, made, train=np.append(parts["train"], parts["validation"][0]))
+        train(tmp_path, made, train=np.append(asked, held_out[0]))
     with pytest.raises(ValueError, match="at least two"):
-        train(tmp_path, made, validation=parts["validation"][:1])
-
-
-def tiny_bank():
-    vectors = np.eye(5, dtype=np.float32)
-    near = [np.array([1, 2]), np.array([0]), np.array([0]), np.array([], int), np.array([], int)]
-    responses = [["r0"], ["r1", "a much longer answer to question one"], ["two"], ["r3"], ["r4"]]
-    return AnswerBank([f"q{i}" for i in range(5)], responses, ["s", "s", "s", "s", "t"], vectors, near)
+        train(tmp_path, made, validation=held_out[:1])
 
 
 def test_all_responses_are_meant_for_their_question():
@@ -209,13 +177,17 @@ def test_parts_are_cut_by_the_question_alone(made):
     assert both["validation"].tolist() == [0, 1, 2]
 
 
-def test_batches_are_groups_of_neighbours():
-    bank, rng = tiny_bank(), np.random.default_rng(0)
-    for _ in range(30):
-        drawn = draw_questions(bank, np.arange(4), rng, 3, 2)
-        assert len(set(drawn)) == 3 and 4 not in drawn
-        assert 0 not in drawn or {1, 2} & set(drawn)
-    assert len(draw_questions(bank, np.arange(4), rng, 50, 2)) == 4  # no more than there are
+@pytest.mark.parametrize(("r", "lr"), [(4, 3e-3), (-1, 1e-4)])
+def test_what_is_trained_stands_in_the_topmost_layer_and_moves(made, tmp_path, r, lr):
+    """By adapters, or the layer itself."""
+    trainer = trainer_of(tmp_path, made, replace(TINY, r=r, lr=lr))
+    before = {name: value.detach().clone() for name, value in trainer.encoder.model.named_parameters()}
+    for _ in range(2):  # LoRA's first matrix moves from the second step on
+        trainer.train_step()
+    moved = {name for name, value in trainer.encoder.model.named_parameters() if not torch.equal(value, before[name])}
+    assert moved and {name.partition("layer.")[2].partition(".")[0] for name in moved} == {"5"}  # of six
+    assert all("lora" in name for name in moved) == (r > 0)
+    assert r < 0 or sum(value.numel() for value in trainer.trainable().values()) < 100_000
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +210,16 @@ def sides(made):
     return (made.response_a, made.response_b) if made.label == "A" else (made.response_b, made.response_a)
 
 
+def test_batches_are_groups_of_neighbours(wordy):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        drawn = draw_questions(wordy, np.arange(4), rng, 3, 2)
+        assert len(set(drawn)) == 3
+        assert 0 not in drawn or {1, 2} & set(drawn)
+        assert 3 not in draw_questions(wordy, np.arange(3), rng, 2, 2)
+    assert len(draw_questions(wordy, np.arange(4), rng, 50, 2)) == 4  # no more than there are
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_constructed_pairs_are_seeded_and_stand_in_either_order(wordy, kind):
     pairs = constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40)
@@ -249,18 +231,14 @@ def test_constructed_pairs_are_seeded_and_stand_in_either_order(wordy, kind):
         assert own in wordy.responses[wordy.questions.index(p.cluster_id)] and own != other
         assert (p.benchmark, p.label_kind) == (kind, "objective")
     assert {p.cluster_id for p in constructed_pairs(kind, wordy, np.array([0, 1]), 0)} <= set(wordy.questions[:2])
+    if kind == "exchanged":  # of close questions, which 0 and 3 are not
+        assert constructed_pairs(kind, wordy, np.array([0, 3]), 0, per_question=9) == []
 
 
 def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
     bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
     with pytest.raises(ValueError, match="no misleading pair could be constructed"):
         fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
-
-
-def test_exchanged_pairs_ask_none_but_the_usable_questions(wordy):
-    assert constructed_pairs("exchanged", wordy, np.array([0, 2]), 0, per_question=9) == []  # 0 and 2 are not close
-    pairs = constructed_pairs("exchanged", wordy, np.array([0, 1]), 0, per_question=9)
-    assert {p.cluster_id for p in pairs} == set(wordy.questions[:2])
 
 
 def test_broken_responses_are_the_right_ones_broken(wordy):
@@ -374,8 +352,6 @@ def test_tables_say_what_the_judge_says(finished, made):
 
 
 def test_the_choice_is_the_strongest_gate_within_one_standard_error():
-    import pandas as pd
-
     table = pd.DataFrame(
         {"share": [0, 0.1, 0.2, 0.5], "mean": [0.69, 0.70, 0.685, 0.67], "error": [0.03, 0.02, 0.1, 0]}
     )
@@ -440,8 +416,6 @@ def test_ties_count_only_where_they_were_offered():
 
 
 def test_the_split_is_read_back():
-    import pandas as pd
-
     rows = [("one", str(n), "train" if n < 6 else "validation") for n in range(8)] + [("two", "0", "train")]
     split = pd.DataFrame(rows, columns=["benchmark", "item_id", "split"])
     pairs = {"one": [pair(n) for n in range(9)], "two": [pair(0, benchmark="two")]}
@@ -515,11 +489,10 @@ def test_a_saved_fit_is_the_judge(tmp_path):
 
 @pytest.fixture(scope="module")
 def study(made, tmp_path_factory):
-    """A study of two factors with one seed; its levels, material and folder, and what it found."""
-    material = made
+    """A study of two factors with one seed: its levels, its folder, and what it found."""
     levels = levels_of(Level(replace(TINY, steps=1)), ["gate_strength", "negatives"])
     folder = tmp_path_factory.mktemp("study")
-    return levels, material, folder, run_study(levels, material, [0], folder)
+    return levels, folder, run_study(levels, made, [0], folder)
 
 
 def test_every_level_changes_something():
@@ -550,7 +523,7 @@ def test_levels_choose_their_data(made):
 
 
 def test_settings_of_one_encoder_share_its_training_and_keep_their_judges(study):
-    levels, _, folder, hits = study
+    levels, folder, hits = study
     trained = sorted(path.parent.name for path in folder.glob("*/training.json"))
     assert trained == ["base-0", "negatives-groups_of_8-0", "negatives-random-0"]
     assert len(levels) == len(hits[["factor", "level", "seed"]].drop_duplicates()) == 1 + 3 + 2
@@ -568,12 +541,12 @@ def test_settings_of_one_encoder_share_its_training_and_keep_their_judges(study)
             assert own["prompt"].tolist() == [pair.cluster for pair in VALIDATION["v"]]
 
 
-def test_a_finished_study_is_read_back(study, monkeypatch):
-    levels, material, folder, hits = study
+def test_a_finished_study_is_read_back(study, made, monkeypatch):
+    levels, folder, hits = study
     monkeypatch.setattr("judgekit.studies.data_mixture.run_level", None)
-    assert run_study(levels, material, [0], folder).equals(hits)
+    assert run_study(levels, made, [0], folder).equals(hits)
     with pytest.raises(TypeError):  # another seed is another run
-        run_study(levels, material, [1], folder)
+        run_study(levels, made, [1], folder)
 
 
 def test_equal_adapters_leave_equal_configs(tmp_path):
@@ -588,8 +561,6 @@ def test_equal_adapters_leave_equal_configs(tmp_path):
 
 
 def test_what_cleaning_kept_is_read_with_its_answers():
-    import pandas as pd
-
     pairs, held_out = load_sample("sample_train")[:9], load_sample("sample_validation")[:5]
     rows = [("sample_train", p.item_id, "train") for p in pairs]
     rows += [("sample_validation", p.item_id, "validation") for p in held_out]

@@ -87,11 +87,9 @@ def test_training_moves_the_blocks_and_not_only_the_heads(recipe, r, rate):
     assert accuracy(rater.predict(rater.rows), made[2]) > 0.6
     untouched = base.copy()
     assert all(torch.equal(a, b) for a, b in zip(untouched.parameters(), base.copy().parameters(), strict=True))
-    assert torch.equal(Rater(base, items, items_rows(items), 1e-4).head, before["head"])  # each run starts afresh
-
-
-def items_rows(items):
-    return np.arange(len(items.text))
+    assert torch.equal(
+        Rater(base, items, np.arange(len(items.text)), 1e-4).head, before["head"]
+    )  # each run starts afresh
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -151,6 +149,8 @@ def test_scores_and_aspects_that_cannot_be_learnt_are_refused(recipe, change, me
     made = material(30)
     with pytest.raises(ValueError, match=message):
         predict([change.get(n, part) for n, part in enumerate(made)], recipe, folds=outer(made))
+    with pytest.raises(ValueError, match=r"layers is 3, .* has 2 blocks"):
+        SplitEncoder(replace(recipe, layers=3), ["a"], progress=False)
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,6 @@ def test_scores_and_aspects_that_cannot_be_learnt_are_refused(recipe, change, me
 def test_a_wrong_recipe_names_the_field(field, value):
     with pytest.raises(RecipeError, match=field):
         checked(TunedRecipe, {field: value})
-
-
-def test_more_layers_than_the_base_has_are_refused(recipe):
-    with pytest.raises(ValueError, match=r"layers is 3, .* has 2 blocks"):
-        SplitEncoder(replace(recipe, layers=3), ["a"], progress=False)
 
 
 class Interrupted(Exception):

@@ -87,17 +87,13 @@ def test_a_match_shown_both_ways_is_one_item():
         votes_of_pairs([pairs[0], pairs[0]])
 
 
-def test_probabilities_are_found_by_key():
+def test_probabilities_are_found_by_key_and_those_of_other_rows_refused():
     stated = ClassProbabilities(("i", "j"), [[0.5, 0.2, 0.3], [0, 1, 0]])
     assert stated.at(["j", "i"]).values.tolist() == [[0, 1, 0], [0.5, 0.2, 0.3]]
     assert np.allclose(stated.only(TIE_FREE).values, [[5 / 7, 2 / 7], [0, 1]])
     with pytest.raises(KeyError, match="no item is called 'k'"):
         stated.at(["k"])
-
-
-def test_probabilities_of_other_rows_are_refused():
     votes, _ = votes_from_long(ROWS)
-    stated = ClassProbabilities(("i", "j"), [[0.5, 0.2, 0.3], [0, 1, 0]])
     assert aligned(votes, stated).tolist() == stated.values.tolist()
     with pytest.raises(ValueError, match="row 0: votes on 'i' beside probabilities of 'j'"):
         aligned(votes, stated.at(["j", "i"]))

@@ -78,7 +78,7 @@ def shrunken_rates(table: pd.DataFrame) -> pd.DataFrame:
     than three categories.
 
     Assumes that categories are exchangeable: one that is unlike all others is drawn towards them. The intervals
-    together hold 95 % of the true rates, not each of them in 95 % of the cases (tests/test_planted_domains.py).
+    together hold 95 % of the true rates, not each of them in 95 % of the cases (tests/test_planted_bias.py).
 
     >>> rows = [(name, f"{name}{k}", float(k < right), 1) for name, right in zip("abc", (2, 6, 7)) for k in range(8)]
     >>> found = shrunken_rates(pd.DataFrame(rows, columns=COLUMNS))

@@ -1,0 +1,516 @@
+"""Biases by hand: position, length, self-preference, kinds of tasks, families of models; and planted judges."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from notebook_functions import functions_of
+from scipy.special import logit
+
+from judgekit.bias.family import NO_FAMILY, family_of, same_family
+from judgekit.bias.judged import judged_table
+from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, mean_of_kinds, shrunken_rates
+from judgekit.bias.length import Separated, length_effects
+from judgekit.bias.lifts import lifts
+from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
+from judgekit.bias.position import directions, log_odds, position_numbers
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, outputs
+from judgekit.data.benchmarks.outputs import PUBLISHED
+from judgekit.data.catalogue import load_answer_set, load_set
+from judgekit.data.corpora import ANSWERS, CORPORA
+from judgekit.data.paths import data_mirror, project_root
+from judgekit.data.sample import ASSISTANTS, load_sample
+from judgekit.judges import load_judge
+from judgekit.judges.replay import ReplayJudge
+from judgekit.judges.surface import words_of
+from judgekit.records import PreferencePair, Verdict
+from judgekit.scoring import primary_protocol, run_judge, score
+from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import verdict_table
+from judgekit.stats import coverage
+from judgekit.studies import verbosity_bias as study
+
+nan = np.nan
+
+
+def table_of(*credits, prompts=None):
+    """A judged table of (ab, ba) credits, each of its own prompt unless told."""
+    names = [str(k) for k in range(len(credits))]
+    ab, ba = zip(*credits, strict=True)
+    return pd.DataFrame({"item": names, "prompt": prompts or names, "ab": ab, "ba": ba})
+
+
+def pair(number, label="A", **fields):
+    given = {"benchmark": "made", "question": "Why?", "response_a": "one two three", "response_b": "one"}
+    return PreferencePair(str(number), label=label, **(given | {"cluster_id": str(number)} | fields))
+
+
+def values(numbers):
+    return {name: round(number.value, 4) for name, number in numbers.items()}
+
+
+def test_measures_by_hand():
+    found = position_numbers(table_of((1, 1), (0, 0), (1, 0), (1, 0.5), (0, 1), (0.5, 0.5), (1, nan)), 50)
+    assert values(found) == {
+        "consistency": round(3 / 6, 4),  # a reply that cannot be read contradicts nothing
+        "toward_first": round(2 / 6, 4),
+        "toward_second": round(1 / 6, 4),
+        "first_rate": 0.6,  # first: 1+1, of ab; ba=0 of two
+        "delta": round(0.5 / 6, 4),
+    }
+    assert found["consistency"].n == 6 and found["first_rate"].n == 10 and found["delta"].n == 6
+    with pytest.raises(ValueError, match="no pair has a verdict in both orders"):
+        position_numbers(table_of((1, nan)), 50)
+
+
+def test_log_odds_are_the_printed_formula_whatever_ties_there_are():
+    assert log_odds([30, 10]) == pytest.approx(np.log(30.5 / 10.5) / 2) and log_odds([0, 0]) == 0
+    assert "log_odds" not in position_numbers(table_of(*[(1, 0)] * 12), 50)  # not finite
+    assert "log_odds" not in position_numbers(table_of(*[(1, 0)] * 8, (0, 1), *[(1, 0.5)] * 9), 50)  # too few
+    found = position_numbers(table_of(*[(1, 0)] * 11, (0, 1), (1, 1), *[(0.5, 0)] * 20), 50)["log_odds"]
+    assert found.n == 12 and found.value == pytest.approx(np.log(11.5 / 1.5) / 2)
+    section = (project_root() / "report" / "sections" / "position.tex").read_text(encoding="utf-8")
+    assert r"\hat\beta = \tfrac12 \log\frac{n_1 + \frac12}{n_2 + \frac12}" in section
+
+
+def test_measures_of_rules_are_known_and_agree_with_the_scores():
+    pairs, store = [pair(k, "AB"[k % 2], benchmark="autoj") for k in range(300)], VerdictStore(":memory:")
+    for rule, delta, consistency in (("first", 1, 0), ("second", -1, 0), ("longer", 0, 1)):
+        found = position_numbers(judged_table(pairs, run_judge(load_judge(f"baseline/{rule}"), pairs, store)), 50)
+        assert (found["delta"].value, found["consistency"].value) == (delta, consistency)
+    verdicts = run_judge(PlantedJudge(pairs, PlantedBias(position=0.8, log_nu=-1.0)), pairs, store)
+    unread = {"verdict": None, "status": "unparsed", "p_a": None, "p_b": None, "p_tie": None}
+    verdicts = [replace(one, **unread) if int(one.item_id) % 9 == 0 else one for one in verdicts]
+    ours, theirs = position_numbers(judged_table(pairs, verdicts), 50), score(verdicts, pairs, "autoj", n_boot=50)
+    for name in ("consistency", "first_rate"):
+        assert ours[name].value == pytest.approx(theirs[name].value)
+    assert ours["consistency"].n == theirs["consistency"].n < 300
+
+
+def test_directions_are_corrected_together():
+    tables = {"first": table_of(*[(1, 0)] * 12), "none": table_of((1, 0), (0, 1)), "never": table_of((1, 1))}
+    tables["second"] = table_of(*[(0, 1)] * 12)
+    found = directions(pd.concat(part.assign(set="s", judge=name) for name, part in tables.items()), 400).loc["s"]
+    assert found["direction"].to_dict() == {"first": "first", "none": "none", "never": "none", "second": "second"}
+    assert (found["p_holm"] >= found["p_value"]).all() and found.loc["never", "p_value"] == 1
+
+
+# ---------------------------------------------------------------- repair
+
+
+def repaired(benchmark, labels, *verdicts):
+    """Credits of verdicts (ab, ba) on pairs of these labels, asked once and joined."""
+    pairs = [pair(k, label, benchmark=benchmark) for k, label in enumerate(labels)]
+    given = [
+        Verdict(str(k), "j", order, label)
+        for k, both in enumerate(verdicts)
+        for order, label in zip(("ab", "ba"), both, strict=True)
+    ]
+    notebook = functions_of("40_position_bias", load_set=lambda name: pairs)
+    table = verdict_table([("", "", pairs, given)])
+    return notebook.repair_credits(table, benchmark).drop(columns="prompt").T.values.tolist()
+
+
+def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not():
+    found = repaired("autoj", ["tie", "A", "A", "B"], "AB", "AA", "AB", "AA")
+    assert found == [[0, 1, 0.5, 0], [1, 1, 0, 0], [0, 1, 0, 1]]
+    found = repaired("llmbar_natural", "AAAA", "AB", "AA", "BA", "BB")
+    assert found == [[0.5, 1, 0.5, 0], [0.5, 1, 0.5, 0], [0, 1, 0, 1]]
+
+
+# ---------------------------------------------------------------- where verdicts come from
+
+
+def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
+    pairs = [pair(k, benchmark="autoj") for k in range(3)]
+    given = [Verdict("0", "replay/x", "ab", "A"), Verdict("0", "replay/x", "ba", None, status="error")]
+    given += [Verdict("1", "replay/x", "ab", "A")]
+    asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
+    frame = verdict_table([("", "x", pairs, asked)])
+    replaced = {"verdicts": lambda judges, sets, run, progress: frame, "PUBLISHED": {"x"}}
+    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given), **replaced)
+    assert notebook.in_both_orders(["replay/x"], "autoj")["item"].tolist() == ["0", "0"]
+    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given[1:]), **replaced)
+    with pytest.raises(AssertionError, match="replay/x: no pair was judged in both orders"):
+        notebook.in_both_orders(["replay/x"], "autoj")
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("model", ["chatgpt-rating", "skywork-gemma-2-27b", "skywork-llama-3.1-8b", "grm-gemma-2b"])
+def test_judges_of_single_responses_contradict_themselves_exactly_where_scores_are_equal(model):
+    by_item = {}
+    for verdict in outputs.published_verdicts(model):
+        by_item.setdefault(verdict.item_id, []).append(verdict)
+    assert len(by_item) in (350, 419)
+    for one, other in by_item.values():
+        assert (one.verdict != other.verdict) == (one.score_a == one.score_b)
+
+
+# ---------------------------------------------------------------- edits of form
+
+
+LIST = "Colours:\n1. Red\n2. Green\n3. Blue\nThat is all."
+PROSE = "It is so. And more is to come. See 3.5 there."
+
+
+def listed(number):
+    return pair(number, question=f"Which {number}?", response_a=LIST, response_b=PROSE)
+
+
+def judged_by(pairs, judge):
+    return run_judge(judge, pairs, VerdictStore(":memory:"), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("edit", "text", "expected"),
+    [
+        ("padded", PROSE, PROSE),
+        ("padded", "- one\n- two", "- one\n- two"),
+        ("unmarked", "# Head\n* a **b** `c`\n```py\nx = 1\n```", "Head\na b c\nx = 1\n"),
+        ("bold", PROSE, "**It** is so. **And** more is to come. **See** 3.5 there."),
+        ("bold", "a **b** c", "a **b** c"),
+        ("heading", PROSE, f"## Answer\n\n{PROSE}"),
+        ("heading", "", ""),
+    ],
+)
+def test_edits(edit, text, expected):
+    assert study.EDITS[edit](text) == expected
+
+
+def test_padding_repeats_every_item_and_adds_no_word_of_content():
+    added = set(words_of(study.padded(LIST))) - set(words_of(LIST))
+    assert added <= set(words_of(" ".join(study.REFRAMED)))
+    assert study.padded(LIST).count("ed\n") == 2 and study.padded(LIST).endswith(LIST.partition("\n")[2])
+
+
+def test_twins_are_a_response_against_itself_and_stand_once():
+    made = study.twins([listed(n) for n in range(40)] + [listed(0)], "heading")
+    assert len(made) == 80 and {twin.label for twin in made} == {None}
+    assert 0.2 < np.mean([twin.model_a == "edited" for twin in made]) < 0.8
+    assert study.twins([listed(n) for n in range(40)], "heading", 5) == made[:5]
+    for twin in made:
+        edited, original = twin.responses if twin.model_a == "edited" else twin.responses[::-1]
+        assert edited == study.EDITS["heading"](original) != original
+
+
+def sample_table(judge_of):
+    """Pairs of the sample, and a judge's verdicts on them."""
+    pairs = [one for name in ("sample_natural", "sample_validation") for one in load_sample(name)]
+    pairs = [PreferencePair(f"{n}", p.benchmark, p.question, *p.responses, cluster_id=p.cluster, label=p.label)
+             for n, p in enumerate(pairs)]  # fmt: skip
+    return pairs, judged_table(pairs, judged_by(pairs, judge_of(pairs)))
+
+
+def test_effects_on_real_texts_tell_what_was_planted():
+    _, none = sample_table(lambda pairs: PlantedJudge(pairs, PlantedBias(length=0.0)))
+    _, taste = sample_table(lambda pairs: PlantedJudge(pairs, PlantedBias(length=1.0)))
+    (plain, _), (found, p_value) = length_effects(none), length_effects(taste)
+    assert found["excess"].low > 0 and p_value < 0.01 and found["given_people"].low > 0.3
+    assert abs(plain["given_people"].value) < 0.3 < found["given_people"].value
+    _, rule = sample_table(lambda pairs: load_judge("baseline/longer"))
+    decided = rule[(rule["words_a"] - rule["words_b"]).abs() > 5]
+    decided = decided.assign(ab=(decided["words_a"] > decided["words_b"]) * 1.0, ba=np.nan)
+    with pytest.raises(Separated):  # length decides every verdict
+        length_effects(decided)
+
+
+def annotated(number, label="A", model_a="m", model_b="base", **fields):
+    texts = (f"Why {number}?", "one two three four", "one two")
+    fields |= {"label": label, "model_a": model_a, "model_b": model_b, "subset": "x", "cluster_id": str(number)}
+    return PreferencePair(str(number), "made", *texts, **fields)
+
+
+def test_annotations_are_of_the_model_whatever_its_side():
+    pairs = [annotated(0), annotated(1, "B", "base", "m").swapped(), annotated(2, "tie", "base", "n")]
+    pairs += [annotated(3, "B", soft_label=0.3), annotated(0)]
+    notebook = functions_of("41_verbosity_bias")
+    table = notebook.annotation_table(pairs)
+    assert table["model"].tolist() == ["m", "m", "n", "m"]
+    assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]
+    assert table["doublings"].tolist() == [1.0, -1.0, -1.0, 1.0]
+    assert notebook.saturating(table)["doublings"].abs().max() < 1
+    with pytest.raises(AssertionError, match="not one baseline"):
+        notebook.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
+
+
+def test_length_is_counted_in_words_and_in_characters():
+    pairs = [pair(0, response_a="wonderful incomprehensibility", response_b="it is so it is")]
+    rule = load_judge("baseline/longer")
+    (row,) = judged_table(pairs, judged_by(pairs, rule)).itertuples()
+    assert (row.words_a, row.words_b, row.characters_a, row.characters_b) == (2, 5, 29, 14)
+    assert row.ab == 1, "the rule counts characters, as the tables that name it say"
+
+
+# ---------------------------------------------------------------- self-preference
+
+
+PREFERENCE = functions_of("42_self_preference")
+compared, others_opinion, with_target = PREFERENCE.compared, PREFERENCE.others_opinion, PREFERENCE.with_target
+AUTHORS = ["gpt-4", "vicuna-13b", "claude-v1", "phi-2"]
+
+
+def judged_rows(*rows):
+    """A judged table of (authors, people, ab, ba), one prompt each."""
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "people", "ab", "ba"])
+    names = table.index.astype(str)
+    return table.assign(item=names, prompt=names)
+
+
+def test_both_orders_count_or_none_and_authors_must_differ():
+    table = judged_rows(
+        ("m", "n", 1.0, 1.0, 0.0),
+        ("m", "n", 1.0, 1.0, np.nan),
+        ("m", "m", 1.0, 1.0, 1.0),
+        ("m", None, 1.0, 1.0, 1.0),
+        ("m", "n", np.nan, 1.0, 1.0),
+    )
+    rows = compared(table)
+    assert rows[["item", "judged", "reference"]].to_numpy().tolist() == [["0", 0.5, 1.0]]
+    one_order = compared(table.assign(ba=np.nan))
+    assert one_order["item"].tolist() == ["0", "1"] and one_order["judged"].tolist() == [1.0, 1.0]
+    with pytest.raises(AssertionError, match="no item has two known authors"):
+        compared(table[3:4])
+
+
+def test_a_lift_worked_by_hand_whatever_the_sides():
+    """The target wins 1, 0.5, 1 by the judge and 0.5, 0.5, 0 by people: 1.5 of three."""
+    table = judged_rows(
+        ("own", "x", 0.5, 1.0, np.nan),
+        ("y", "own", 0.5, 0.5, np.nan),
+        ("own", "y", 0.0, 1.0, np.nan),
+        ("x", "y", 0.2, 0.2, np.nan),
+    )
+    found = lifts(with_target(compared(table), ["own"], ["x", "y"]), 50)["value"]
+    assert (found["lift"].value, found["lift"].n, found["sharpness"].n) == (0.5, 3, 4)
+    turned = table.assign(model_a=table["model_b"], model_b=table["model_a"], people=1 - table["people"])
+    turned = lifts(with_target(compared(turned.assign(ab=1 - table["ab"])), ["own"], ["x", "y"]), 2)["value"]
+    for way in ("lift", "calibrated", "sharpness"):
+        assert found[way].value == pytest.approx(turned[way].value, abs=1e-6)
+
+
+def test_items_among_the_others_count_and_the_family_is_left_out():
+    table = judged_rows(*[(a, b, 0.5, 1.0, 0.0) for a in AUTHORS for b in AUTHORS if a < b])
+    rows = with_target(compared(table), ["gpt-4"], ["vicuna-13b", "phi-2"])
+    assert len(rows) == 3 and sorted(rows["side"].abs()) == [0, 1, 1]
+    assert "claude-v1" not in {*rows["author_a"], *rows["author_b"]}
+    with pytest.raises(AssertionError, match="target and other at once"):
+        with_target(compared(table), ["phi-2"], ["phi-2", "gpt-4"])
+    with pytest.raises(AssertionError, match="stranger never meets phi-2"):
+        with_target(compared(table), ["stranger"], ["phi-2"])
+    # who is as sharp as people is learnt where two others meet
+    assert lifts(with_target(compared(table), ["gpt-4"], ["phi-2"]), 2).index.tolist() == ["lift"]
+
+
+def test_every_other_family_has_one_voice():
+    credits = {"one": 1.0, "q1": 0.0, "q2": 0.0, "g": 1.0, "kin": 0.0}
+    tables = {name: judged_rows(("m", "n", 0.5, credit, credit)) for name, credit in credits.items()}
+    families = {"one": "llama", "kin": "llama", "q1": "qwen", "q2": "qwen", "g": "gemma"}
+    assert others_opinion(tables, families, "one").tolist() == [0.5]
+    assert others_opinion(tables, dict.fromkeys(tables, "none"), "one").tolist() == [0.25]
+    with pytest.raises(AssertionError, match="no judge of another family than one's"):
+        others_opinion({"one": tables["one"], "kin": tables["kin"]}, families, "one")
+
+
+# ---------------------------------------------------------------- kinds of tasks
+
+
+DOMAINS = functions_of("44_domains")
+
+
+def verdicts_of(number, ab, ba):
+    return [Verdict(str(number), "j", order, label) for order, label in (("ab", ab), ("ba", ba)) if label]
+
+
+def test_counts_are_the_scores_own(monkeypatch):
+    pairs = [pair(n, "AB"[n % 2], cluster_id=f"p{n // 2}") for n in range(12)]
+    verdicts = [
+        verdict
+        for n, (ab, ba) in enumerate(zip("ABABABtABtAB", "AABBABtBAtBB", strict=True))
+        for verdict in verdicts_of(n, *(("tie" if x == "t" else x) for x in (ab, ba)))
+    ]
+    monkeypatch.setitem(DOMAINS.GROUPINGS, "made", (["judgebench"], lambda pair: "Some kind", "", False))
+    items = DOMAINS.counted_items([*verdicts, *verdicts_of(99, "A", "A")], pairs, "made")  # one is on no pair of these
+    accuracy = score(verdicts, pairs, "judgebench", n_boot=10)["accuracy"]
+    assert items["hits"].sum() / items["size"].sum() == pytest.approx(accuracy.value)
+    assert len(items) == accuracy.n and set(items["category"]) == {"some_kind"}
+
+
+def test_subjects_of_judgebench():
+    names = ("gpt-4o/livebench-math", "gpt-4o/mmlu-pro-math", "claude-3.5-sonnet/livecodebench")
+    kind = DOMAINS.GROUPINGS["judgebench"][1]
+    assert [kind(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
+
+
+def test_the_new_sets_have_protocols():
+    assert primary_protocol("rm_bench").rule == primary_protocol("evalbiasbench").rule == "mean_of_orders"
+    assert not primary_protocol("rm_bench").forced, "the set's authors count equal scores as wrong"
+
+
+def rows(*items):
+    return pd.DataFrame(items, columns=COLUMNS)
+
+
+@pytest.mark.parametrize("right", [1.0, 0.0])
+def test_rates_of_nothing_but_hits_or_misses_are_left_alone(right):
+    """Eight kinds at exactly 100 % gave 96.2, and the interval of a mean left out the mean of its own categories."""
+    table = rows(*[(c, f"{c}{k}", right, 1) for c in "abcdefgh" for k in range(10)])
+    found = shrunken_rates(table)
+    assert found["value"].tolist() == pytest.approx([right] * 8) and mean_of_kinds(table, 100).value == right
+    assert (found["high"] - found["low"] > 0.01).all()
+    uneven = rows(*[(c, f"{c}{k}", float(k < 2), 1) for c, n in (("a", 4), ("b", 10), ("c", 20)) for k in range(n)])
+    assert mean_of_kinds(uneven, 100).value == pytest.approx((1 / 2 + 1 / 5 + 1 / 10) / 3)
+
+
+def test_the_design_effect_of_known_designs():
+    alone = rows(*[(c, f"{c}{k}", float(k % 3 > 0), 1) for c in "abc" for k in range(30)])
+    assert design_effect(cells_of(alone)) == pytest.approx(1.0)
+    # Four copies of every item under one prompt are worth one item.
+    assert design_effect(cells_of(pd.concat([alone] * 4, ignore_index=True))) == pytest.approx(4.0, rel=0.05)
+    # A mean of two independent halves has half the variance.
+    halves = rows(*[(c, f"{c}{k}", (k % 2 + k // 2 % 2) / 2, 1) for c in "abc" for k in range(40)])
+    assert design_effect(cells_of(halves)) == pytest.approx(0.5, rel=0.05)
+
+
+def test_what_cannot_be_estimated_is_refused():
+    good = rows(*[(c, f"{c}{k}", 1.0, 1) for c in "abc" for k in range(3)])
+    for table, words in (
+        (good.drop(columns="prompt"), "lacks prompt"),
+        (good.assign(hits=2.0), "between 0 and a positive size"),
+        (good[good["category"] != "c"], "2 categories are no population"),
+        (good.assign(prompt="one"), "100% of the prompts stand in several categories"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            shrunken_rates(table)
+
+
+# ---------------------------------------------------------------- families
+
+
+needs_data = pytest.mark.skipif(data_mirror() is None, reason="no mirror: the authors of the real sets are not checked")
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("gpt-4", "openai"),
+        ("gpt35_turbo_instruct", "openai"),
+        ("text_davinci_003", "openai"),
+        ("replay/gpt-4o-mini-repro", "openai"),
+        ("weighted_alpaca_eval_gpt4_turbo", "openai"),
+        ("cerebras-gpt-6.7B", "cerebras"),
+        ("claude-v1", "anthropic"),
+        ("claude-3-5-sonnet-20240620", "anthropic"),
+        ("claude2-alpaca-13b", "llama"),
+        ("vicuna-13b:20230322-clean-lang", "llama"),
+        ("Llama-3.1-8B-Instruct", "llama"),
+        ("llama7B_freelb_lr5e-5_AdvLr0_InitAdvMax10_AdvStep1_Projl2_MaxNorm0_yuxinRun", "llama"),
+        ("replay/pandalm-7b", "llama"),
+        ("replay/skywork-llama-3.1-8b", "llama"),
+        ("replay/skywork-gemma-2-27b", "gemma"),
+        ("replay/gemma-4-12b-repro", "gemma"),
+        ("gemini-pro", "google"),
+        ("EEVE-Korean-Instruct-10.8B", "mistral"),
+        ("replay/judgelrm-3b", "qwen"),
+        ("replay/qwen2.5-32b-repro", "qwen"),
+        ("EXAONE-3.5-7.8B-Instruct", "exaone"),
+        ("Ein-70B-v0.1", "other"),
+        ("baseline/longer", "none"),
+    ],
+)
+def test_names_that_are_easily_mistaken(name, family):
+    assert family_of(name) == family
+
+
+def test_the_unknown_is_an_error_and_not_a_guess():
+    with pytest.raises(KeyError, match=r"'newcomer-7b'.*families\.yaml"):
+        family_of("newcomer-7b")
+
+
+def test_nobody_is_akin_to_what_has_no_family():
+    assert same_family("llama", "llama") and not same_family("llama", "opt")
+    assert not any(same_family(family, family) for family in NO_FAMILY)
+
+
+def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_family():
+    assert {family_of(name) for name in PUBLISHED} <= {"openai", "llama", "gemma", "qwen", "internlm", "exaone"} | {
+        "mistral",
+        "google",
+        "falcon",
+    }
+    assert len({family_of(one.name) for one in ASSISTANTS}) == len(ASSISTANTS)
+
+
+@needs_data
+@pytest.mark.realdata
+def test_every_author_of_the_loaded_sets_has_a_family():
+    sets = [load_set(name) for name in [*BENCHMARKS, *UNLABELLED]] + [load_set(name) for name in CORPORA]
+    authors = {author for pairs in sets for pair in pairs for author in (pair.model_a, pair.model_b)}
+    authors |= {response.model for name in ANSWERS for response in load_answer_set(name)}
+    authors |= {pair.subset for pair in load_set("alpaca_eval")}
+    assert len(authors - {None}) > 90
+    families = {author: family_of(author) for author in authors - {None}}
+    used = set(families.values())
+    assert {"openai", "anthropic", "google", "llama", "mistral", "qwen", "gemma", "exaone", "phi"} <= used
+    assert sum(family == "other" for family in families.values()) <= 8
+
+
+# ---------------------------------------------------------------- the planted judges
+
+
+def test_what_was_planted_is_there():
+    many = Population(prompts=40_000, per_prompt=2, richer=0.0)
+    plain = {"skill": 0.0, "opinion": 0.0}
+    for order, expected in (("ab", 0.7), ("ba", -0.7)):
+        table = planted_table(PlantedBias(position=0.7, **plain), many, 0)
+        assert logit(table[order].mean()) == pytest.approx(expected, abs=0.03)
+        assert logit(table[f"p_{order}"].mean()) == pytest.approx(expected, abs=1e-9)
+    long = planted_table(PlantedBias(length=0.5, **plain), many, 0)
+    near = (np.log2(long["words_a"] / long["words_b"]) - 1).abs() < 0.1
+    assert logit(long["ab"][near].mean()) == pytest.approx(0.5, abs=0.1)
+    own = planted_table(PlantedBias(own=0.8, **plain), many, 0)
+    of_a, of_b = (own[f"model_{side}"].str.startswith("amber") for side in "ab")
+    assert logit(own["ab"][of_a & ~of_b].mean()) == pytest.approx(0.8, abs=0.05)
+    tied = planted_table(PlantedBias(log_nu=0.0, **plain), many, 0)
+    assert (tied["ab"] == 0.5).mean() == pytest.approx(1 / 3, abs=0.01)
+    richer = planted_table(PlantedBias(), Population(prompts=5000, richer=0.8), 1)
+    assert (
+        np.log2(richer["words_a"] / richer["words_b"]).corr(richer["quality"])
+        > 0.4
+        < richer["people"].corr(richer["quality"])
+    )
+
+
+def test_coverage_counts_the_intervals_that_hold_the_truth():
+    assert coverage(lambda k: SimpleNamespace(low=k, high=k + 1.5), 4.0, lambda k: k, simulations=10) == 2
+
+
+def test_a_planted_judge_judges_pairs_as_it_was_told():
+    pairs = [pair(k, "A" if k % 2 else "B", cluster_id="p") for k in range(2000)]
+    first = PlantedJudge(pairs, PlantedBias(skill=0.0, opinion=0.0, position=1.0))
+    table = judged_table(pairs, run_judge(first, pairs, VerdictStore(":memory:"), progress=False))
+    assert logit(table["ab"].mean()) == pytest.approx(1.0, abs=0.2)
+    assert logit(table["ba"].mean()) == pytest.approx(-1.0, abs=0.2)
+    opinionated = PlantedJudge(pairs, PlantedBias(skill=0.0, opinion=20.0))
+    table = judged_table(pairs, run_judge(opinionated, pairs, VerdictStore(":memory:"), progress=False))
+    assert (table["ab"] == table["ba"]).mean() > 0.9
+
+
+def test_a_judged_table_holds_votes_verdicts_and_words():
+    voted = pair(0, None, votes={"x": "A", "y": "tie"}, model_a="m", model_b="n")
+    verdicts = [
+        Verdict("0", "j", "ab", "A", 0.6, 0.2, 0.2),
+        Verdict("0", "j", "ba", None, status="unparsed"),
+        Verdict("1", "j", "ab", "tie"),
+        Verdict("2", "j", "ab", "B"),
+    ]
+    table = judged_table([voted, pair(1, "B"), pair(2, None)], verdicts).set_index("item")
+    columns = ["people", "n_votes", "ab", "p_ab", "words_a", "model_b"]
+    assert table.loc["0", columns].tolist() == [0.75, 2, 1, 0.7, 3, "n"]
+    assert np.isnan(table.loc["0", "ba"]) and np.isnan(table.loc["0", "p_ba"])
+    assert table.loc["1", ["people", "ab"]].tolist() == [0.0, 0.5] and np.isnan(table.loc["2", "people"])
+    with pytest.raises(ValueError, match="no pair of these"):
+        judged_table([pair(1)], verdicts)
+    with pytest.raises(ValueError, match="duplicate"):
+        judged_table([pair(1)], [verdicts[2], verdicts[2]])
