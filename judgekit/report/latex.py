@@ -46,7 +46,7 @@ FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
 SCRIPTS = {
     "bench": "tests/bench/encoder_speed.py",
     "bench-formats": "tests/bench/formats.py",
-    "bench-one_pass": "tests/bench/one_pass_speed.py",
+    "bench-causal_smollm2_135m": "tests/bench/causal_speed.py hf/smollm2-135m",
     "bench-rating": "tests/bench/rating_speed.py",
     "scale": "tests/bench/scale.py",
     "scale-faults": "tests/torture.py",
