@@ -219,6 +219,7 @@ def test_what_a_training_leaves(tmp_path, base):
     assert "a LoRA adapter, r = 4" in (tmp_path / "sft" / "README.md").read_text()
 
 
+@pytest.mark.usefixtures("exact")
 def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, base, monkeypatch):
     train(tmp_path / "run" / "sft", base=str(base), r=4, merge=True, lr=2e-2)
     given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 4}

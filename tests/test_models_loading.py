@@ -173,6 +173,7 @@ def test_training_starts_from_whole_models(models, tmp_path):
     assert model.score.weight.shape == (1, 32)
 
 
+@pytest.mark.usefixtures("exact")
 def test_a_trained_reward_model_needs_its_head(models, tmp_path):
     judge = RewardJudge(str(models["reward_adapter"]))
     judge.load()
