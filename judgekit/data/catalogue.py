@@ -9,12 +9,11 @@ from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
 from judgekit.data.loading import Loaded, load_named
 from judgekit.data.pairfile import read_pairs
-from judgekit.data.paths import project_root
+from judgekit.data.paths import OWN, project_root
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
-OWN = "file:"  # before the path of a file of pairs (`judgekit.data.pairfile`)
 SETS = BENCHMARKS | UNLABELLED | CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others

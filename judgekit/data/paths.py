@@ -8,6 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 PRETRAINED = PACKAGE / "pretrained"
 NAME = re.compile(r"[a-z0-9][a-z0-9_]*")
+OWN = "file:"  # in the place of a set's name, before the path of a file of pairs (`judgekit.data.pairfile`)
 
 
 @lru_cache(maxsize=1)

@@ -157,7 +157,8 @@ class HFJudge(AskedJudge):
 
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
-        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), self.batch_tokens)]
+        held = self.batch_tokens if hasattr(self.settings, "batch_tokens") else self.positions or 0  # vLLM packs itself
+        notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
         return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
     def load(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
+from judgekit.data.paths import OWN
 from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
 
 
@@ -107,7 +108,7 @@ PROTOCOLS = _named_protocols()
 
 def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
-    own = {"llmbar": "llmbar", "file:": "pairs"}
+    own = {"llmbar": "llmbar", OWN: "pairs"}
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 
