@@ -1,6 +1,6 @@
 """Kill real processes at random moments and start them again: nothing may be lost, doubled, or left for a human.
 
-``make torture`` kills twenty-three times, two of them in the middle of one whole sample chain, and writes ``fault.*``
+``make torture`` kills twenty-six times, two of them in the middle of one whole sample chain, and writes ``fault.*``
 to ``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of
 the tracked files, so that no output of the checkout is touched.
 
@@ -26,8 +26,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiny_causal import save_tiny
+
 ROOT = Path(__file__).resolve().parents[1]
 CLI = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
+LANGUAGE_MODELS = ("llama", "qwen2", "phi3")
 NEAR = 5e-3  # probabilities: other batches are padded otherwise, and bfloat16 keeps three digits
 PATIENCE = 3600  # seconds for one process
 ORPHANS = 900  # seconds that a restart waits for what a killed process left running
@@ -62,6 +65,27 @@ print("going on from", len(read_lines(path)) if path.exists() else 0, "votes", f
 with Labelling(pairs, path, ["ann", "bob"]) as page:
     for name in ("ann", "bob"):
         label_all(page.link(name), lambda shown: min("first", "second", key=lambda side: len(shown[side]["raw"])))
+"""
+
+
+ASK = """
+import json, sys
+from pathlib import Path
+
+from judgekit.data.pairfile import read_pairs
+from judgekit.judges import load_judge
+from judgekit.scoring import run_judge, waiting_requests
+from judgekit.scoring.store import VerdictStore
+
+folder, settings = Path(sys.argv[1]), {"mode": "one_pass", "batch_tokens": 1000, "dtype": "float32"}
+pairs, store, rows = read_pairs(folder / "in.jsonl"), VerdictStore(folder / "s.sqlite"), []
+judges = {kind: load_judge(f"hf/{folder / kind}", settings=settings) for kind in sys.argv[2:]}
+waiting = sum(len(waiting_requests(judge, pairs, store)) for judge in judges.values())
+print("going on from", 2 * len(pairs) * len(judges) - waiting, "verdicts", flush=True)
+for kind, judge in judges.items():
+    for one in run_judge(judge, pairs, store, progress=False):
+        rows.append({"id": f"{kind} {one.item_id} {one.order}", "verdict": one.verdict, "p_a": one.p_a})
+(folder / "out.jsonl").write_text("".join(json.dumps(row) + chr(10) for row in rows))
 """
 
 
@@ -106,6 +130,17 @@ def write_pairs(n):
         names = {"id", "question", "response_a", "response_b", "label"}
         (folder / "in.jsonl").write_text(text_of(rows, names), encoding="utf-8")
         (folder / "responses.jsonl").write_text(text_of(rows, {"id", "question", "response"}), encoding="utf-8")
+
+    return prepare
+
+
+def write_models(n):
+    """A preparation: so many pairs, and tiny language models of three architectures."""
+
+    def prepare(folder):
+        write_pairs(n)(folder)
+        for kind in LANGUAGE_MODELS:
+            save_tiny(folder / kind, kind)
 
     return prepare
 
@@ -190,6 +225,7 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
         Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, stored),
+        Case("judge_causal", 3, [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS], write_models(n_slow), rows_of, stored),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, stored),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),

@@ -25,7 +25,7 @@ from judgekit.records import Reply, fingerprint_of
 _FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
 _MARKS = range(1, 11)  # of the assignment's prompt
 _WINDOW = 512  # requests that are prepared at once
-BATCH_TOKENS = {"cpu": 4096, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left
+BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
 NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
