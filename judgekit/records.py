@@ -15,7 +15,7 @@ ORDERS = ("ab", "ba")
 POSITIONS = ("first", "second", "tie", None)  # what the verdict of a reply may be
 STATUSES = ("ok", "unparsed", "ambiguous", "error")
 LABEL_KINDS = ("human", "gpt-4", "model", "objective", "authored", "missing")  # missing: a response is not there
-SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "tie": "tie", None: None}
+SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "first": "second", "second": "first", "tie": "tie", None: None}
 
 
 @dataclass(frozen=True, slots=True)

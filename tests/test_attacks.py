@@ -29,6 +29,7 @@ from judgekit.bias.defences import (
     Abstaining,
     Escaped,
     LengthMatched,
+    OrderAveraged,
     Screened,
     defended,
     margin_for,
@@ -49,7 +50,7 @@ from judgekit.bias.edits import (
     tampered,
     wordings,
 )
-from judgekit.judges import Request, load_judge
+from judgekit.judges import Request, load_judge, request_of
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
 from judgekit.scoring.store import VerdictStore
@@ -166,6 +167,39 @@ def test_any_judge_that_reads_can_be_attacked(tmp_path, name):
         report = attack(version, PAIRS[:4], suite, n_boot=10, progress=False)
         assert set(report.outcomes["attack"]) == {*suite.edits, "search"} and len(report.outcomes) == 16
         assert report.clean_accuracy.n == 4
+
+
+@pytest.mark.parametrize("states", [True, False])
+def test_a_judge_that_names_what_stands_first_is_turned_by_nothing_once_orders_are_averaged(states):
+    class First(Zoologist):
+        """Prefers the first response, and a zebra a little."""
+
+        def reply(self, request):
+            p = 0.9 if "zebra" in request.first else 0.8
+            return Reply("first", *((p, 0.95 - p, 0.05) if states else ()))
+
+    judge = First()
+    averaged = OrderAveraged(judge)
+    requests = [request_of(pair, order) for pair in PAIRS[:4] for order in ("ab", "ba")]
+    ahead, behind = averaged.judge(requests)[:2]
+    assert len(judge.asked) == 8, "both orders of a pair are asked once"
+    if states:
+        zebra = {"A": ahead.p_first, "B": ahead.p_second}[PAIRS[0].label]
+        assert zebra == pytest.approx((0.9 + 0.15) / 2) and ahead.p_tie == pytest.approx(0.05)
+        assert (ahead.p_first, ahead.p_second) == (behind.p_second, behind.p_first)
+        assert {ahead.verdict, behind.verdict} == {"first", "second"}
+        assert attack(averaged, PAIRS, only("emoji"), n_boot=10).clean_accuracy.value == 1
+    else:
+        assert ahead.verdict == behind.verdict == "tie"
+
+
+def test_a_reply_that_failed_stands_for_both_orders():
+    class Once(Zoologist):
+        def reply(self, request):
+            return Reply(None, status="error", raw="no") if request.first < request.second else Reply("first")
+
+    given = OrderAveraged(Once()).judge([request_of(PAIRS[0], order) for order in ("ab", "ba")])
+    assert [(one.status, one.raw) for one in given] == [("error", "no")] * 2
 
 
 # ---------------------------------------------------------------- the search

@@ -225,7 +225,14 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
         Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, stored),
-        Case("judge_causal", 3, [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS], write_models(n_slow), rows_of, stored),
+        Case(
+            "judge_causal",
+            3,
+            [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS],
+            write_models(n_slow),
+            rows_of,
+            stored,
+        ),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, stored),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),

@@ -10,7 +10,8 @@ from typing import Any
 
 from judgekit.bias.edits import sentences_of
 from judgekit.judges.base import Judge, Request
-from judgekit.records import Reply, Verdict, fingerprint_of
+from judgekit.judges.generative import AskedJudge
+from judgekit.records import SWAPPED, Reply, Verdict, fingerprint_of
 
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad]")
 MARKERS = re.compile(r"\[\[|\]\]|<\|[^|>\n]{0,40}\|>|</?(?:response|answer|assistant|system|user)\b[^>\n]{0,40}>", re.I)
@@ -169,10 +170,46 @@ class Abstaining(Defence):
         return replace(reply, verdict="tie") if abs(reply.p_first - reply.p_second) < self.margin else reply
 
 
+class OrderAveraged(Defence):
+    """Order averaging: both orders are asked, probabilities are averaged; without any, what they differ on ties."""
+
+    title = "order_averaged"
+
+    def judge(self, requests: list[Request]) -> list[Reply]:
+        plain = [replace(request, order="ab", item_id="") for request in requests]
+        both = list(dict.fromkeys(one for request in plain for one in (request, request.exchanged())))
+        replies = dict(zip(both, self.inner.judge(both), strict=True))
+        return [_averaged(replies[request], replies[request.exchanged()]) for request in plain]
+
+
+def _averaged(one: Reply, other: Reply) -> Reply:
+    """One reply from those to a request and to its exchange; a failed one stands for both."""
+    if one.status != "ok" or other.status != "ok":
+        return one if one.status != "ok" else other
+    stated = list(
+        zip((one.p_first, one.p_second, one.p_tie), (other.p_second, other.p_first, other.p_tie), strict=True)
+    )
+    shares = [(here + there) / 2 for here, there in stated if here is not None and there is not None]
+    verdict: str | None = one.verdict if one.verdict == SWAPPED[other.verdict] else "tie"
+    if len(shares) == 3:
+        first, second, tie = shares
+        verdict = "tie" if first == second or tie >= max(first, second) else "first" if first > second else "second"
+    p_first, p_second, p_tie = shares if len(shares) == 3 else (None, None, None)
+    return replace(
+        one, verdict=verdict, p_first=p_first, p_second=p_second, p_tie=p_tie, score_first=None, score_second=None
+    )
+
+
 def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
-    """A judge with each of the defences that any judge can have; without a ``margin`` it does not abstain."""
-    found: dict[str, Judge] = {"escaped": Escaped(judge), "screened": Screened(judge)}
+    """A judge with each of the defences that it can have.
+
+    Without a ``margin`` it does not abstain; one that reads a prompt is shown quoted responses, and asked both ways.
+    """
+    reads = isinstance(judge, AskedJudge)
+    found: dict[str, Judge] = {"escaped": Escaped(judge, quoted=reads), "screened": Screened(judge)}
     found["length matched"] = LengthMatched(judge)
+    if reads:
+        found["order averaged"] = OrderAveraged(judge)
     return found if margin is None else found | {"abstaining": Abstaining(judge, margin)}
 
 

@@ -17,7 +17,7 @@ from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.prompts.parsing import BRACKETS, LABELS, LETTER, OUTPUT, Parsed, parse, reply_part, verdict_of_scores
 from judgekit.prompts.texts import message_characters
-from judgekit.records import Reply
+from judgekit.records import SWAPPED, Reply
 
 DEFAULT = "pairwise"  # the assignment's prompt
 OPEN_TOKENS = 1024
@@ -28,7 +28,6 @@ _CLOSED_TOKENS = 32
 _BYTES_PER_TOKEN = 3  # of UTF-8: more tokens than English or Chinese text really has, so estimates err on the dear side
 _TOKENS_PER_MESSAGE = 8
 _ROUNDING = 1e-9  # probabilities that differ by no more are equal
-_TURNED = {"first": "second", "second": "first", "tie": "tie"}
 # What finds the letter that decides, and the letters of `LABELS`.
 _LETTERS = {"brackets": (BRACKETS, "ABC"), "letter": (LETTER, "ABC"), "llmbar": (OUTPUT, "ab")}
 
@@ -239,7 +238,7 @@ class AskedJudge:
         other = yield from ask("verdict", request.exchanged(), shared=True)
         (here, text), (there, _) = self._read(given), self._read(other)
         turned = _letters_turned(reply_part(other.text).strip())
-        if here.verdict is not None and there.verdict == _TURNED[here.verdict]:
+        if here.verdict is not None and there.verdict == SWAPPED[here.verdict]:
             return _reply_of(here, text, {"exchanged": turned})
         opinions = {"given": reply_part(given.text).strip(), "exchanged": turned}
         final = yield from ask("synthesis", request, earlier=opinions)
