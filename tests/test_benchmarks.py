@@ -12,6 +12,7 @@ from judgekit.data.benchmarks import BENCHMARKS, GROUP_OF_SCENARIO, LLMBAR, SCEN
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
 from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import Turn
+from judgekit.scoring.protocols import primary_protocol
 
 
 def rows_of(*records, file="authored.json"):
@@ -258,20 +259,33 @@ def test_unknown_names_list_the_known_ones():
 # --- the real files
 
 
-def test_mtbench_is_read_from_the_hub_without_a_mirror(monkeypatch):
+def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_mirror(monkeypatch, tmp_path):
     files = {
         mtbench.QUESTION_FILE: [{"question_id": 81, "category": "math", "turns": ["Count.", "Go on."]}],
         mtbench.REFERENCE_FILE: [{"question_id": 81, "choices": [{"index": 0, "turns": ["1", "2"]}]}],
     }
-    monkeypatch.setattr(mtbench.paths, "data_mirror", lambda: None)
     monkeypatch.setattr(mtbench, "read_rows", lambda name: rows_of(*files[name]))
-    monkeypatch.setattr(mtbench, "vote_rows", lambda file: rows_of(hub_record()))
-    pairs, _ = load_set_with_report("mtbench")
+    monkeypatch.setattr(mtbench, "hub_rows", lambda file: rows_of(hub_record()))
+    pairs, _ = load_set_with_report("mtbench_all")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
-    assert list(set_hashes(["mtbench"])) == [
+    assert pairs[0].benchmark == "mtbench_all" and primary_protocol("mtbench_all") == primary_protocol("mtbench")
+    assert list(set_hashes(["mtbench_all"])) == [
         *files,
         "hub:lmsys/mt_bench_human_judgments@f7d2896d2cc5d80f8b55c2bbc722613555233c25",
     ]
+    for mirror, name in ((tmp_path, "mtbench"), (None, "mtbench_all")):
+        for module in (catalogue, mtbench.paths):
+            monkeypatch.setattr(module, "data_mirror", lambda mirror=mirror: mirror)
+        seen = []
+        monkeypatch.setattr(catalogue, "load_set", lambda name, seen=seen: seen.append(name) or [])
+        monkeypatch.setattr(catalogue, "protected_prompts", list)
+        catalogue.questions_of_tests()
+        assert [one for one in seen if one.startswith("mtbench")] == [name]
+    monkeypatch.setattr(outputs.mtbench, "load_all", lambda: (pairs, {}))
+    outputs._mtbench_items.cache_clear()
+    row = Row(vote_record(judge="gpt4_pair"), "votes", 0)
+    assert [one.item_id for one in outputs.mtbench_row(row, "replay/gpt-4-pair")] == ["81:m:n:2"]
+    outputs._mtbench_items.cache_clear()
 
 
 @pytest.mark.realdata

@@ -14,7 +14,7 @@ import yaml
 from notebook_functions import code_of
 
 from judgekit.data import catalogue
-from judgekit.data.benchmarks import BENCHMARKS
+from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB
 from judgekit.data.cleaning import clean
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import PACKAGE, project_root
@@ -23,7 +23,7 @@ from judgekit.report.workflow import read_parameters
 from judgekit.training.constructed import KINDS
 
 ROOT = project_root()
-TEST_SETS = {*BENCHMARKS, *catalogue.SAMPLE_TESTS}
+TEST_SETS = {*BENCHMARKS, *FROM_HUB, *catalogue.SAMPLE_TESTS}
 FORBIDDEN = (
     "data.benchmarks",
     "data.catalogue",

@@ -299,12 +299,12 @@ def test_votes_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monk
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{upstream.server_port}/")
     source = pinned("data/good.parquet", upstream.content, host="hub")
     monkeypatch.setattr(mtbench, "hub_source", lambda file: source)
-    rows = mtbench.vote_rows(mtbench.VOTE_FILE)
+    rows = mtbench.hub_rows(mtbench.VOTE_FILE)
     assert [row.whole("n") for row in rows] == [1, 2] and rows[1].where == "authored/data/good.parquet:1"
     assert rows[0].get("turns") == [{"role": "user"}]
     assert upstream.asked == ["/datasets/owner/repo/resolve/c0ffee/data/good.parquet"]
     fetching.verified.clear()  # as in a new process
-    assert len(mtbench.vote_rows(mtbench.VOTE_FILE)) == 2 and len(upstream.asked) == 1
+    assert len(mtbench.hub_rows(mtbench.VOTE_FILE)) == 2 and len(upstream.asked) == 1
 
 
 def test_the_pinned_votes_on_the_hub_have_an_address():

@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, protected_files, protected_prompts
+from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, UNLABELLED, protected_files, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
 from judgekit.data.loading import Loaded, load_named
 from judgekit.data.pairfile import read_pairs
-from judgekit.data.paths import OWN, project_root
+from judgekit.data.paths import OWN, data_mirror, project_root
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
 
-SETS = BENCHMARKS | UNLABELLED | CORPORA
+SETS = BENCHMARKS | FROM_HUB | UNLABELLED | CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
 UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
 # Sets whose prompts were protected before they were scored; `protected_prompts` goes on reading them.
@@ -85,14 +85,19 @@ def rated_set_hashes(names: Iterable[str]) -> dict[str, str]:
     return source_hashes([RATED[name] for name in names if name in RATED])
 
 
+def _test_sets() -> list[str]:
+    """The test sets that can be read: without a mirror, all of MT-bench's votes in place of a mirror's."""
+    return [name if data_mirror() or name != "mtbench" else "mtbench_all" for name in BENCHMARKS]
+
+
 def hashes_of_tests(sample: bool = False) -> dict[str, str]:
     """File to SHA-256 for everything that `questions_of_tests` reads."""
-    return {} if sample else set_hashes(BENCHMARKS) | source_hashes(protected_files())
+    return {} if sample else set_hashes(_test_sets()) | source_hashes(protected_files())
 
 
 def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:
     """Every question of the test sets (or of the sample's test parts), each after where it stands."""
-    names = SAMPLE_TESTS if sample else [name for name in BENCHMARKS if name not in (*UNIONS, *LONG_PROTECTED)]
+    names = SAMPLE_TESTS if sample else [name for name in _test_sets() if name not in (*UNIONS, *LONG_PROTECTED)]
     questions: list[tuple[str, str]] = []
     for name in names:
         for pair in load_set(name):

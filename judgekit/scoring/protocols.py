@@ -108,7 +108,7 @@ PROTOCOLS = _named_protocols()
 
 def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
-    own = {"llmbar": "llmbar", OWN: "pairs"}
+    own = {"llmbar": "llmbar", "mtbench_all": "mtbench", OWN: "pairs"}
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 

@@ -21,6 +21,7 @@ TITLES = {
     "pandalm": "PandaLM",
     "autoj": "Auto-J",
     "mtbench": "MT-bench",
+    "mtbench_all": "MT-bench, all votes",
     "judgebench": "JudgeBench",
     "rm_bench": "RM-Bench",
     "evalbiasbench": "EvalBiasBench",

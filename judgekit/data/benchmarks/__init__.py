@@ -134,6 +134,7 @@ BENCHMARKS = {
     "rm_bench": of_files(each(_rm_bench_pairs), *RM_BENCH.values()),
     "evalbiasbench": of_files(_evalbiasbench, BIAS_BENCH, read=partial(read_rows, within="*")),  # rows by bias
 }
+FROM_HUB = {"mtbench_all": mtbench.ALL}  # all votes on MT-bench, of which a mirror has a part
 # The same for sets without labels: judges may be compared with each other there, never scored.
 UNLABELLED = {"mtbench_repro": mtbench.REPRO}
 

@@ -1,9 +1,9 @@
 """MT-bench: people's votes on six models' answers to 80 two-turn questions; and six newer models' that nobody judged.
 
-A mirror holds 2,619 of the 3,355 votes (all of turn 1) in three derived files; without a mirror all votes are read
-from the hub. In the mirror the order of the two models is upstream's own, except for 61 votes on turn 2 whose source
-had put the models in alphabetical order. `REPRO` is 1,200 pairs of newer conversations without labels, which six judges
-compared (`judgekit.data.benchmarks.outputs`): no protocol scores it.
+`MTBENCH` is what a mirror holds in three derived files: 2,619 of the 3,355 votes, those of turn 1 and 930 of turn 2, of
+which 61 came from a source that had put the models in alphabetical order. `ALL` is all votes, from the hub. `REPRO` is
+1,200 pairs of newer conversations without labels, which six judges compared (`judgekit.data.benchmarks.outputs`): no
+protocol scores it.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ VOTE_FILE = "mtbench_derived/mtbench_human_votes.jsonl"
 ANSWER_FILE = "mtbench_derived/mtbench_answers.jsonl"
 GPT4_FILE = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 REPRO_FILE = "mt_bench_repro/questions.jsonl"
-# Files that are read from the hub where there is no mirror: the mirror's file of votes -> split, file, SHA-256.
+# What the hub holds in place of a mirror's file of votes: split, file, SHA-256.
 HUB_SET, HUB_COMMIT = "lmsys/mt_bench_human_judgments", "f7d2896d2cc5d80f8b55c2bbc722613555233c25"
 HUB_FILES = {
     VOTE_FILE: (
@@ -63,15 +63,18 @@ def hub_source(file: str) -> Source:
     )
 
 
-def vote_rows(file: str) -> list[Row]:
-    """The rows of a mirror's file of votes; without a mirror those of the hub's."""
-    if paths.data_mirror() is not None:
-        return read_rows(file)
+def hub_rows(file: str) -> list[Row]:
+    """The rows of the hub's file that stands for one of a mirror's files of votes."""
     import pyarrow.parquet
 
     source = hub_source(file)
     table = pyarrow.parquet.read_table(fetch(source))
     return [Row(values, source.name, number) for number, values in enumerate(table.to_pylist())]
+
+
+def vote_rows(file: str) -> list[Row]:
+    """The rows of a mirror's file of votes; without a mirror those of the hub's."""
+    return hub_rows(file) if paths.data_mirror() is None else read_rows(file)
 
 
 class Vote(NamedTuple):
@@ -101,24 +104,21 @@ def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, ans
     return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
 
 
-def _hashes() -> dict[str, str]:
-    """Provenance: without a mirror the votes are those of the hub's set at its revision."""
-    shared = (QUESTION_FILE, REFERENCE_FILE)
-    if paths.data_mirror() is not None:
-        return source_hashes((*shared, VOTE_FILE, ANSWER_FILE))
-    return source_hashes(shared) | {f"hub:{HUB_SET}@{HUB_COMMIT}": hub_source(VOTE_FILE).sha256}
-
-
 def load() -> Loaded:
-    """The pairs, in the order of their first votes, and a report."""
+    """The pairs of a mirror's votes, in the order of the first ones, and a report."""
     questions = {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
-    references = _answers_of(REFERENCE_FILE)
-    rows = vote_rows(VOTE_FILE)
-    if paths.data_mirror() is None:
-        votes = votes_from_hub_rows(rows)
-    else:
-        votes = votes_from_files(rows, questions, read_rows(ANSWER_FILE))
-    return pairs_from_votes(votes, {number: row.text("category") for number, row in questions.items()}, references)
+    votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
+    return pairs_from_votes(votes, _categories(), _answers_of(REFERENCE_FILE))
+
+
+def load_all() -> Loaded:
+    """The pairs of all votes, as `load` gives those of a mirror's."""
+    votes = votes_from_hub_rows(hub_rows(VOTE_FILE))
+    return pairs_from_votes(votes, _categories(), _answers_of(REFERENCE_FILE), "mtbench_all")
+
+
+def _categories() -> dict[int, str]:
+    return {row.whole("question_id"): row.text("category") for row in read_rows(QUESTION_FILE)}
 
 
 def _answers_of(file: str) -> dict[int, Texts]:
@@ -156,7 +156,9 @@ def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
     )
 
 
-def pairs_from_votes(votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts]) -> Loaded:
+def pairs_from_votes(
+    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts], benchmark: str = "mtbench"
+) -> Loaded:
     """One pair per question, ordered pair of models and turn, with all its votes; a missing response is an empty one.
 
     The report has ``votes``; ``missing_responses`` and ``empty_turns``: votes that lack a model's answers, or in which
@@ -167,7 +169,7 @@ def pairs_from_votes(votes: list[Vote], categories: Mapping[int, str], reference
         cells.setdefault(vote.item_id, []).append(vote)
     answers = [(vote.turn, vote.answers_a, vote.answers_b) for vote in votes]
     complete = [[*a[:turn], *b[:turn]] for turn, a, b in answers if a is not None and b is not None]
-    return [_pair_from_votes(cell, categories, references) for cell in cells.values()], {
+    return [_pair_from_votes(cell, categories, references, benchmark) for cell in cells.values()], {
         "votes": len(votes),
         "missing_responses": len(votes) - len(complete),
         "empty_turns": sum(not all(text.strip() for text in shown) for shown in complete),
@@ -175,7 +177,7 @@ def pairs_from_votes(votes: list[Vote], categories: Mapping[int, str], reference
 
 
 def _pair_from_votes(
-    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts]
+    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts], benchmark: str
 ) -> PreferencePair:
     """The pair that votes of one cell are on, with their majority; a judge's second vote is kept as ``<judge>#2``."""
     first = votes[0]
@@ -188,7 +190,7 @@ def _pair_from_votes(
         cast[vote.judge if seen[vote.judge] == 1 else f"{vote.judge}#{seen[vote.judge]}"] = vote.label
     return PreferencePair(
         item_id=first.item_id,
-        benchmark="mtbench",
+        benchmark=benchmark,
         question=first.questions[last],
         response_a=answers_a[last],
         response_b=answers_b[last],
@@ -244,5 +246,11 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
     return pairs, {}
 
 
-MTBENCH = DataSet(load, _hashes)
+MTBENCH = DataSet(load, lambda: source_hashes([QUESTION_FILE, REFERENCE_FILE, VOTE_FILE, ANSWER_FILE]))
+ALL = DataSet(
+    load_all,
+    lambda: (
+        source_hashes([QUESTION_FILE, REFERENCE_FILE]) | {f"hub:{HUB_SET}@{HUB_COMMIT}": hub_source(VOTE_FILE).sha256}
+    ),
+)
 REPRO = DataSet(load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))

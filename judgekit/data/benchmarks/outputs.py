@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from judgekit.data import paths
 from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
 from judgekit.data.loading import keeps_sides
 from judgekit.data.sources import Row, read_rows, source_hashes, source_names
@@ -57,7 +58,8 @@ def judgebench_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 @cache
 def _mtbench_items() -> frozenset[str]:
-    return frozenset(pair.item_id for pair in mtbench.load()[0])
+    load = mtbench.load_all if paths.data_mirror() is None else mtbench.load
+    return frozenset(pair.item_id for pair in load()[0])
 
 
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
@@ -167,7 +169,7 @@ PUBLISHED = {
     "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
     "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench",), mtbench_row, (mtbench.GPT4_FILE,), mtbench.vote_rows),
+    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,), mtbench.vote_rows),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),
