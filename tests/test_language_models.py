@@ -8,11 +8,13 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from notebook_functions import code_of, functions_of
 from tiny_causal import CHATML, tiny_model, tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from judgekit.cli import main
 from judgekit.data import paths
+from judgekit.data.catalogue import load_rated_set, load_set
 from judgekit.judges import Request, load_judge
 from judgekit.judges.names import display_name, slug
 from judgekit.models import Unavailable, registry
@@ -234,3 +236,24 @@ def test_a_file_that_is_damaged_unknown_or_not_whole_is_refused(tmp_path, writte
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(Unavailable, match=f"tiny.gguf: {said}"):
         folder_of(str(path))
+
+
+# ---------------------------------------------------------------- what the sample asks
+
+
+NOTEBOOKS = paths.project_root() / "notebooks"
+PUTTING_PROMPTS = ("36_ask_language_models", "21_train_causal_judge", "51_layer_aggregation")
+
+
+def test_the_whole_sample_chain_asks_at_most_2000_prompts():
+    """Two cores answer so many in minutes: pairs in both orders, and the responses whose layers are read."""
+    asked, trained, read = map(functions_of, PUTTING_PROMPTS)
+    tried = load_set(asked.validation)[: asked.n_validation]
+    pairs = 1 + len(asked.templates) * len(tried) + sum(len(load_set(name)) for name in asked.sets)
+    cells = [items for name in read.sets for items in load_rated_set(name).values()]
+    responses = sum(min(read.per_set, len(items)) for items in cells)
+    judged = pairs * len(asked.models) + trained.n_test * len(trained.validation_sets)
+    assert 100 < 2 * judged + responses * len(read.models) <= 2000
+    # No other notebook has a language model that it could ask without parameters of its own.
+    code = {path.stem: "".join(text for text, _ in code_of(path)) for path in NOTEBOOKS.glob("*.ipynb")}
+    assert {name for name, text in code.items() if "hf/" in text or "smollm2-135m" in text} == set(PUTTING_PROMPTS)
