@@ -22,7 +22,7 @@ from judgekit.data.benchmarks.published import (
     sizes,
 )
 from judgekit.data.paths import project_root
-from judgekit.judges.names import slug
+from judgekit.judges.names import display_name, slug
 from judgekit.scoring import protocols_for
 
 SIZES = {"llmbar_natural": 100, "llmbar_neighbor": 134, "llmbar_gptinst": 92, "llmbar_gptout": 47, "llmbar_manual": 46}
@@ -82,13 +82,13 @@ def test_every_published_or_drawn_judge_has_a_size_or_is_said_to_have_none():
         size = size_of(judge)
         assert size in sizes().values() and (size.parameters is None or 1e6 < size.parameters < 1e13), judge
     unknown = size_of("nobody_7b")
-    assert (unknown.title, unknown.parameters) == ("nobody 7b", None) and unknown not in sizes().values()
+    assert (unknown.name, unknown.parameters) == ("nobody_7b", None) and unknown not in sizes().values()
 
 
 @pytest.mark.parametrize(("name", "size"), sizes().items(), ids=list(sizes()))
 def test_sizes_have_sources_and_fit_the_names_of_models(name, size):
     assert len(size.source) > 10
-    stated = re.findall(r"([\d.]+)([BM])\b", size.title)
+    stated = re.findall(r"([\d.]+)([BM])\b", display_name(name))
     assert not stated or abs(size.parameters / float(stated[0][0]) / {"B": 1e9, "M": 1e6}[stated[0][1]] - 1) < 0.3
 
 

@@ -128,7 +128,7 @@ def owner_statistics(model: str) -> dict[str, dict[str, float]]:
 class Size(NamedTuple):
     """The size of one judge."""
 
-    title: str  # the judge's name as written in figures
+    name: str  # slug of the judge without prompt or variant
     parameters: int | None  # None where the owner never stated it
     source: str  # model card or paper, or what was counted
 
@@ -137,7 +137,7 @@ class Size(NamedTuple):
 def sizes() -> dict[str, Size]:
     """Every size that is known, or known not to be published, by slug."""
     text = resources.files(__package__).joinpath("sizes.yaml").read_text(encoding="utf-8")
-    return {slug: Size(**entry) for slug, entry in load_plain(text).items()}
+    return {slug: Size(slug, **entry) for slug, entry in load_plain(text).items()}
 
 
 def size_of(judge: str) -> Size:
@@ -147,4 +147,4 @@ def size_of(judge: str) -> Size:
     (13000000000, None)
     """
     known = [name for name in sizes() if judge == name or judge.startswith(f"{name}_")]
-    return sizes()[max(known, key=len)] if known else Size(judge.replace("_", " "), None, "nobody stated it")
+    return sizes()[max(known, key=len)] if known else Size(judge, None, "nobody stated it")
