@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from notebook_functions import functions_of
-from scipy.special import logit
+from scipy.special import betaln, logit, logsumexp
 
 from judgekit.bias.family import NO_FAMILY, family_of, same_family
 from judgekit.bias.judged import judged_table
@@ -361,6 +361,23 @@ def test_rates_of_nothing_but_hits_or_misses_are_left_alone(right):
     assert (found["high"] - found["low"] > 0.01).all()
     uneven = rows(*[(c, f"{c}{k}", float(k < 2), 1) for c, n in (("a", 4), ("b", 10), ("c", 20)) for k in range(n)])
     assert mean_of_kinds(uneven, 100).value == pytest.approx((1 / 2 + 1 / 5 + 1 / 10) / 3)
+
+
+def test_shrunken_rates_are_those_of_populations_drawn_at_random():
+    """The grid against a million draws from the prior, weighed by how likely they make the counts."""
+    rng, hits, n = np.random.default_rng(0), np.array([5, 16, 29]), np.array([12, 20, 40])
+    table = rows(*[(c, f"{c}{k}", float(k < h), 1) for c, h, m in zip("abc", hits, n, strict=True) for k in range(m)])
+    mean, spread = rng.uniform(size=10**6), np.sqrt(rng.uniform(0.0, 0.94**2, size=10**6))
+    k = 1 / spread**2 - 1
+    a, b = mean * k, (1 - mean) * k
+    likely = sum(betaln(a + h, b + m - h) - betaln(a, b) for h, m in zip(hits, n, strict=True))
+    drawn = rng.choice(10**6, 40_000, p=np.exp(likely - logsumexp(likely)))
+    found, worth = shrunken_rates(table), n / design_effect(cells_of(table))
+    assert worth == pytest.approx(n, rel=0.1)
+    for row, h, m in zip(found.itertuples(), hits, n, strict=True):
+        rates = rng.beta(a[drawn] + h, b[drawn] + m - h)
+        assert (row.low, row.high) == pytest.approx(np.quantile(rates, [0.025, 0.975]), abs=0.012)
+        assert row.value == pytest.approx(rates.mean(), abs=0.01)
 
 
 def test_the_design_effect_of_known_designs():

@@ -72,6 +72,16 @@ def sample_panel(name="sample_natural"):
     return Panel(name, pairs, {rule: run_judge(j, pairs, store, progress=False) for rule, j in rules.items()})
 
 
+def test_a_member_that_is_never_wrong_weighs_what_the_penalty_allows():
+    """Without a penalty its weight has no bound; with one of w^2 / 2 it is where w = n / (1 + exp(w))."""
+    labels = "AB" * 20
+    chances = [(1.0, 0.0, 0.0) if label == "A" else (0.0, 1.0, 0.0) for label in labels]
+    pairs = pairs_of(labels)
+    panel = Panel("chatbot_arena", pairs, {"x": said("x", labels, p=chances)})
+    (weight,), tie = pool_weights(panel, np.full(len(pairs), True))
+    assert weight == pytest.approx(len(labels) / (1 + np.exp(weight)), rel=1e-3) and tie == 0
+
+
 # ---------------------------------------------------------------- panels
 
 
