@@ -101,6 +101,7 @@ def main():
     judge.load()
     writing.engine, writing.ends = judge.engine, []
     judge.engine.eos = []  # all replies are of one length
+    judge.engine.model.generation_config.eos_token_id = None
     prompts = prompts_of(judge, requests)
     replies = judge.judge(requests)
     peak = peak_mb()  # before the others begin
@@ -108,6 +109,7 @@ def main():
         given = (reply.p_first, reply.p_second, reply.p_tie)
         assert max(abs(a - b) for a, b in zip(given, said, strict=True)) < NEAR, "both must compute the same"
     turns, written, rates = [], [], []
+    assert {reply.tokens_out for reply in writing.judge(few)} == {WRITTEN}
     for _ in range(chosen.rounds):
         rates.append(product_rate(judge))
         turns.append((seconds_of(lambda: judge.judge(requests)), seconds_of(lambda: plain(judge, prompts))))
