@@ -180,6 +180,20 @@ def test_latex_error_is_one_line_with_its_place(project):
 
 
 @needs_lualatex
+def test_a_build_that_failed_is_made_once_the_fault_is_mended(project):
+    """The log of the first says that a bibliography is missing: latexmk then makes that, from nothing, and fails."""
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    (project / "report" / "refs.bib").write_text("@misc{one, title={One}, author={A. Author}, year={2026}}")
+    preamble = r"\usepackage{results}\usepackage[backend=biber]{biblatex}\addbibresource{refs.bib}"
+    body = r"\cite{one}\result{a.late}\printbibliography"
+    write_document(project, body, preamble)
+    with pytest.raises(latex.BuildError, match=r"No result 'a\.late'"):
+        latex.build("laptop", "report")
+    save_results("laptop", "10_x", {"a.b": Number(0.5), "a.late": Number(0.25)})
+    assert latex.build("laptop", "report").is_file()
+
+
+@needs_lualatex
 def test_a_document_is_compiled_again_only_if_something_changed(project):
     save_results("laptop", "10_x", {"a.b": Number(0.5)})
     write_document(project, r"\result{a.b}")

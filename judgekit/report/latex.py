@@ -83,13 +83,13 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     command += [f"-outdir=build/{run}", rf"-usepretex=\def\run{{{run}}}", f"{document}.tex"]
     environment = os.environ | {"max_print_line": "2000"}  # no line of the log that names a fault is longer
     logs = [folder / f"{document}{kind}" for kind in (".log", ".blg")]
-    for _ in range(2):  # what a killed build left may be half a file: a build that fails is tried once from nothing
+    for again in (False, True):  # what a killed or failed build left may be wrong: one that fails is tried from nothing
+        for left in folder.glob(f"{document}.*") if again else ():
+            left.unlink()
         done = subprocess.run(command, cwd=report, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
         log = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in logs if path.exists())
         if done.returncode == 0:
             break
-        for left in set(folder.glob(f"{document}.*")) - set(logs):
-            left.unlink()
     else:
         error = ERROR.search(log)
         raise BuildError(f"{document}.tex: {error[0].strip() if error else f'latexmk ended with {done.returncode}'}")
