@@ -194,9 +194,8 @@ def short_of_memory(monkeypatch, judge, too_much):
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])
 def test_a_batch_that_does_not_fit_is_halved(folder, monkeypatch, mode):
-    wanted = judge_of(folder, mode=mode).judge(REQUESTS)
-    judge = judge_of(folder, mode=mode)
-    budget = judge.batch_tokens
+    judge = judge_of(folder, mode=mode, batch_tokens=10_000)  # all at once
+    wanted, budget = judge.judge(REQUESTS), judge.batch_tokens
     seen = short_of_memory(monkeypatch, judge, lambda rows, columns: rows > 2)
     replies = judge.judge(REQUESTS)
     assert [(reply.raw, reply.verdict, reply.status) for reply in replies] == [
