@@ -186,18 +186,14 @@ def _averaged(one: Reply, other: Reply) -> Reply:
     """One reply from those to a request and to its exchange; a failed one stands for both."""
     if one.status != "ok" or other.status != "ok":
         return one if one.status != "ok" else other
-    stated = list(
-        zip((one.p_first, one.p_second, one.p_tie), (other.p_second, other.p_first, other.p_tie), strict=True)
-    )
-    shares = [(here + there) / 2 for here, there in stated if here is not None and there is not None]
-    verdict: str | None = one.verdict if one.verdict == SWAPPED[other.verdict] else "tie"
-    if len(shares) == 3:
-        first, second, tie = shares
-        verdict = "tie" if first == second or tie >= max(first, second) else "first" if first > second else "second"
-    p_first, p_second, p_tie = shares if len(shares) == 3 else (None, None, None)
-    return replace(
-        one, verdict=verdict, p_first=p_first, p_second=p_second, p_tie=p_tie, score_first=None, score_second=None
-    )
+    here, there = (one.p_first, one.p_second, one.p_tie), (other.p_second, other.p_first, other.p_tie)
+    means = [(a + b) / 2 for a, b in zip(here, there, strict=True) if a is not None and b is not None]
+    if len(means) < 3:  # a judge that states none
+        return replace(one, verdict=one.verdict if one.verdict == SWAPPED[other.verdict] else "tie")
+    first, second, tie = means
+    verdict = "tie" if first == second or tie >= max(first, second) else "first" if first > second else "second"
+    averaged: Any = {"p_first": first, "p_second": second, "p_tie": tie, "score_first": None, "score_second": None}
+    return replace(one, verdict=verdict, **averaged)
 
 
 def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:

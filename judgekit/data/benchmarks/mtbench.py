@@ -106,19 +106,23 @@ def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, ans
 
 def load() -> Loaded:
     """The pairs of a mirror's votes, in the order of the first ones, and a report."""
-    questions = {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
+    questions = _questions()
     votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
-    return pairs_from_votes(votes, _categories(), _answers_of(REFERENCE_FILE))
+    return pairs_from_votes(votes, _categories(questions), _answers_of(REFERENCE_FILE))
 
 
 def load_all() -> Loaded:
     """The pairs of all votes, as `load` gives those of a mirror's."""
     votes = votes_from_hub_rows(hub_rows(VOTE_FILE))
-    return pairs_from_votes(votes, _categories(), _answers_of(REFERENCE_FILE), "mtbench_all")
+    return pairs_from_votes(votes, _categories(_questions()), _answers_of(REFERENCE_FILE), "mtbench_all")
 
 
-def _categories() -> dict[int, str]:
-    return {row.whole("question_id"): row.text("category") for row in read_rows(QUESTION_FILE)}
+def _questions() -> dict[int, Row]:
+    return {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
+
+
+def _categories(questions: Mapping[int, Row]) -> dict[int, str]:
+    return {number: row.text("category") for number, row in questions.items()}
 
 
 def _answers_of(file: str) -> dict[int, Texts]:
