@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps
 from judgekit.models import Unavailable
-from judgekit.models.causal import CausalModel, fitting_batches, load_model, memory_estimate
+from judgekit.models.causal import CausalModel, families, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
@@ -24,7 +24,7 @@ from judgekit.records import Reply, fingerprint_of
 
 _FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
 _MARKS = range(1, 11)  # of the assignment's prompt
-_WINDOW = 512  # requests that are prepared at once
+_WINDOW = 2048  # requests that are prepared at once
 BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
 NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
@@ -69,7 +69,7 @@ class LocalSettings:
 class Settings(LoadedSettings, LocalSettings):
     """How an ``hf/`` judge asks: `LocalSettings`, where it computes, and what follows."""
 
-    share_prefix: bool = True  # read what all prompts begin with only once
+    share_prefix: bool = True  # read what several prompts begin with only once
 
 
 def _device_of(name: str) -> str:
@@ -177,21 +177,29 @@ class HFJudge(AskedJudge):
     def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
         """Yield dictionaries from the position of a question to its completion, or to the exception it failed with.
 
-        Questions of one call go together, longest first, in batches under the budget of tokens.
+        Questions of one call that begin alike go together, longest first, in batches under the budget of tokens.
         """
         torch.manual_seed(self.settings.seed)
         for call in dict.fromkeys(question.call for question in questions):
-            own = {n: question.ids for n, question in enumerate(questions) if question.call == call}
-            lengths = {n: len(ids) + self.max_new_tokens(call) for n, ids in own.items()}
-            self.engine.share([*own.values()] if self.settings.share_prefix else [])
-            longest_first = sorted(own, key=lambda n: -lengths[n])
-            work = partial(self._answered, questions)
-            for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
-                self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
-                if done is None:
-                    short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
-                    done = [MemoryError(f"{short} of {self.device}")]
-                yield dict(zip(batch, done, strict=True))
+            own = [n for n, question in enumerate(questions) if question.call == call]
+            lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in own}
+            asked = [questions[n].ids for n in own]
+            for family in families(asked) if self.settings.share_prefix else [range(len(own))]:
+                yield from self._completed_alike(questions, [own[n] for n in family], lengths)
+
+    def _completed_alike(
+        self, questions: Sequence[Question], family: Sequence[int], lengths: Mapping[int, int]
+    ) -> Iterator[Results]:
+        """`complete` for some questions, after what they begin with was read."""
+        self.engine.share([questions[n].ids for n in family] if self.settings.share_prefix else [])
+        longest_first = sorted(family, key=lambda n: -lengths[n])
+        work = partial(self._answered, questions)
+        for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
+            self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
+            if done is None:
+                short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
+                done = [MemoryError(f"{short} of {self.device}")]
+            yield dict(zip(batch, done, strict=True))
 
     def _answered(self, questions: Sequence[Question], batch: list[int]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""

@@ -1,8 +1,8 @@
 """The network of a causal judge: prompts as token ids in, completions or log-probabilities out.
 
-What all prompts of a run begin with is read once; its keys and values are copied to every row, and padding stands
-between them and the rest of the prompt. Positions are given to the model, so a reply depends neither on the padding nor
-on what else is in the batch, beyond float rounding.
+What several prompts begin with is read once; its keys and values are copied to every row, and padding stands between
+them and the rest of the prompt. Positions are given to the model, so a reply depends neither on the padding nor on what
+else is in the batch, beyond float rounding.
 """
 
 import copy
@@ -21,6 +21,7 @@ from judgekit.models.one_pass import Plan, Tokens, shared_start
 
 NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
 _LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
+_SHORT_START = 8  # a start is read again where a prompt is this many times as long, and attention needs no mask then
 Sequences = Sequence[Sequence[int]]
 
 
@@ -63,15 +64,16 @@ class CausalModel:
         positions = (mask.cumsum(-1) - 1).clamp_min(0)[:, -ids.shape[1] :]
         return self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, **more)
 
-    def rows(self, sequences: Sequences) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
-        """Token ids and mask of sequences, shape (n, columns), and a cache that holds what they begin with."""
-        n_start, device = len(self.start), self.model.device
+    def rows(self, sequences: Sequences, anew: bool = False) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
+        """Token ids and mask of sequences, shape (n, columns), and a cache with what they share, or empty (``anew``)."""
+        n_start, device = 0 if anew else len(self.start), self.model.device
         own = [list(sequence[n_start:]) for sequence in sequences]
         gaps = [max(map(len, own)) - len(row) for row in own]
         ids = [[self.pad] * gap + row for gap, row in zip(gaps, own, strict=True)]
         mask = [[1] * n_start + [0] * gap + [1] * len(row) for gap, row in zip(gaps, own, strict=True)]
         every = torch.zeros(len(own), dtype=torch.long, device=device)
-        cache = DynamicCache(config=self.model.config) if self.read is None else _selected(self.read, every)
+        empty = self.read is None or not n_start
+        cache = DynamicCache(config=self.model.config) if empty else _selected(self.read, every)
         return torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache
 
     @torch.inference_mode()
@@ -117,7 +119,9 @@ class CausalModel:
         than the longest followed by padding. Where a cache cannot be copied, they are read with all that stands before.
         """
         sequences = [[*prompt, *plan.forced] for prompt in prompts]
-        ids, mask, cache = self.rows(sequences)
+        # Without padding and a start in the cache, attention is causal and no more: half of it is never computed.
+        equal = len(set(map(len, sequences))) == 1 and len(sequences[0]) >= _SHORT_START * len(self.start)
+        ids, mask, cache = self.rows(sequences, anew=equal)
         yield torch.arange(len(prompts)), self.forward(ids, mask, past_key_values=cache, **more)
         longest, n_branches = max(map(len, plan.branches), default=0), len(plan.branches)
         padded = [[*branch, *[self.pad] * (longest - len(branch))] for branch in plan.branches]
@@ -132,6 +136,32 @@ class CausalModel:
             else:
                 ids, seen, _ = self.rows([[*sequences[row], *branch] for row in part.tolist() for branch in padded])
                 yield part, self.forward(ids, seen, longest, use_cache=False, **more)
+
+
+def families(prompts: Sequences) -> list[list[int]]:
+    """Numbers of prompts to be read together: families that share most of their tokens, then all others as one.
+
+    Most of what stands after the start that all prompts share, as where several second responses follow one first.
+
+    >>> same = list(range(100))
+    >>> families([[*same, 7], [9, 9, 9], [*same, 8, 8]])
+    [[0, 2], [1]]
+    """
+    ordered = sorted(range(len(prompts)), key=lambda number: prompts[number])
+    n_start = len(shared_start([tuple(prompts[number]) for number in (ordered[0], ordered[-1])])) if ordered else 0
+    found: list[list[int]] = []
+    shared: Sequence[int] = ()
+    for number in ordered:
+        prompt = prompts[number]
+        common = shared_start([shared or prompt, prompt])
+        if found and len(common) - n_start > max(_LEAST_SHARED, (len(prompt) - n_start) / 2):
+            found[-1].append(number)
+            shared = common
+        else:
+            found.append([number])
+            shared = prompt
+    alone = sorted(family[0] for family in found if len(family) == 1)
+    return [sorted(family) for family in found if len(family) > 1] + ([alone] if alone else [])
 
 
 class _SoundLogits(LogitsProcessor):
