@@ -285,9 +285,9 @@ def test_what_several_requests_ask_is_asked_once_and_a_failure_costs_one_item(fo
     judge, asked = judge_of(folder, "single", mode="one_pass", batch_tokens=1), []
     complete = judge.complete
 
-    def watched(questions):
+    def watched(questions, spare):
         asked.append(len(questions))
-        return complete(questions)
+        return complete(questions, spare)
 
     monkeypatch.setattr(judge, "complete", watched)
     unreadable = Request("Endless? " * 3000, "a", "b")
@@ -297,6 +297,50 @@ def test_what_several_requests_ask_is_asked_once_and_a_failure_costs_one_item(fo
     assert replies[4].status == "error" and replies[0].p_first == replies[5].p_first == pytest.approx(
         replies[1].p_second
     )
+
+
+FAMILY = [Request("Which is right?", "one " * (400 + n % 2), f"{word} " * (3 + n)) for n, word in enumerate("abcdef")]
+
+
+def test_prompts_that_begin_alike_are_read_once(folder, monkeypatch):
+    """Six second responses to two first ones: what stands before them is read twice, not six times."""
+    judge, alone = judge_of(folder, mode="one_pass"), judge_of(folder, mode="one_pass", share_prefix=False)
+    seen = short_of_memory(monkeypatch, judge, lambda rows, columns: False)
+    given = [Request("Why?", "x" * 99, "y"), *FAMILY]
+    replies, wanted = judge.judge(given), alone.judge(given)
+    assert torch.allclose(probabilities(replies), probabilities(wanted), atol=NEAR)
+    in_families = sum(rows * columns for rows, columns in seen)
+    del seen[:]
+    monkeypatch.setattr("judgekit.judges.hf.families", lambda prompts: [range(len(prompts))])
+    judge.judge(given)
+    n_first = len(judge.tokens.plain_ids(FAMILY[0].first))
+    assert in_families < sum(rows * columns for rows, columns in seen) - 3 * n_first
+
+
+@pytest.mark.parametrize("strategy", ["pairwise", "single"])
+def test_a_resumed_run_gives_bit_for_bit_what_an_unbroken_one_gives(folder, strategy, tmp_path):
+    """Batches are formed with what is known already; formed without it, numbers differ in their last bits."""
+    settings = {"mode": "one_pass", "batch_tokens": 1500, "dtype": "bfloat16"}
+    items = [PreferencePair(f"{n}", "x", r.question, r.first, r.second) for n, r in enumerate([*FAMILY, *REQUESTS])]
+    whole = run_judge(judge_of(folder, strategy, **settings), items, VerdictStore(":memory:"), progress=False)
+    with VerdictStore(tmp_path / "verdicts.sqlite") as store:
+        killed = judge_of(folder, strategy, **settings)
+        complete, n_batches = killed.complete, []
+
+        def broken(*given):
+            for completed in complete(*given):
+                n_batches.append(len(completed))
+                yield completed
+                if len(n_batches) == 2:
+                    raise KeyboardInterrupt
+
+        killed.complete = broken
+        with pytest.raises(KeyboardInterrupt):
+            run_judge(killed, items, store, progress=False)
+        n_kept, again = store.count(killed.fingerprint), judge_of(folder, strategy, **settings)
+        resumed = run_judge(again, items, store, progress=False)
+        assert 0 < n_kept < store.count(again.fingerprint)
+    assert [(v.p_a, v.p_b, v.p_tie) for v in resumed] == [(v.p_a, v.p_b, v.p_tie) for v in whole]
 
 
 def test_replies_are_durable_batch_by_batch(folder):

@@ -27,10 +27,10 @@ class Worker:
         if hasattr(self.judge, "load"):
             self.judge.load()
 
-    def replies(self, start: int, requests: list[Request]) -> dict[int, Reply]:
-        """Replies by the number of their request, the first being number ``start``."""
+    def replies(self, numbers: list[int], requests: list[Request]) -> dict[int, Reply]:
+        """Replies by the number of their request."""
         stream = replies_of(self.judge, requests)
-        return {start + number: reply for replies in stream for number, reply in replies.items()}
+        return {numbers[position]: reply for replies in stream for position, reply in replies.items()}
 
 
 class RayJudge:
@@ -47,15 +47,16 @@ class RayJudge:
         self._arguments, self._workers = arguments, workers
         self._pool: Any = None
 
-    def judge_stream(self, requests: list[Request]) -> Iterator[dict[int, Reply]]:
+    def judge_stream(self, requests: list[Request], wanted: list[int] | None = None) -> Iterator[dict[int, Reply]]:
         """Replies by the number of their request, as workers finish pieces; Stop if Ray gives up."""
-        starts = range(0, len(requests), PIECE)
-        if not starts:
+        numbers = list(range(len(requests))) if wanted is None else wanted
+        pieces = [numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE)]
+        if not pieces:
             return
         try:
             self._pool = self._pool or self._started()
             yield from self._pool.map_unordered(
-                lambda worker, start: worker.replies.remote(start, requests[start : start + PIECE]), starts
+                lambda worker, piece: worker.replies.remote(piece, [requests[n] for n in piece]), pieces
             )
         except RuntimeError as gave_up:  # Ray's own errors are of this class
             raise Stop(UNEXPECTED, f"Ray gave up ({reason(gave_up)}); what was judged is kept") from None

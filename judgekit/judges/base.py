@@ -46,8 +46,10 @@ class Request:
 class Judge(Protocol):
     """The protocol every judge follows.
 
-    A judge may also have ``judge_stream(requests)``, which yields replies as they are finished: dictionaries from the
-    position of a request to its reply, every position once. `judgekit.scoring.run_judge` then stores each at once.
+    A judge may also have ``judge_stream(requests, wanted)``, which yields replies as they are finished: dictionaries
+    from the position of a request to its reply, every wanted position once (all are where it is None). Requests that
+    are not wanted have a reply already, and are there for batches to be the same as without it.
+    `judgekit.scoring.run_judge` then stores each reply at once.
     """
 
     name: str  # ``provider/model``

@@ -120,8 +120,10 @@ class AskedJudge:
         """Longest completion of a call; by default short where the reply is the verdict alone."""
         return _CLOSED_TOKENS if self.strategy.closed and call == self.strategy.calls[-1].name else OPEN_TOKENS
 
-    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
-        """Yield replies as they are finished: dictionaries from the position of a request to its reply."""
+    def judge_stream(
+        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
+    ) -> Iterator[dict[int, Reply]]:
+        """Yield replies as they are finished: see `judgekit.judges.base.Judge`."""
         raise NotImplementedError
 
     def judge(self, requests: list[Request]) -> list[Reply]:

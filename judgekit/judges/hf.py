@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -106,6 +105,7 @@ class HFJudge(AskedJudge):
     provider = "hf"
     settings_kind: type[Any] = Settings
     plan: Plan | None = None  # the replies that are weighed in place of a written one
+    forms_batches = True  # of prompts, with those whose reply is known already: numbers depend a little on the batch
 
     def __init__(self, model: str, settings: Any = None) -> None:
         self.settings = settings = settings or self.settings_kind()
@@ -174,10 +174,11 @@ class HFJudge(AskedJudge):
         """A prompt as the engine gets it."""
         return Question(tuple(self.tokens.ids(messages)), call)
 
-    def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
+    def complete(self, questions: Sequence[Question], spare: Set[int] = frozenset()) -> Iterator[Results]:
         """Yield dictionaries from the position of a question to its completion, or to the exception it failed with.
 
         Questions of one call that begin alike go together, longest first, in batches under the budget of tokens.
+        ``spare``: positions that take part in forming batches; a batch of them alone is left out.
         """
         torch.manual_seed(self.settings.seed)
         for call in dict.fromkeys(question.call for question in questions):
@@ -185,21 +186,27 @@ class HFJudge(AskedJudge):
             lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in own}
             asked = [questions[n].ids for n in own]
             for family in families(asked) if self.settings.share_prefix else [range(len(own))]:
-                yield from self._completed_alike(questions, [own[n] for n in family], lengths)
+                alike = [own[n] for n in family]
+                if set(alike) - spare:
+                    yield from self._completed_alike(questions, alike, lengths, spare)
 
     def _completed_alike(
-        self, questions: Sequence[Question], family: Sequence[int], lengths: Mapping[int, int]
+        self, questions: Sequence[Question], alike: Sequence[int], lengths: Mapping[int, int], spare: Set[int]
     ) -> Iterator[Results]:
         """`complete` for some questions, after what they begin with was read."""
-        self.engine.share([questions[n].ids for n in family] if self.settings.share_prefix else [])
-        longest_first = sorted(family, key=lambda n: -lengths[n])
-        work = partial(self._answered, questions)
+        self.engine.share([questions[n].ids for n in alike] if self.settings.share_prefix else [])
+        longest_first = sorted(alike, key=lambda n: -lengths[n])
+
+        def work(batch: list[int]) -> list[Any]:
+            return [] if set(batch) <= spare else self._answered(questions, batch)
+
         for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
             self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
             if done is None:
                 short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
                 done = [MemoryError(f"{short} of {self.device}")]
-            yield dict(zip(batch, done, strict=True))
+            if done:
+                yield dict(zip(batch, done, strict=True))
 
     def _answered(self, questions: Sequence[Question], batch: list[int]) -> list[Any]:
         """Completions of a batch; an exception in place of one where the model gave no numbers."""
@@ -231,15 +238,26 @@ class HFJudge(AskedJudge):
         count = len(question.ids) + len(self.plan.forced)
         return Completion(self.plan.likeliest(weights), count, 0, seconds=seconds, weights=weights)
 
-    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
-        self.load()
+    def judge_stream(
+        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
+    ) -> Iterator[dict[int, Reply]]:
         known: dict[Any, Any] = {}  # completions of questions that several interviews put, or what they failed with
-        for start in range(0, len(requests), _WINDOW):
-            window = enumerate(requests[start : start + _WINDOW], start)
-            yield from self._in_rounds({position: self.steps(request) for position, request in window}, known)
+        every = range(len(requests))
+        for start in every[::_WINDOW]:
+            window = every[start : start + _WINDOW]
+            asked = set(window if wanted is None else wanted).intersection(window)
+            if asked:
+                self.load()
+                held = window if self.forms_batches else sorted(asked)
+                yield from self._in_rounds({n: self.steps(requests[n]) for n in held}, asked, known)
 
-    def _in_rounds(self, interviews: Mapping[int, Steps], known: dict[Any, Any]) -> Iterator[dict[int, Reply]]:
-        """Hold interviews side by side: all go on until each waits for a completion, then those are made together."""
+    def _in_rounds(
+        self, interviews: Mapping[int, Steps], wanted: Set[int], known: dict[Any, Any]
+    ) -> Iterator[dict[int, Reply]]:
+        """Hold interviews side by side: all go on until each waits for a completion, then those are made together.
+
+        Of those that are not wanted, the first question alone takes part.
+        """
         replies: dict[int, Reply] = {}  # of interviews that have ended
         waiting: dict[Any, list[int]] = {}  # interviews by the question that they wait for
         questions: dict[Any, Question] = {}  # of the next round
@@ -264,17 +282,19 @@ class HFJudge(AskedJudge):
 
         for position in interviews:
             advance(position)
-        if replies:
+        if replies := {position: reply for position, reply in replies.items() if position in wanted}:
             yield replies
         while questions:
             asked, questions = questions, {}
             keys = list(asked)
-            for completed in self.complete(list(asked.values())):
+            waiting = {key: own for key in keys if (own := [p for p in waiting[key] if p in wanted])}
+            spare = {n for n, key in enumerate(keys) if key not in waiting}
+            for completed in self.complete(list(asked.values()), spare):
                 replies = {}
                 known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], bytes)}
                 # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
-                turns = sorted((p != waiting[keys[n]][0], p, n) for n in completed for p in waiting[keys[n]])
-                for later, position, number in turns:
+                turns = [(p != own[0], p, n) for n in completed for own in [waiting.get(keys[n], [])] for p in own]
+                for later, position, number in sorted(turns):
                     waiting.pop(keys[number], None)
                     advance(position, completed[number], made=not later)
                 if replies:

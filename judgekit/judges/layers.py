@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ class LayeredJudge(HFJudge):
 
     provider = "layers"
     settings_kind = Settings
+    forms_batches = False
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
@@ -89,7 +90,7 @@ class LayeredJudge(HFJudge):
     def weighs(self, call: str) -> bool:
         return True
 
-    def complete(self, questions: Sequence[Any]) -> Iterator[Results]:
+    def complete(self, questions: Sequence[Any], spare: Set[int] = frozenset()) -> Iterator[Results]:
         """Probabilities of the scores for each conversation, batch by batch; what one failed with in its place."""
         for start in range(0, len(questions), _BATCH):
             batch, started = questions[start : start + _BATCH], time.perf_counter()

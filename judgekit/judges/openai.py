@@ -59,9 +59,13 @@ class OpenAIJudge(AskedJudge):
     def max_new_tokens(self, call: str) -> int:
         return self.settings.max_tokens or super().max_new_tokens(call)
 
-    def judge_stream(self, requests: Sequence[Request]) -> Iterator[dict[int, Reply]]:
+    def judge_stream(
+        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
+    ) -> Iterator[dict[int, Reply]]:
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
-        return client.replies(requests, partial(self._reply, client), self.failed)
+        numbers = range(len(requests)) if wanted is None else wanted
+        for replies in client.replies([requests[n] for n in numbers], partial(self._reply, client), self.failed):
+            yield {numbers[position]: reply for position, reply in replies.items()}
 
     async def _reply(self, client: ChatClient, request: Request) -> Reply:
         """The reply to a request; what several requests ask is asked once."""

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ class VLLMJudge(HFJudge):
 
     provider = "vllm"
     settings_kind = Settings
+    forms_batches = False
 
     def load(self) -> None:
         """Start the engine, if that has not been done."""
@@ -55,7 +56,7 @@ class VLLMJudge(HFJudge):
             **more,
         )
 
-    def complete(self, questions: Sequence[Question]) -> Iterator[Results]:
+    def complete(self, questions: Sequence[Question], spare: Set[int] = frozenset()) -> Iterator[Results]:
         """All questions in one call: written replies, and a token at every position where replies are told apart."""
         from vllm import SamplingParams
         from vllm.lora.request import LoRARequest

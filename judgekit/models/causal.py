@@ -65,15 +65,15 @@ class CausalModel:
         return self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, **more)
 
     def rows(self, sequences: Sequences, anew: bool = False) -> tuple[torch.Tensor, torch.Tensor, DynamicCache]:
-        """Token ids and mask of sequences, shape (n, columns), and a cache with what they share, or empty (``anew``)."""
+        """Token ids and mask of sequences, shape (n, columns), and a cache of what they share (empty with ``anew``)."""
         n_start, device = 0 if anew else len(self.start), self.model.device
         own = [list(sequence[n_start:]) for sequence in sequences]
         gaps = [max(map(len, own)) - len(row) for row in own]
         ids = [[self.pad] * gap + row for gap, row in zip(gaps, own, strict=True)]
         mask = [[1] * n_start + [0] * gap + [1] * len(row) for gap, row in zip(gaps, own, strict=True)]
         every = torch.zeros(len(own), dtype=torch.long, device=device)
-        empty = self.read is None or not n_start
-        cache = DynamicCache(config=self.model.config) if empty else _selected(self.read, every)
+        known = self.read if n_start else None
+        cache = DynamicCache(config=self.model.config) if known is None else _selected(known, every)
         return torch.tensor(ids, device=device), torch.tensor(mask, device=device), cache
 
     @torch.inference_mode()
@@ -138,8 +138,8 @@ class CausalModel:
                 yield part, self.forward(ids, seen, longest, use_cache=False, **more)
 
 
-def families(prompts: Sequences) -> list[list[int]]:
-    """Numbers of prompts to be read together: families that share most of their tokens, then all others as one.
+def families(prompts: Sequence[Any]) -> list[list[int]]:
+    """Numbers of prompts (token ids) to be read together: families that share most tokens, then all others as one.
 
     Most of what stands after the start that all prompts share, as where several second responses follow one first.
 

@@ -1,8 +1,9 @@
 """Run a judge over a set, resumably."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
-from itertools import product
+from functools import partial
+from itertools import groupby, product
 from typing import Any
 
 from judgekit.data.progress import progress_bar, skip
@@ -20,19 +21,20 @@ class JudgeFailure(RuntimeError):
 def _plan(
     judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str]
 ) -> tuple[list[str], Replies, list[tuple[str, Request]]]:
-    """Keys of every pair in every order, stored replies, and what waits, longest first; equal texts are put once."""
+    """Keys of every pair in every order, stored replies, and all requests, longest first; equal texts are put once."""
     requests = [request_of(pair, order) for pair in pairs for order in orders]
     keys = [request_key(judge, request) for request in requests]
     replies = store.get(judge.fingerprint, judge.decoding, keys)
-    waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in replies}
-    return keys, replies, sorted(waiting.items(), key=lambda item: (-item[1].length(), item[0]))
+    distinct = dict(zip(keys, requests, strict=True))
+    return keys, replies, sorted(distinct.items(), key=lambda item: (-item[1].length(), item[0]))
 
 
 def waiting_requests(
     judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS
 ) -> list[Request]:
     """The requests that `run_judge` would put: those without a stored reply, longest first, each once."""
-    return [request for _, request in _plan(judge, pairs, store, orders)[2]]
+    _, known, plan = _plan(judge, pairs, store, orders)
+    return [request for key, request in plan if key not in known]
 
 
 def run_judge(
@@ -46,17 +48,19 @@ def run_judge(
     """A verdict for each pair and order; what the store holds is not asked again.
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
-    reply of a judge that streams. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
+    reply of a judge that streams. Batches are formed from the whole plan, so that a resumed run gives what an unbroken
+    one gives. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
     """
-    keys, known, waiting = _plan(judge, pairs, store, orders)
+    keys, known, plan = _plan(judge, pairs, store, orders)
+    waiting = [number for number, (key, _) in enumerate(plan) if key not in known]
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:
         skip(bar, len(keys) - len(waiting))
         shown = nullcontext(bar)
-    with shown as bar, closing(replies_of(judge, [request for _, request in waiting])) as stream:
+    with shown as bar, closing(replies_of(judge, [request for _, request in plan], waiting)) as stream:
         for replies in stream:
-            fresh = {waiting[number][0]: reply for number, reply in replies.items()}
+            fresh = {plan[number][0]: reply for number, reply in replies.items()}
             store.put(judge.fingerprint, judge.decoding, fresh)
             known.update(fresh)
             bar.update(len(fresh))
@@ -64,14 +68,17 @@ def run_judge(
     return [verdict_of(pair, order, judge.name, known[key]) for key, (pair, order) in cells]
 
 
-def replies_of(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:
+def replies_of(
+    judge: Judge, requests: list[Request], wanted: Iterable[int] | None = None
+) -> Generator[dict[int, Reply], None, None]:
     """Replies by the number of their request, as they come: from the judge's own stream, or batch by batch.
 
-    JudgeFailure if the judge replies twice to a request, or not at all.
+    ``wanted``: numbers of the requests to reply to, where not all are. JudgeFailure if the judge replies twice to a
+    request, to one that is not wanted, or not at all.
     """
-    missing = set(range(len(requests)))
+    missing = set(range(len(requests)) if wanted is None else wanted)
     stream = getattr(judge, "judge_stream", None)
-    with closing(stream(requests) if stream else _batches(judge, requests)) as answers:
+    with closing((stream or partial(_batches, judge))(requests, sorted(missing))) as answers:
         for replies in answers:
             if not replies.keys() <= missing:
                 raise JudgeFailure(f"{judge.name} replied twice to a request, or to one that was not put")
@@ -81,10 +88,10 @@ def replies_of(judge: Judge, requests: list[Request]) -> Generator[dict[int, Rep
         raise JudgeFailure(f"{judge.name} left {len(missing)} of {len(requests)} requests without a reply")
 
 
-def _batches(judge: Judge, requests: list[Request]) -> Generator[dict[int, Reply], None, None]:
-    for start in range(0, len(requests), judge.batch_size):
-        batch = requests[start : start + judge.batch_size]
-        yield dict(enumerate(_judge_batch(judge, batch), start))
+def _batches(judge: Judge, requests: list[Request], wanted: list[int]) -> Generator[dict[int, Reply], None, None]:
+    for _, batch in groupby(wanted, lambda number: number // judge.batch_size):
+        numbers = list(batch)
+        yield dict(zip(numbers, _judge_batch(judge, [requests[number] for number in numbers]), strict=True))
 
 
 def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
