@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr, ndtri, stdtrit  # scipy.stats takes half a second to import
+from scipy.special import expit, logit, ndtr, ndtri, softmax, stdtrit  # scipy.stats takes half a second to import
 
 Array: TypeAlias = Any  # whatever NumPy reads as an array
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -22,7 +22,6 @@ Statistic: TypeAlias = Callable[[Floats], Any]
 
 LEVEL = 0.95
 POWER = 0.8
-EXACT_BELOW = 25  # discordant items from which McNemar's statistic is close to its chi-square limit
 ROUNDING = 1e-12  # below it a difference of resamples is one of floating-point sums
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
 KEPT = 3 * BLOCK  # multiplicities kept for the next judge: a byte each, so 30 MB
@@ -74,9 +73,8 @@ def cluster_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
 @lru_cache(maxsize=2)
 def _kept_draws(n_clusters: int, n_boot: int, seed: int) -> Array:
     """`cluster_draws` in one array of bytes, kept for the next judge on the same set."""
-    blocks = list(cluster_draws(n_clusters, n_boot, seed))
-    kind = np.uint8 if max(block.max() for block in blocks) < 256 else np.int64
-    return np.concatenate([block.astype(kind) for block in blocks])
+    # Nothing is drawn 256 times: with as many clusters as that, the chance is 1 in 256 factorial.
+    return np.concatenate([block.astype(np.uint8) for block in cluster_draws(n_clusters, n_boot, seed)])
 
 
 def repeated_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
@@ -119,7 +117,6 @@ def interval(
     spec: str = "",
     n_boot: int = 10_000,
     seed: int = 0,
-    level: float = LEVEL,
     signed: bool = False,
 ) -> "Number":
     """A statistic of items with its interval, the items' clusters (prompts) being resampled.
@@ -148,11 +145,11 @@ def interval(
     '75.0'
     """
     if values is None:
-        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, level, signed)
+        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, signed)
     else:
         values = np.asarray(values, float)
         rows = np.column_stack([values, np.ones(len(values))]) if values.ndim == 1 else values
-        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, level, None, signed)
+        ends = cluster_bootstrap(cluster_sums(rows, clusters), statistic, n_boot, seed, None, signed)
     return Number(*ends, n=len(clusters) if n is None else n, spec=spec)
 
 
@@ -161,7 +158,6 @@ def cluster_bootstrap(
     statistic: Statistic,
     n_boot: int = 10_000,
     seed: int = 0,
-    level: float = LEVEL,
     drawn: Floats | None = None,
     signed: bool = False,
 ) -> tuple[float, float, float]:
@@ -177,16 +173,11 @@ def cluster_bootstrap(
     sums = np.asarray(sums, float)
     drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
     value = float(statistic(sums.sum(0)))
-    return value, *interval_of(value, statistic(drawn), len(sums), level, signed)
+    return value, *interval_of(value, statistic(drawn), len(sums), signed)
 
 
 def weighted_bootstrap(
-    statistic: Statistic,
-    clusters: Array,
-    n_boot: int = 10_000,
-    seed: int = 0,
-    level: float = LEVEL,
-    signed: bool = False,
+    statistic: Statistic, clusters: Array, n_boot: int = 10_000, seed: int = 0, signed: bool = False
 ) -> tuple[float, float, float]:
     """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
     names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
@@ -196,43 +187,37 @@ def weighted_bootstrap(
             statistic(draws[start : start + rows, index].astype(float)) for start in range(0, len(draws), rows)
         ]
     value = float(statistic(np.ones(len(index))))
-    return value, *interval_of(value, np.concatenate(statistics), len(names), level, signed)
+    return value, *interval_of(value, np.concatenate(statistics), len(names), signed)
 
 
-def interval_of(
-    value: Any,
-    statistics: Array,
-    n_clusters: int,
-    level: float = LEVEL,
-    signed: bool = False,
-) -> tuple[float, float]:
+def interval_of(value: Any, statistics: Array, n_clusters: int, signed: bool = False) -> tuple[float, float]:
     """The one place where a value and its resamples become an interval (`interval`): low, high.
 
     ``n_clusters``: how many prompts were resampled.
     """
-    low, high = percentile_interval(statistics, expanded_level(n_clusters, level))
+    level = expanded_level(n_clusters)
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     whole = float(np.clip(np.round(value), -1, 1))
     if np.allclose([low, high, value], whole, rtol=0, atol=ROUNDING):  # nothing varied: what so many cannot rule out
-        low, high = np.sort(np.array(proportion_interval(abs(whole), n_clusters, level)) * (whole or 1.0))
+        low, high = np.sort(np.array(proportion_interval(abs(whole), n_clusters)) * (whole or 1.0))
         low = -high if whole == 0 and signed else low
     return float(low), float(high)
 
 
-def expanded_level(n_clusters: int, level: float = LEVEL) -> float:
-    """The level of a percentile interval that covers ``level`` where there are few clusters (`widening`).
+def expanded_level(n_clusters: int) -> float:
+    """The level of a percentile interval that covers `LEVEL` where there are few clusters; 1, where there is one.
 
-    Everything, where there is one.
+    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
+    n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
 
     >>> round(expanded_level(90), 4), round(expanded_level(5), 4)
     (0.9543, 0.9981)
     """
-    return float(2 * ndtr(ndtri((1 + level) / 2) * widening(n_clusters, level)) - 1) if n_clusters > 1 else 1.0
-
-
-def percentile_interval(statistics: Array, level: float = LEVEL) -> tuple[float, float]:
-    """The central interval of bootstrap statistics, (low, high)."""
-    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    if n_clusters < 2:
+        return 1.0
+    upper = (1 + LEVEL) / 2
+    widening = float(t_quantile(upper, n_clusters - 1) / ndtri(upper) * np.sqrt(n_clusters / (n_clusters - 1)))
+    return float(2 * ndtr(ndtri(upper) * widening) - 1)
 
 
 def two_sided_p(differences: Array) -> float:
@@ -249,38 +234,18 @@ def two_sided_p(differences: Array) -> float:
 # ---------------------------------------------------------------- intervals and tests by formula
 
 
-def proportion_interval(value: Any, n: Any, level: float = LEVEL, quantile: float | None = None) -> tuple[Any, Any]:
+def proportion_interval(value: Any, n: Any) -> tuple[Any, Any]:
     """Wilson's interval of a proportion of independent items: low, high.
 
     For figures of which only the value and the number of items are known; where items share prompts it is too narrow,
-    unless ``n`` is what they are worth. A ``quantile`` takes the normal one's place.
+    unless ``n`` is what they are worth.
 
     >>> [round(float(end), 3) for end in proportion_interval(0.5, 100)]
     [0.404, 0.596]
     """
     from statsmodels.stats.proportion import proportion_confint
 
-    alpha = 1 - level if quantile is None else 2 * float(ndtr(-quantile))
-    return proportion_confint(np.asarray(value) * n, n, alpha=alpha, method="wilson")
-
-
-def mcnemar(only_a: int, only_b: int, exact: bool | None = None) -> float:
-    """McNemar's two-sided p-value, from the items that one judge gets right and the other does not.
-
-    ``exact``: whether to use the binomial distribution (by default below 25 discordant items) or the chi-square limit
-    with continuity correction. Items that share a prompt are not independent: prefer the paired bootstrap there.
-
-    >>> round(mcnemar(59, 6), 12), round(mcnemar(1, 9), 4), mcnemar(0, 0)
-    (1.12e-10, 0.0215, 1.0)
-    >>> round(mcnemar(40, 20, exact=True), 4), round(mcnemar(40, 20), 4)
-    (0.0135, 0.0142)
-    """
-    if only_a == only_b:  # Edwards' correction would take equal counts for a difference of one
-        return 1.0
-    from statsmodels.stats.contingency_tables import mcnemar as test
-
-    exact = only_a + only_b < EXACT_BELOW if exact is None else exact
-    return float(test([[0, only_a], [only_b, 0]], exact=exact, correction=True).pvalue)
+    return proportion_confint(np.asarray(value) * n, n, alpha=1 - LEVEL, method="wilson")
 
 
 def holm(p_values: Array) -> Floats:
@@ -300,19 +265,6 @@ def t_quantile(probability: Array, df: Array) -> Any:
     return stdtrit(df, probability)
 
 
-def widening(n_clusters: int, level: float = LEVEL) -> float:
-    """By how much an interval made for many clusters must be longer where there are few, as a factor above 1.
-
-    Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
-    n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
-
-    >>> round(widening(90), 3), round(widening(5), 2)
-    (1.019, 1.58)
-    """
-    upper = (1 + level) / 2
-    return float(t_quantile(upper, n_clusters - 1) / ndtri(upper) * np.sqrt(n_clusters / (n_clusters - 1)))
-
-
 def clustered_error(sums: Array) -> float:
     """Standard error of a mean whose items come in clusters.
 
@@ -328,13 +280,13 @@ def clustered_error(sums: Array) -> float:
     return float(np.sqrt((residuals**2).sum() * n_clusters / (n_clusters - 1)) / n_items)
 
 
-def odds_interval(value: Any, error: Any, df: Array, level: float = LEVEL) -> tuple[Any, Any]:
+def odds_interval(value: Any, error: Any, df: Array) -> tuple[Any, Any]:
     """Student's interval of rates in (0, 1) on the scale of log odds, for rates far from a half are skewed: low, high.
 
     >>> [round(float(end), 3) for end in odds_interval(0.9, 0.03, 20)]
     [0.818, 0.947]
     """
-    half = t_quantile((1 + level) / 2, df) * error / (value * (1 - value))
+    half = t_quantile((1 + LEVEL) / 2, df) * error / (value * (1 - value))
     return expit(logit(value) - half), expit(logit(value) + half)
 
 
@@ -352,19 +304,18 @@ def mean_of_independent(estimates: Sequence[tuple[float, float, float]]) -> tupl
     return value.mean(), value.mean() - below, value.mean() + above
 
 
-def detectable_difference(sums: Array, power: float = POWER, alpha: float = 0.05) -> float:
-    """The smallest true difference that a two-sided test on this set shows with the given power.
+def detectable_difference(sums: Array) -> float:
+    """The smallest true difference that a two-sided test on this set shows at the 5 % level with a power of `POWER`.
 
     ``sums``: as for `clustered_error`, differences of two judges like those to be told apart; 0 where the two agree on
-    every item. ``z_{1 - alpha/2} + z_{power}`` standard errors, 2.80 with the defaults. It is a property of the set and
-    of how much two judges differ item by item, not of the difference that was observed: it takes the variance at the
-    observed difference for that at the difference sought.
+    every item. ``z_{0.975} + z_{POWER}`` standard errors. It is a property of the set and of how much two judges differ
+    item by item: it takes the variance at the observed difference for that at the difference sought.
 
     >>> sums = [[1, 1], [-1, 1]] * 50  # 100 items, each won by one of the two judges
     >>> round(detectable_difference(sums), 3)
     0.282
     """
-    return float(ndtri(1 - alpha / 2) + ndtri(power)) * clustered_error(sums)
+    return float(ndtri(1 - 0.05 / 2) + ndtri(POWER)) * clustered_error(sums)
 
 
 def coverage(
@@ -404,9 +355,7 @@ def outcome_probabilities(difference: Array, log_nu: Array) -> Floats:
     >>> outcome_probabilities(0.0, 0.0).round(3).tolist()
     [0.333, 0.333, 0.333]
     """
-    logits = outcome_logits(difference, log_nu)
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+    return softmax(outcome_logits(difference, log_nu), axis=-1)
 
 
 def reliability_bins(confidence: Array, correct: Array, n_bins: int = 15) -> Floats:

@@ -7,6 +7,7 @@ import pytest
 from cleanlab.multiannotator import get_label_quality_multiannotator
 from notebook_functions import functions_of
 
+from judgekit.data import paths
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import annotators
@@ -17,8 +18,7 @@ from judgekit.people.consensus import Consensus, crowdlab, dawid_skene, glad, hi
 from judgekit.people.planted import Panel, planted_votes
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import verdicts
-from judgekit.scoring.store import VerdictStore
-from judgekit.stats import cluster_sums, percentile_interval, prompt_folds, resampled_sums, share_of
+from judgekit.stats import cluster_sums, prompt_folds, resampled_sums, share_of
 
 PANEL = Panel((0.95, 0.9, 0.85, 0.8, 0.7, 1 / 3), prompts=60, per_prompt=3, votes=(1, 4))
 FEW = {"n_boot": 50}
@@ -178,7 +178,7 @@ def test_a_good_judge_helps_to_predict_a_vote():
     first = np.isin(clusters, sorted(set(clusters))[:8])
     few = NOTEBOOK.on_hidden(losses[first], clusters[first], methods, n_boot=400)["brier"][0]
     rows = np.column_stack([losses[first][:, 0, 2], np.ones(first.sum())])
-    narrow = percentile_interval(share_of(resampled_sums(cluster_sums(rows, clusters[first]), 400, 0)))
+    narrow = np.quantile(share_of(resampled_sums(cluster_sums(rows, clusters[first]), 400, 0)), [0.025, 0.975])
     assert few.high - few.low > 1.1 * (narrow[1] - narrow[0]), "few prompts are allowed for"
 
 
@@ -217,9 +217,9 @@ def test_only_items_that_all_judges_labelled_are_kept():
         beside_people(pairs, {"both": both}, "student", False)
 
 
-def test_the_table_of_verdicts_comes_back_as_records():
-    store = VerdictStore(":memory:")
-    table = verdicts(["baseline/features"], ["sample_natural"], "sample", store=store, progress=False)
+def test_the_table_of_verdicts_comes_back_as_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    table = verdicts(["baseline/features"], ["sample_natural"], "sample", progress=False)
     failed = table.iloc[0].copy()
     failed[["judge", "verdict", "p_a", "p_b", "p_tie", "status"]] = ["gone", None, np.nan, np.nan, np.nan, "error"]
     table.loc[len(table)] = failed

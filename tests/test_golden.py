@@ -7,12 +7,7 @@ import pytest
 import yaml
 
 from judgekit.data.benchmarks import BENCHMARKS
-from judgekit.data.catalogue import (
-    answer_set_hashes,
-    load_answer_set_with_report,
-    load_set_with_report,
-    set_hashes,
-)
+from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set_with_report, set_hashes
 from judgekit.data.corpora import ANSWERS, CORPORA
 
 GOLDEN = yaml.safe_load(Path(__file__).with_name("golden_counts.yaml").read_text(encoding="utf-8"))
@@ -38,9 +33,10 @@ def counts_of(items, report):
 @pytest.mark.realdata
 @pytest.mark.parametrize(("kind", "name"), SETS)
 def test_counts_of_a_set(kind, name):
-    load, hashes = (
-        (load_set_with_report, set_hashes) if kind == "pairs" else (load_answer_set_with_report, answer_set_hashes)
-    )
+    load, hashes = {
+        "pairs": (load_set_with_report, set_hashes),
+        "responses": (load_answer_set_with_report, answer_set_hashes),
+    }[kind]
     items, report = load(name)
     assert counts_of(items, report) == GOLDEN[kind][name] and report["items"] == len(items)
     assert {item.benchmark for item in items} == {name}

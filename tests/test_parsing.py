@@ -14,7 +14,6 @@ from judgekit.prompts.texts import marks_pattern, neutralised
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")
 UNPARSED, AMBIGUOUS = (None, "unparsed"), (None, "ambiguous")
 N_FUZZ = 12_000
-RATINGS = [("rating", "Good enough. Rating: [[7]]")]
 PLAIN = [name for name in strategy_names() if name != "demonstrations"]
 
 CASES = [
@@ -55,32 +54,22 @@ CASES = [
     ("json", '{"verdict": ["A"]}', UNPARSED),
     ("json", '{"verdict": "A"', UNPARSED),
     ("json", '{"score_a": NaN, "score_b": 4}', UNPARSED),
+    ("json", '{"marks_a": {"x": 4, "y": 5}, "marks_b": {"x": 1, "y": 2}, "verdict": "B"}', (*SECOND, (4.5, 1.5))),
+    ("json", '{"marks_a": {"x": "4"}, "marks_b": {"x": 1}, "verdict": "B"}', (*SECOND, None)),
+    ("rating", "Good enough. Rating: [[7]]", (None, "ok", (7.0,))),
+    ("rating", "[[3]], no:\nRating: [[10]]", (None, "ok", (10.0,))),
+    ("rating", "Rating: [[7.5]]", (None, "ok", (7.5,))),
+    ("rating", "Rating: [[11]]", UNPARSED),
+    ("rating", "Rating: [[0]]", UNPARSED),
+    ("rating", "Rating: [[rating]]", UNPARSED),
+    ("rating", "[[5]] or [[6]]", AMBIGUOUS),
+    ("rating", "Rating: 5", UNPARSED),
 ]
 
 
 @pytest.mark.parametrize(("name", "completion", "expected"), CASES)
 def test_readings(name, completion, expected):
-    assert parse(name, completion)[:2] == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "completion", "scores", "status"),
-    [
-        ("rating", "Fine. Rating: [[7]]", (7.0,), "ok"),
-        ("rating", "[[3]], no:\nRating: [[10]]", (10.0,), "ok"),
-        ("rating", "Rating: [[7.5]]", (7.5,), "ok"),
-        ("rating", "Rating: [[11]]", None, "unparsed"),
-        ("rating", "Rating: [[0]]", None, "unparsed"),
-        ("rating", "Rating: [[rating]]", None, "unparsed"),
-        ("rating", "[[5]] or [[6]]", None, "ambiguous"),
-        ("rating", "Rating: 5", None, "unparsed"),
-        ("json", '{"marks_a": {"x": 4, "y": 5}, "marks_b": {"x": 1, "y": 2}, "verdict": "B"}', (4.5, 1.5), "ok"),
-        ("json", '{"marks_a": {"x": "4"}, "marks_b": {"x": 1}, "verdict": "B"}', None, "ok"),
-    ],
-)
-def test_scores(name, completion, scores, status):
-    parsed = parse(name, completion)
-    assert (parsed.scores, parsed.status) == (scores, status)
+    assert parse(name, completion)[: len(expected)] == expected
 
 
 def test_a_verdict_that_comes_first_is_read_from_the_first_line():
@@ -138,7 +127,7 @@ PIECES = [
 def fuzzed(chance):
     pieces = chance.choices(PIECES, k=chance.randint(0, 25))
     if chance.random() < 0.5:  # a real reply with something done to it
-        reply = chance.choice([*CASES, *(RATINGS * 4)])[1] or ""
+        reply = chance.choice(CASES)[1] or ""
         place, cut = chance.randint(0, len(reply)), chance.choice([0, 0, 1, 5])
         pieces = [reply[:place], *pieces[: chance.randint(0, 2)], reply[place + cut :]]
     if chance.random() < 0.3:

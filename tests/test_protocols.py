@@ -1,4 +1,4 @@
-"""judgekit.scoring protocols and comparisons: one set of verdicts, every definition of a score."""
+"""judgekit.scoring protocols and comparisons: one set of verdicts, every definition of a score, as published."""
 
 import random
 from dataclasses import replace
@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
+from judgekit.judges import load_judge
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
-from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols_for, score
+from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols_for, run_judge, score
 from judgekit.scoring.comparison import compare_all
-from judgekit.scoring.protocols import PRIMARY, PROTOCOLS, majority_class, paper5_labels, references_of
+from judgekit.scoring.protocols import (
+    PRIMARY,
+    PROTOCOLS,
+    forced_verdict,
+    majority_class,
+    paper5_labels,
+    references_of,
+)
+from judgekit.scoring.store import VerdictStore
 
 QUICK = {"n_boot": 20}
 BOTH = ("ab", "ba")
@@ -41,6 +50,80 @@ def items_of(*said, labels, **fields):
 
 def accuracy(verdicts, pairs, protocol, benchmark="pandalm"):
     return score(verdicts, pairs, benchmark, protocol, **QUICK)["accuracy"]
+
+
+# ---------------------------------------------------------------- scores by hand
+
+
+def values(scores, *names):
+    return [scores[name].value for name in names]
+
+
+def test_one_order_is_counted_beside_what_both_have_in_common():
+    scores = score(*items_of("AB", "AB", "tt", "-t", labels="ABtt"), "x", Protocol("p"), **QUICK)
+    assert values(scores, "accuracy", "coverage", "agreement") == pytest.approx([3 / 4, 7 / 8, 2 / 4])
+    assert (scores["consistency"].value, scores["consistency"].n) == (pytest.approx(1 / 3), 3)  # of those read in both
+    assert scores["first_rate"].value == 1  # A then B: always the response shown first
+
+
+def test_mean_of_orders_counts_each_and_missing_is_wrong():
+    scores = score(*items_of("AA", "AB", "BB", "-A", "--", labels="AAAAA"), "x", "llmbar", **QUICK)
+    assert values(scores, "accuracy", "coverage") == pytest.approx([(1 + 0.5 + 0 + 0.5 + 0) / 5, 7 / 10])
+    assert scores["recall"].value == pytest.approx(0.5 * 4 / 10)  # of label A; label B never occurs
+
+
+def test_consistency_reads_ties_as_accuracy_does():
+    scores = score(*items_of("tt", "AA", labels="AA"), "x", "llmbar", **QUICK)
+    assert values(scores, "accuracy", "consistency") == [0.75, 0.5], "a tie is read as the response shown first"
+
+
+def say(order, label, *numbers):
+    return Verdict("0", "x/judge", order, label, *numbers)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "forced"),
+    [
+        (say("ab", "B"), "B"),
+        (say("ab", "tie", 0.3, 0.2, 0.5), "A"),
+        (say("ba", "tie", 0.2, 0.3, 0.5), "B"),
+        (say("ab", "tie", 0.25, 0.25, 0.5, 2.0, 3.0), "B"),
+        (say("ab", "tie", 0.25, 0.25, 0.5), "A"),
+        (say("ba", "tie"), "B"),
+    ],
+)
+def test_a_forced_choice_reads_probabilities_then_scores_then_position(verdict, forced):
+    assert forced_verdict(verdict) == forced
+
+
+def test_probabilities_are_averaged_over_the_orders():
+    _, pairs = items_of(labels="A")
+    verdicts = [say("ab", "A", 0.9, 0.1, 0.0), say("ba", "B", 0.3, 0.5, 0.2)]
+    scores = score(verdicts, pairs, "x", Protocol("p"), **QUICK)
+    assert values(scores, "brier", "ece") == pytest.approx([0.4**2 + 0.3**2 + 0.1**2, 0.4])
+    two_way = score(verdicts, pairs, "x", "llmbar", **QUICK)
+    assert two_way["ece"].value == pytest.approx(1 / 3)  # 0.6 against 0.3: the tie's mass is shared out
+
+
+def test_items_without_a_label_or_a_response_are_left_out():
+    verdicts, pairs = items_of("AA", "BB", labels="A-")
+    assert (accuracy(verdicts, pairs, "pandalm").value, accuracy(verdicts, pairs, "pandalm").n) == (1, 1)
+    with pytest.raises(ValueError, match="no item has a reference label"):
+        accuracy(verdicts[2:], pairs[1:], "pandalm")
+    voted = [replace(pair, votes={"x": "A"}) for pair in pairs]
+    voted[1] = replace(voted[1], label_kind="missing")
+    assert accuracy(verdicts, voted, "mtbench").n == 1
+
+
+def test_missing_doubled_and_half_verdicts_are_refused():
+    verdicts, pairs = items_of("AA", "BB", labels="AB")
+    for wrong, words in (
+        (verdicts[:2], "authored/1: no verdict"),
+        ([*verdicts, say("ab", "B")], "two verdicts for 0 in order ab"),
+        (verdicts[:3], "one order only"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            accuracy(wrong, pairs, "pandalm")
 
 
 EVERY = ("AA", "AB", "BA", "tt", "At", "tA", "-A", "A-")
@@ -185,17 +268,9 @@ def outcome(verdicts, pairs, name):
     try:
         scores = score(verdicts, pairs, name.split("_")[0], PROTOCOLS[name], **QUICK)
     except ValueError as refusal:
-        return str(refusal)
-    return {key: (number.value, number.low, number.n) for key, number in scores.items()}
-
-
-def assert_same(one, other):
-    if isinstance(one, str):
-        assert one == other
-        return
-    assert one.keys() == other.keys()
-    for key, values in one.items():
-        assert values == pytest.approx(other[key]), key
+        return {"refused": str(refusal)}
+    scores.pop("first_rate", None)  # where the first was preferred, the second is now
+    return {f"{key}.{part}": getattr(one, part) for key, one in scores.items() for part in ("value", "low", "n")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,11 +278,8 @@ def assert_same(one, other):
 @given(items=ITEMS)
 def test_exchanging_a_and_b_with_labels_and_verdicts_changes_nothing(name, items):
     pairs, verdicts = built(items)
-    before = outcome(verdicts, pairs, name)
     after = outcome([exchanged(verdict) for verdict in verdicts], [pair.swapped() for pair in pairs], name)
-    if not isinstance(before, str):
-        del before["first_rate"], after["first_rate"]  # where the first was preferred, the second is now
-    assert_same(before, after)
+    assert outcome(verdicts, pairs, name) == pytest.approx(after)
 
 
 def test_two_judges_by_hand():
@@ -278,17 +350,35 @@ def test_many_judges_share_one_draw_and_holms_adjustment():
     assert max(one.p_holm for one in found) >= 3 * min(one.p_value for one in found)
 
 
+# ---------------------------------------------------------------- as published
+
+
+@pytest.mark.realdata
+def test_autoj_as_published():
+    pairs = load_set("autoj")
+    verdicts = run_judge(load_judge("replay/auto-j-13b"), pairs, VerdictStore(":memory:"), progress=False)
+    scores = score(verdicts, pairs, "autoj", **QUICK)
+    assert [round(100 * x, 2) for x in values(scores, "accuracy", "agreement", "consistency")] == [54.96, 54.96, 83.41]
+    assert round(accuracy(verdicts, pairs, "single_order", "autoj").value, 4) == 0.5999
+
+
+LLMBAR = {"natural": (187, 200), "neighbor": (172, 268), "gptinst": (141, 184), "gptout": (72, 94), "manual": (69, 92)}
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("subset", LLMBAR)
+def test_llmbar_gpt_4_as_published(subset):
+    right, shown = LLMBAR[subset]
+    number = accuracy(*stored("gpt-4-vanilla-norules", f"llmbar_{subset}"), None, f"llmbar_{subset}")
+    assert number.n * 2 == shown and number.value * shown == pytest.approx(right)
+
+
 @cache
 def stored(judge, benchmark):
     verdicts = published_verdicts(judge)
     pairs = pairs_judged_by(load_set(benchmark), verdicts)
     held = {pair.item_id for pair in pairs}
     return [verdict for verdict in verdicts if verdict.item_id in held], pairs
-
-
-def published(judge, benchmark, name, metric="accuracy", digits=4):
-    verdicts, pairs = stored(judge, benchmark)
-    return round(score(verdicts, pairs, benchmark, name, **QUICK)[metric].value, digits)
 
 
 @pytest.mark.realdata
@@ -300,7 +390,7 @@ def test_paper_5_labels_of_pandalm_are_wrong_where_and_as_they_were():
     assert (len(alone), len(wrong)) == (49, 11)
     assert set(map(id, wrong)) <= set(map(id, alone))
     assert paper5_labels(pairs[::-1]) == labels
-    assert published("pandalm-7b", "pandalm", "paper5") == 0.6627
+    assert round(accuracy(*stored("pandalm-7b", "pandalm"), "paper5").value, 4) == 0.6627
     verdicts = {verdict.item_id: verdict.verdict or "tie" for verdict in published_verdicts("pandalm-7b")}
     found = [paper5_labels(pairs, seed) for seed in range(20)]
     hits = [sum(verdicts[item_id] == label for item_id, label in one.items()) / 999 for one in found]

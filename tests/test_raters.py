@@ -91,6 +91,9 @@ def test_the_set_is_complete():
     assert len(pairs) == 1200 and len({pair.cluster_id for pair in pairs}) == 80
     assert len({(pair.model_a, pair.model_b) for pair in pairs}) == 15
     assert all(pair.label is None and pair.response_a.strip() and pair.response_b.strip() for pair in pairs)
+    assert not {pair.item_id for pair in pairs} & {pair.item_id for pair in load_set("mtbench")}
+    assert replays_on("mtbench_repro") == [f"replay/{name}" for name in SIX]
+    assert len(set_hashes(["mtbench_repro"])) == 7 and len(sources_of([], ["replay/gpt-4o-mini-repro"])) == 15
     cells = {(pair.item_id, order) for pair in pairs for order in ("ab", "ba")}
     for name, verdicts in judges.items():
         assert Counter((verdict.item_id, verdict.order) for verdict in verdicts) == Counter(cells), name
@@ -113,16 +116,6 @@ def test_joined_verdicts_are_the_winners_that_the_files_name(model):
             sides = mtbench.sides_of(row.text("model_a"), row.text("model_b"))
             named = dict(zip(sides, "AB", strict=True)) | {"tie": "tie", "inconsistent": "tie", "error": None}
             assert ours[f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"] == named[row.text("winner")]
-
-
-@pytest.mark.realdata
-def test_the_set_is_found_by_name_and_its_files_are_told():
-    pairs, _ = repro()
-    assert load_set("mtbench_repro") == pairs
-    assert replays_on("mtbench_repro") == [f"replay/{name}" for name in SIX]
-    assert len(set_hashes(["mtbench_repro"])) == 7
-    assert len(sources_of([], ["replay/gpt-4o-mini-repro"])) == 15
-    assert not {pair.item_id for pair in pairs} & {pair.item_id for pair in load_set("mtbench")}
 
 
 # ---------------------------------------------------------------- nothing of it is a score
@@ -167,11 +160,7 @@ def test_no_other_name_hides_what_it_is():
 
 @pytest.mark.realdata
 def test_its_judges_cannot_be_scored_on_the_labelled_set():
-    judge, pairs, store = (
-        load_judge("replay/gpt-4o-mini-repro"),
-        load_set("mtbench")[:50],
-        VerdictStore(":memory:"),
-    )
+    judge, pairs, store = load_judge("replay/gpt-4o-mini-repro"), load_set("mtbench")[:50], VerdictStore(":memory:")
     verdicts = run_judge(judge, pairs, store, progress=False)
     with pytest.raises(ValueError, match="not one reply on these items"):
         score(verdicts, pairs, "mtbench", **QUICK)

@@ -8,9 +8,8 @@ from chat_server import good_reply
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgekit.inside.aspects import Aspect, AspectError, load_aspects
+from judgekit.inside.aspects import Aspect, load_aspects
 from judgekit.judges.completions import load_chat_model
-from judgekit.models import Unavailable
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.teacher import Question, collect_responses, rate_responses, rating_messages, read_rating
 
@@ -23,12 +22,6 @@ REASONING = load_aspects("reasoning")
 def echo(body, text):
     """Replies with what was asked, so that every response can be checked against its question."""
     return good_reply(body, f"re: {text}")
-
-
-def score_of(body, text):
-    """Rates by a rule: the number in the response; text around the object, as models write it."""
-    number = text.rpartition("number ")[2][0]
-    return good_reply(body, f'Sure! {{"score": {number}, "justification": "It says \\{number}."}}')
 
 
 def ask(questions, model="openai/tiny", store=":memory:", system=None, seed=0, n_samples=1, **settings):
@@ -148,21 +141,6 @@ def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
     assert {row["status"] for row in rows} == {"ok"} and asked(server) == 30
 
 
-@pytest.mark.parametrize(
-    ("model", "settings", "wanted"),
-    [
-        ("tiny", {}, "neither openai/<model> nor hf/<model>"),
-        ("openai/tiny", {"strategy": "cot"}, "no setting is called 'strategy'"),
-        ("openai/tiny", {"max_cost": 1}, "price_in"),
-        ("hf/no/such", {"mode": "one_pass"}, "no setting is called 'mode'"),
-    ],
-)
-def test_bad_models_and_settings_are_told(serve, model, settings, wanted):
-    serve()
-    with pytest.raises(Unavailable, match=wanted):
-        load_chat_model(model, settings)
-
-
 # ---------------------------------------------------------------- a model that runs here
 
 
@@ -272,43 +250,22 @@ def test_a_teacher_is_told_definition_scale_example_and_form():
     assert read_rating(system["content"], SCALE) == (None, None), "a teacher that repeats its instruction has not rated"
 
 
-def test_responses_are_rated_by_every_aspect(serve):
-    server = serve(respond=score_of)
-    given = responses(6, note="kept")
-    before = json.dumps(given)
-    rows = rate(given)
-    assert json.dumps(given) == before and asked(server) == 30
-    for row, response in zip(rows, given, strict=True):
-        score = int(response["response"][-1])
-        assert row | response == row and [row[name] for name in REASONING] == [score] * 5
-        assert row["total_score"] == 5 * score and row["teacher"] == "openai/tiny"
-        assert {rating["status"] for rating in row["ratings"].values()} == {"ok"}
-        assert row["ratings"]["fluency"]["justification"] == f"It says \\{score}."
-    assert len({rating["prompt_version"] for rating in rows[0]["ratings"].values()}) == 5
-    assert {tuple(m["role"] for m in body["messages"]) for body in server.bodies} == {
-        ("system", "user", "assistant", "user")
-    }
-
-
-def test_unclear_replies_are_kept_and_not_asked_for_again(serve, tmp_path):
+def test_replies_are_kept_and_unclear_ones_not_asked_for_again(serve, tmp_path):
     def respond(body, text):
         broken = {"1": "Surely four.", "2": '{"score": 9, "justification": "x"}'}
-        return good_reply(body, broken.get(text[-1], '{"score": 3, "justification": "x"}'))
+        return good_reply(body, broken.get(text[-1], 'Sure! {"score": 3, "justification": "As \\cdot says."}'))
 
-    server = serve(respond=respond)
-    aspects = {name: REASONING[name] for name in ("fluency", "factuality")}
+    server, given = serve(respond=respond), responses(3, note="kept")
+    before, aspects = json.dumps(given), {name: REASONING[name] for name in ("fluency", "factuality")}
     for _ in range(2):
-        rows = rate(responses(3), aspects, tmp_path / "s.sqlite")
-        assert [row["fluency"] for row in rows] == [None, None, 3]
-        assert [row["total_score"] for row in rows] == [None, None, 6]
-        assert rows[0]["ratings"]["fluency"] | {"prompt_version": ""} == {
-            "score": None,
-            "justification": None,
-            "status": "unparsed",
-            "prompt_version": "",
-            "reply": "Surely four.",
-        }
-    assert asked(server) == 6
+        rows = rate(given, aspects, tmp_path / "s.sqlite")
+        assert [(row["fluency"], row["total_score"]) for row in rows] == [(None, None), (None, None), (3, 6)]
+    unclear, clear = rows[0]["ratings"]["fluency"], rows[2]["ratings"]
+    version = unclear.pop("prompt_version")
+    assert version == clear["fluency"].pop("prompt_version") != clear["factuality"]["prompt_version"]
+    assert unclear == {"score": None, "justification": None, "status": "unparsed", "reply": "Surely four."}
+    assert clear["fluency"] == {"score": 3, "justification": "As \\cdot says.", "status": "ok"}
+    assert json.dumps(given) == before and asked(server) == 6 and rows[0]["note"] == "kept"
 
 
 def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
@@ -320,14 +277,11 @@ def test_a_response_that_is_not_there_is_not_rated_and_an_empty_one_is(serve):
     assert rows[0]["ratings"]["fluency"]["status"] == "skipped" and asked(server) == 2
 
 
-def test_what_cannot_be_rated_is_told(serve):
+@pytest.mark.parametrize(
+    ("aspects", "words"), [({}, "no aspect"), ({"teacher": REASONING["fluency"]}, "no aspect can be called 'teacher'")]
+)
+def test_what_cannot_be_rated_is_told(serve, aspects, words):
     server = serve()
-    with pytest.raises(ValueError, match="field 'fluency' is there already"):
-        rate([{"question": "x", "response": "x", "fluency": 3}])
-    with pytest.raises(ValueError, match="no aspect"):
-        rate(responses(1), {})
-    with pytest.raises(ValueError, match="no aspect can be called 'teacher'"):
-        rate(responses(1), {"teacher": REASONING["fluency"]})
-    with pytest.raises(AspectError, match="nonesuch"):
-        rate(responses(1), "nonesuch")
+    with pytest.raises(ValueError, match=words):
+        rate(responses(1), aspects)
     assert not server.asked

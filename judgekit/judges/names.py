@@ -52,19 +52,19 @@ def display_name(judge: str) -> str:
     >>> display_name("gpt_4_vanilla_norules"), display_name("minilm"), display_name("own_rule"), display_name("LLMBar")
     ('GPT-4, vanilla no rules', 'MiniLM (ours)', 'own rule', 'LLMBar')
     """
-    names = _printed()["models"]
+    names = printed_names()["models"]
     if judge in names:
         return names[judge]
     known = [name for name in names if judge.startswith(f"{name}_")]
     model = max(known, key=len, default="")
     words = judge.removeprefix(f"{model}_") if model else judge
-    for variant, printed in _printed()["variants"].items():
+    for variant, printed in printed_names()["variants"].items():
         words = re.sub(f"(?<![a-z0-9]){variant}(?![a-z0-9])", printed, words)
     words = words.replace("_", " ").strip()
     return ", ".join(part for part in (names.get(model, ""), words) if part)
 
 
 @cache
-def _printed() -> dict[str, dict[str, str]]:
-    """Display names of models and variants, from ``names.yaml``."""
+def printed_names() -> dict[str, dict[str, str]]:
+    """Display names of models, variants and sets, from ``names.yaml``."""
     return load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -149,11 +149,7 @@ def strategy_names() -> list[str]:
     return template_names("strategies")
 
 
-def load_strategy(
-    name: str,
-    policy: str = "permissive",
-    demonstrations: Sequence[Demonstration] = (),
-) -> Strategy:
+def load_strategy(name: str, policy: str = "permissive", demonstrations: Sequence[Demonstration] = ()) -> Strategy:
     """A strategy from its file: one of `strategy_names`, or the path of a file of one's own (``prompts/mine.txt``).
 
     ``policy``: whether a tie may be said. PromptError if there is no such strategy or policy, demonstrations are

@@ -20,7 +20,6 @@ from judgekit.stats import (
     cluster_sums,
     detectable_difference,
     holm,
-    mcnemar,
     resampled_sums,
     share_of,
     two_sided_p,
@@ -69,6 +68,8 @@ def compare_all(
     In the order of ``itertools.combinations`` of the names; the items of each are those both judges keep. ValueError
     where a judge lacks verdicts, or, under a rule that reads both orders, one was shown both and another one.
     """
+    from statsmodels.stats.contingency_tables import mcnemar  # of the extra "studies"
+
     protocol = protocol_of(benchmark, protocol)
     tables = {name: item_table(verdicts, pairs, protocol) for name, verdicts in judges.items()}
     if any(table.empty for table in tables.values()):
@@ -92,8 +93,9 @@ def compare_all(
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
         only = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison
-        tests = mcnemar(*only, exact=True), detectable_difference(seen) if len(seen) > 1 else None
-        comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, *tests))
+        exact = float(mcnemar([[0, only[0]], [only[1], 0]], exact=True).pvalue)
+        detectable = detectable_difference(seen) if len(seen) > 1 else None
+        comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, exact, detectable))
     return comparisons
 
 

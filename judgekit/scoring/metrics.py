@@ -49,9 +49,7 @@ def per_class(matrix: Floats, labels: Sequence[str] = LABELS) -> tuple[Floats, F
     The label set is stated, never read off the data (as scikit-learn does): one stray tie would cost a whole class.
     """
     index = [LABELS.index(label) for label in labels]
-    hits = np.stack([matrix[..., i, i] for i in index], -1)
-    predicted = np.stack([matrix[..., :, i].sum(-1) for i in index], -1)
-    actual = np.stack([matrix[..., i, :].sum(-1) for i in index], -1)
+    hits, predicted, actual = matrix[..., index, index], matrix[..., index].sum(-2), matrix[..., index, :].sum(-1)
     return ratio(hits, predicted), ratio(hits, actual), ratio(2 * hits, predicted + actual)
 
 
@@ -78,8 +76,7 @@ def balanced_accuracy(matrix: Floats, labels: Sequence[str] = LABELS) -> Floats:
 
     A label of the set that no reference has is left out (as scikit-learn does), where `macro` counts it as 0.
     """
-    index = [LABELS.index(label) for label in labels]
-    present = np.stack([matrix[..., i, :].sum(-1) > 0 for i in index], -1)
+    present = matrix[..., [LABELS.index(label) for label in labels], :].sum(-1) > 0
     return ratio(per_class(matrix, labels)[1].sum(-1), present.sum(-1))
 
 

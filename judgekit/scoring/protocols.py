@@ -44,16 +44,15 @@ class Protocol:
         return self.unparsed == "dropped" or self.ties != "kept"
 
 
-TWO_WAY: dict[str, Any] = {"labels": ("A", "B"), "unparsed": "wrong", "forced": True}
+TIE_IS_WRONG: dict[str, Any] = {"labels": ("A", "B"), "unparsed": "wrong"}
+TWO_WAY = TIE_IS_WRONG | {"forced": True}
 PRIMARY = {
     "pandalm": Protocol("single order, majority of three"),
     "autoj": Protocol("right in both orders", rule="both_right"),
     "mtbench": Protocol("single order, every vote an item", votes=True),
     "llmbar": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
-    "judgebench": Protocol("sum of both orders", rule="sum_of_orders", labels=("A", "B"), unparsed="wrong"),
-    "rm_bench": Protocol(
-        "mean of both orders, ties are wrong", rule="mean_of_orders", labels=("A", "B"), unparsed="wrong"
-    ),
+    "judgebench": Protocol("sum of both orders", rule="sum_of_orders", **TIE_IS_WRONG),
+    "rm_bench": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
     "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
     "pairs": Protocol("single order, labels of one's own"),

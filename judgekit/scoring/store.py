@@ -185,10 +185,8 @@ class VerdictStore:
     def _put_rows(self, rows: Iterable[tuple], replacing: str) -> None:
         self.connection.executemany(_PUT + replacing, ((*row, _checksum(*row)) for row in rows))
 
-    def get(
-        self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0, failed: bool = False
-    ) -> dict[str, Reply]:
-        """The stored replies among ``keys``; failed calls only with ``failed=True``. DamagedStore if one has changed.
+    def get(self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0) -> dict[str, Reply]:
+        """The stored replies among ``keys`` but those of failed calls; DamagedStore if one has changed.
 
         Before a key is first said to be missing the whole file is checked: nobody is asked again because a bit of a
         key is wrong.
@@ -205,7 +203,7 @@ class VerdictStore:
                     replies[row[1]] = load_reply(self._whole(row)[5])
         if len(replies) < len(wanted) and not self._checked:
             self.check()
-        return replies if failed else {key: reply for key, reply in replies.items() if reply.status != "error"}
+        return {key: reply for key, reply in replies.items() if reply.status != "error"}
 
     def _whole(self, row: tuple) -> tuple:
         """A row, after a look at its checksum."""

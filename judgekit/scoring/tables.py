@@ -1,7 +1,6 @@
 """Judges by sets: the one table of verdicts that studies start from, and tables of scores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
@@ -9,7 +8,7 @@ import pandas as pd
 
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
-from judgekit.judges.names import unique_slugs
+from judgekit.judges.names import printed_names, unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.protocols import majority_class, primary_protocol
 from judgekit.scoring.running import run_judge
@@ -17,25 +16,7 @@ from judgekit.scoring.store import VerdictStore
 
 _CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
 _Judged = tuple[str, str, Sequence[PreferencePair], Iterable[Verdict]]  # set, slug (or the name in each verdict)
-TITLES = {
-    "pandalm": "PandaLM",
-    "autoj": "Auto-J",
-    "mtbench": "MT-bench",
-    "mtbench_all": "MT-bench, all votes",
-    "judgebench": "JudgeBench",
-    "rm_bench": "RM-Bench",
-    "evalbiasbench": "EvalBiasBench",
-    "llmbar_natural": "Natural",
-    "llmbar_neighbor": "Neighbor",
-    "llmbar_gptinst": "GPTInst",
-    "llmbar_gptout": "GPTOut",
-    "llmbar_manual": "Manual",
-    "llmbar_adversarial": "LLMBar adversarial",
-    "chatbot_arena": "Chatbot Arena",
-    "mtbench_repro": "MT-bench, newer models",
-    "sample_natural": "sample natural",
-    "sample_adversarial": "sample adversarial",
-}
+TITLES = printed_names()["sets"]  # of sets, in tables and pictures
 
 
 def verdicts(
@@ -44,7 +25,6 @@ def verdicts(
     run: str,
     slugs: Mapping[str, str] | None = None,
     progress: bool = True,
-    store: VerdictStore | None = None,
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 
@@ -53,8 +33,8 @@ def verdicts(
 
     ``judges``: names (``encoder/minilm``), which stand for what the run declares or trained under them. ``slugs``: of
     some of them, and perhaps of others; the rest is derived, and a collision is a ValueError. ``sets``: names as
-    `judgekit.data.catalogue.load_set` takes them. Each judge is asked in the orders that it has; what the store (by
-    default the one that all runs share) holds is not asked again.
+    `judgekit.data.catalogue.load_set` takes them. Each judge is asked in the orders that it has; what the store that
+    all runs share holds is not asked again.
     """
     from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
 
@@ -67,8 +47,8 @@ def verdicts(
             judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(name)))
             yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
 
-    with nullcontext(store) if store is not None else VerdictStore(verdict_store_path()) as opened:
-        return verdict_table(judged(opened))
+    with VerdictStore(verdict_store_path()) as store:
+        return verdict_table(judged(store))
 
 
 def load_judges(judges: Iterable[str], run: str, slugs: Mapping[str, str] | None = None) -> dict[str, Judge]:

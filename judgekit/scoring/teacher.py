@@ -6,7 +6,6 @@ import random
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from judgekit.scoring.store import VerdictStore
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ADDED = ("total_score", "ratings", "teacher")  # fields of a rated row, beside one for each aspect
+_SYSTEM = dict(read_sections(template_text("teacher.txt"))[1])["system"]  # what a teacher is told, with fields
 # In JSON, a back-slash begins one of these; in LaTeX, which teachers quote, it begins anything.
 _BACK_SLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
@@ -154,12 +154,6 @@ def collect_responses(
 # ---------------------------------------------------------------- ratings
 
 
-@cache
-def _system_template() -> str:
-    """What a teacher is told, with fields for an aspect."""
-    return dict(read_sections(template_text("teacher.txt"))[1])["system"]
-
-
 def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[str, str]]:
     """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response.
 
@@ -173,7 +167,7 @@ def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[s
             {"role": "assistant", "content": json.dumps(rating, ensure_ascii=False)},
         ]
     asked = {"role": "user", "content": shown_response(question, response)}
-    return [{"role": "system", "content": fill(_system_template(), rubric(aspect))}, *shown, asked]
+    return [{"role": "system", "content": fill(_SYSTEM, rubric(aspect))}, *shown, asked]
 
 
 def read_rating(text: str | None, scores: Collection[int]) -> tuple[int | None, str | None]:
