@@ -15,7 +15,7 @@ from notebook_functions import code_of
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB
-from judgekit.data.cleaning import clean
+from judgekit.data.cleaning import QuestionIndex, clean
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import PACKAGE, project_root
 from judgekit.data.sample import SAMPLE_SETS
@@ -41,7 +41,6 @@ SIGHTLESS.append(PACKAGE / "studies" / "data_selection.py")
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
 TRAINING_STUDIES = ["train_encoder_judge", "data_mixture", "defend_encoder_judge"]
 ALLOWED = {
-    "load_answer_set",
     "load_set",
     "load_set_with_report",
     "set_hashes",
@@ -220,7 +219,7 @@ def test_collecting_test_questions_reads_questions_only(monkeypatch, sample):
 def test_the_sample_is_split_by_question():
     train, tests = catalogue.load_set("sample_train"), catalogue.questions_of_tests(sample=True)
     assert not {p.question for p in train} & {text for _, text in tests}
-    assert clean(train, tests)[0]
+    assert clean(train, QuestionIndex(tests))[0]
 
 
 # ---------------------------------------------------------------- what was trained

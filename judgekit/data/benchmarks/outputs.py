@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from judgekit.data import paths
 from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
 from judgekit.data.loading import keeps_sides
+from judgekit.data.paths import data_mirror
 from judgekit.data.sources import Row, read_rows, source_hashes, source_names
 from judgekit.records import SWAPPED, Verdict, label_of_gap
 
@@ -26,7 +26,7 @@ def pandalm_row(row: Row, judge: str, prefix: str = "pandalm") -> Iterator[Verdi
     """A verdict on the PandaLM set, given order only; ``raw`` is the row's own fields as JSON."""
     # "garbage" is upstream's word for a reply that could not be parsed; its owner counts it as a tie.
     codes: dict[Any, str | None] = {**TIE_FIRST_SECOND, "Tie": "tie", "garbage": None}
-    parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
+    parts = {part: row.values.get(f"{prefix}_{part}") for part in ("result", "reason", "reference")}
     label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
     yield _verdict(str(row.whole("idx")), judge, "ab", label, raw)
 
@@ -58,8 +58,7 @@ def judgebench_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 @cache
 def _mtbench_items() -> frozenset[str]:
-    load = mtbench.load_all if paths.data_mirror() is None else mtbench.load
-    return frozenset(pair.item_id for pair in load()[0])
+    return frozenset(pair.item_id for pair in mtbench.load("mtbench" if data_mirror() else "mtbench_all")[0])
 
 
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
@@ -101,10 +100,10 @@ def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
     """
     subset = PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
     last = Row(row.of_type("results", list, "a list")[-1], row.file, row.number)
-    scores = {f"score_{side}": _number(last.get(f"score_{n}", None)) for side, n in (("a", 1), ("b", 2))}
+    scores = {f"score_{side}": _number(last.values.get(f"score_{n}")) for side, n in (("a", 1), ("b", 2))}
     for order, key in (("ab", "swap = False"), ("ba", "swap = True")):
         call = last.inner(key)
-        completion = call.get("completion", None)
+        completion = call.values.get("completion")
         raw = completion[0] if isinstance(completion, list) and completion else None
         label = call.code("winner", {"1": "A", "2": "B", None: None})
         yield _verdict(f"{subset}-{row.number}", judge, order, label, raw, **scores)
@@ -169,7 +168,7 @@ PUBLISHED = {
     "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
     "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,), mtbench.vote_rows),
+    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,), mtbench.gpt4_rows),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),

@@ -1,4 +1,4 @@
-"""A user's file as rows of named fields: JSON lines, a JSON list, CSV or Parquet, each record within one bound."""
+"""A user's file as rows of named fields, with their places: JSON lines, a JSON list, CSV or Parquet, in bounds."""
 
 import codecs
 import csv
@@ -7,12 +7,12 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from judgekit.data.files import RECORD_BYTES, unpacked_limit
-from judgekit.data.pairfile.places import PairFileError, Place, kind_of, names_of
 
 OPTIONAL = ("reference", "label")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
@@ -21,6 +21,59 @@ AT_ONCE = 8  # rows of a Parquet file decoded at a time: a text stored once may 
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
 Fields = dict[str, Any]
+
+
+class PairFileError(ValueError):
+    """A file of pairs cannot be read; the message names file, line and field and says what stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file (a row of a table that has no lines), counted from 1, for error messages."""
+
+    path: Path
+    line: int | None = None
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        name = str(self.path)
+        name = name if name.isprintable() else repr(name)
+        return name if self.line is None else f"{name}, {self.at}"
+
+    @property
+    def at(self) -> str:
+        """The line without its file: ``line 7``."""
+        return f"{self.unit} {self.line}"
+
+    def error(self, complaint: str, field: str | None = None) -> PairFileError:
+        """A `PairFileError` about this line or one of its fields."""
+        return PairFileError(f"{self}: " + (f"field {field!r} {complaint}" if field else complaint))
+
+
+def names_of(fields: Iterable[Any]) -> str:
+    """Names of fields for an error message, shortened and without control characters."""
+    text = ", ".join(map(str, fields)) or "nothing"
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"the number {value!r:.40}"
+    return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "an object"
+
+
+def missing(fields: Fields, name: str, place: Place) -> PairFileError:
+    """The error about a field that a row lacks."""
+    return place.error(f"is missing (the row has: {names_of(fields)})", name)
+
+
+# --- the forms of a file
 
 
 def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
@@ -35,7 +88,7 @@ def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
     return _list_records(path) if lists and suffix == ".json" else _json_records(path)
 
 
-def _too_long(place: Place, longest: int) -> PairFileError:
+def _too_long(place: Place, longest: int = RECORD_BYTES) -> PairFileError:
     return place.error(f"is longer than {longest >> 20} MiB: no row of texts")
 
 
@@ -113,7 +166,7 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         except json.JSONDecodeError as bad:
             raise place.error(f"not JSON ({bad.msg})") from None
         if end - position > RECORD_BYTES:
-            raise _too_long(place, RECORD_BYTES)
+            raise _too_long(place)
         yield place, value
         position = _after_blanks(text, end)
         if text[position : position + 1] not in (",", "]"):
@@ -147,7 +200,7 @@ def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         for _, text in decoded_lines(path, RECORD_BYTES):
             size += len(text)
             if size > RECORD_BYTES:
-                raise _too_long(place, RECORD_BYTES)
+                raise _too_long(place)
             yield text
 
     try:
@@ -258,7 +311,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
                 for row in batch.to_pylist():
                     number += 1
                     if _size(row) > RECORD_BYTES:
-                        raise _too_long(Place(path, number, "row"), RECORD_BYTES)
+                        raise _too_long(Place(path, number, "row"))
                     yield Place(path, number, "row"), row
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as bad:
             raise Place(path, number + 1, "row").error(f"or one after it is damaged ({message(bad)})") from None
