@@ -268,13 +268,14 @@ def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_
         mtbench.REFERENCE_FILE: {"question_id": 81, "choices": [{"index": 0, "turns": ["1", "2"]}]},
         mtbench.HUB_VOTES: hub_record(),
     }
-    monkeypatch.setattr(mtbench, "read_rows", lambda name: rows_of(files[name]))
+    for module in (mtbench, outputs):
+        monkeypatch.setattr(module, "read_rows", lambda name: rows_of(files[name]))
     pairs, _ = load_set_with_report("mtbench_all")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
     assert pairs[0].benchmark == "mtbench_all" and primary_protocol("mtbench_all") == primary_protocol("mtbench")
     assert list(set_hashes(["mtbench_all"])) == list(files)
     for mirror, name in ((tmp_path, "mtbench"), (None, "mtbench_all")):
-        for module in (catalogue, mtbench, outputs):
+        for module in (catalogue, outputs):
             monkeypatch.setattr(module, "data_mirror", lambda mirror=mirror: mirror)
         seen = []
         monkeypatch.setattr(catalogue, "load_set", lambda name, seen=seen: seen.append(name) or [])
@@ -284,6 +285,7 @@ def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_
     files[mtbench.HUB_GPT4] = vote_record(judge="gpt4_pair")
     outputs._mtbench_items.cache_clear()
     assert [one.item_id for one in outputs.published_verdicts("gpt-4-pair")] == ["81:m:n:2"]
+    assert list(outputs.published_hashes("gpt-4-pair")) == [mtbench.HUB_GPT4]
     outputs._mtbench_items.cache_clear()
 
 

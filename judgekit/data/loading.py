@@ -59,7 +59,7 @@ def columns(
 
 
 def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
-    """The meaning of a coded field (`Row.code`), as a column."""
+    """A column of meanings (`Row.code`)."""
     return lambda row: row.code(field, meanings)
 
 

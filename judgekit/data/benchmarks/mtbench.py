@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from judgekit.data.loading import DataSet, Loaded, Rows, pair_of
-from judgekit.data.paths import data_mirror
 from judgekit.data.sources import Row, read_rows, source_hashes, source_names
 from judgekit.records import PreferencePair, Turn, majority_label
 
@@ -31,11 +30,6 @@ HUB_GPT4 = "mtbench_hub/gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet"
 WINNER_CODES = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
 
 Texts = tuple[str, ...]
-
-
-def gpt4_rows(file: str) -> list[Row]:
-    """The rows of a mirror's file of GPT-4's votes; without a mirror those of the hub's."""
-    return read_rows(file if data_mirror() else HUB_GPT4)
 
 
 class Vote(NamedTuple):
@@ -181,8 +175,7 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
     return a, b
 
 
-def load_repro() -> Loaded:
-    """The pairs of `REPRO`, and an empty report."""
+def _load_repro() -> Loaded:
     return repro_pairs(read_rows(REPRO_FILE), {model: _answers_of(file) for model, file in _repro_files().items()})
 
 
@@ -203,4 +196,4 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
 _SHARED = (QUESTION_FILE, REFERENCE_FILE)
 MTBENCH = DataSet(partial(load, "mtbench"), lambda: source_hashes([*_SHARED, VOTE_FILE, ANSWER_FILE]))
 ALL = DataSet(partial(load, "mtbench_all"), lambda: source_hashes([*_SHARED, HUB_VOTES]))
-REPRO = DataSet(load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))
+REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))

@@ -129,23 +129,21 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 
 class Published(NamedTuple):
-    """The stored verdicts of one judge: the sets they are on, the reader of a row, the files and how they are read."""
+    """The stored verdicts of one judge: the sets they are on, the reader of a row, and the files."""
 
     sets: tuple[str, ...]
     read: Callable[[Row, str], Iterator[Verdict]]
     files: tuple[str, ...]
-    rows: Callable[[str], list[Row]] = read_rows
 
 
 def _reward_model(name: str) -> Published:
-    """The JudgeBench outputs of a reward model."""
     responses = "dataset=judgebench,response_model=gpt-4o-2024-05-13"
     file = f"judgebench/outputs/{responses},judge_name=reward_model,judge_model={name}.jsonl"
     return Published(("judgebench",), judgebench_row, (file,))
 
 
 def _repro_judge(folder: str) -> Published:
-    """The stored verdicts of one judge of `mtbench_repro`: a file for every two models."""
+    """A file for every two models."""
     names = source_names(f"mt_bench_repro/judgments/{folder}/pairwise/*.jsonl")
     return Published(("mtbench_repro",), repro_row, tuple(names))
 
@@ -168,7 +166,7 @@ PUBLISHED = {
     "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
     "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,), mtbench.gpt4_rows),
+    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,)),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),
@@ -199,14 +197,19 @@ def published_on(benchmark: str) -> list[str]:
 
 def published_verdicts(model: str) -> list[Verdict]:
     """The stored verdicts of one of `PUBLISHED`, by ``replay/<name>``, not on every item and order."""
-    published = published_of(model)
-    rows = (row for file in published.files for row in published.rows(file))
-    return [verdict for row in rows for verdict in published.read(row, f"replay/{model}")]
+    rows = (row for file in _files_of(model) for row in read_rows(file))
+    return [verdict for row in rows for verdict in published_of(model).read(row, f"replay/{model}")]
 
 
 def published_hashes(model: str) -> dict[str, str]:
     """File name to SHA-256 for the files a judge's stored verdicts are read from."""
-    return source_hashes(published_of(model).files)
+    return source_hashes(_files_of(model))
+
+
+def _files_of(model: str) -> list[str]:
+    """The files of a judge; without a mirror GPT-4's votes on MT-bench are those of the hub."""
+    hub = {} if data_mirror() else {mtbench.GPT4_FILE: mtbench.HUB_GPT4}
+    return [hub.get(file, file) for file in published_of(model).files]
 
 
 def published_of(model: str) -> Published:

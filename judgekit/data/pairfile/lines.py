@@ -42,7 +42,7 @@ class Place:
 
     @property
     def at(self) -> str:
-        """The line without its file: ``line 7``."""
+        """``line 7``."""
         return f"{self.unit} {self.line}"
 
     def error(self, complaint: str, field: str | None = None) -> PairFileError:
@@ -98,17 +98,13 @@ def _repeated(names: list[str]) -> str | None:
 
 
 def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
-    """Rows of JSON lines; blank lines are skipped."""
     for number, text in decoded_lines(path, RECORD_BYTES):
         if text.strip(" \t\r\n"):
             yield Place(path, number), _json_fields(text.rstrip("\r\n"), Place(path, number))
 
 
-def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[Fields, int]:
-    """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none.
-
-    ``alone``: nothing may follow it.
-    """
+def _decode(text: str, start: int, place: Place) -> tuple[Fields, int]:
+    """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none."""
     names: list[str] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> Fields:
@@ -123,8 +119,6 @@ def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[F
         raise place.error("not JSON that can be read (nested too deeply)") from None
     except ValueError as bad:  # a number of thousands of digits
         raise place.error(f"not JSON that can be read ({bad})") from None
-    if alone and (rest := text[end:].strip()):
-        raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
     if not isinstance(value, dict):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
     if (repeated := _repeated(names)) is not None:
@@ -133,11 +127,13 @@ def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[F
 
 
 def _json_fields(text: str, place: Place) -> Fields:
-    """One JSON object."""
     if text.lstrip().startswith("["):
         raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
     try:
-        return _decode(text, _after_blanks(text, 0), place, alone=True)[0]
+        fields, end = _decode(text, _after_blanks(text, 0), place)
+        if (rest := _after_blanks(text, end)) < len(text):
+            raise json.JSONDecodeError("Extra data", text, rest)
+        return fields
     except json.JSONDecodeError as bad:
         hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
         raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
@@ -179,9 +175,8 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
 
 
 def _whole_text(path: Path) -> str:
-    """The text of a file of at most `LIST_BYTES`."""
     lines, size = [], 0
-    for _, read in decoded_lines(path):
+    for _, read in decoded_lines(path, LIST_BYTES):
         lines.append(read)
         size += len(read)
         if size > LIST_BYTES:
@@ -228,7 +223,7 @@ def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         csv.field_size_limit(before)
 
 
-def decoded_lines(path: Path, longest: int = LIST_BYTES) -> Iterator[tuple[int, str]]:
+def decoded_lines(path: Path, longest: int) -> Iterator[tuple[int, str]]:
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end).
 
     PairFileError for a line of more than ``longest`` bytes, unpacked, for a ``.gz`` that unpacks beyond reason
