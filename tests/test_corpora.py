@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.data.benchmarks.outputs import arena_row
+from judgekit.data.benchmarks.outputs import arena_row, published_verdicts
 from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA, SYSTEMS, answers, preferred_responses
 from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
@@ -216,7 +216,8 @@ def test_probabilities_of_chatbot_arena_are_turned_as_the_pairs_are():
 
 
 def test_unknown_names_list_the_known_ones():
-    for load, known in ((load_set, "alpaca_eval"), (load_answer_set_with_report, "halueval")):
+    loaders = {"pandalm": load_set, "halueval": load_answer_set_with_report, "pandalm-7b": published_verdicts}
+    for known, load in loaders.items():
         with pytest.raises(KeyError, match=known):
             load("alpaca")
 
