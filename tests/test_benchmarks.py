@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judgekit.data import benchmarks, catalogue
-from judgekit.data.benchmarks import BENCHMARKS, GROUP_OF_SCENARIO, LLMBAR, SCENARIO_GROUPS, mtbench, outputs
+from judgekit.data.benchmarks import BENCHMARKS, GROUP_OF_SCENARIO, LLMBAR, mtbench, outputs
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
 from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import Turn
@@ -58,7 +58,7 @@ def test_autoj_labels_and_groups():
     assert [pair.item_id for pair in pairs] == ["0", "1", "2"]
     assert len({pair.cluster_id for pair in pairs}) == 1
     assert GROUP_OF_SCENARIO[pairs[0].subset] == "general_communication"
-    assert len(GROUP_OF_SCENARIO) == 58 and len(SCENARIO_GROUPS) == 8
+    assert len(GROUP_OF_SCENARIO) == 58 and len(set(GROUP_OF_SCENARIO.values())) == 8
 
 
 def test_llmbar_labels():
@@ -86,21 +86,24 @@ def hub_record(**changes):
     return record | changes
 
 
+QUESTION = {"question_id": 81, "turns": ["Count.", "Go on."], "category": "math"}
+QUESTIONS = {81: Row(QUESTION, "q.jsonl", 0)}
+
+
 def file_votes(*records):
-    questions = {81: Row({"question_id": 81, "turns": ["Count.", "Go on."], "category": "math"}, "q.jsonl", 0)}
     answers = rows_of(
         {"question_id": 81, "model": "m", "turns": ["one", "two"]},
         {"question_id": 81, "model": "n", "turns": ["uno", "due"]},
         {"question_id": 81, "model": "mute", "turns": ["", "two"]},
     )
-    return mtbench.votes_from_files(rows_of(*records), questions, answers)
+    return mtbench.votes_from_files(rows_of(*records), QUESTIONS, answers)
 
 
 def test_mtbench_votes_of_both_forms_make_the_same_pairs():
     from_hub = mtbench.votes_from_hub_rows(rows_of(hub_record(), hub_record(turn=1)))
     from_files = file_votes(vote_record(), vote_record(turn=1))
     assert from_hub == from_files
-    pairs, report = mtbench.pairs_from_votes(from_hub, {81: "math"}, {81: ("1", "2")})
+    pairs, report = mtbench.pairs_from_votes(from_hub, QUESTIONS, {81: ("1", "2")}, "mtbench")
     second, first = pairs
     assert (second.question, second.response_a, second.response_b) == ("Go on.", "two", "due")
     assert second.turns == (Turn("Count.", "one", "uno"),)
@@ -117,7 +120,7 @@ def test_mtbench_keeps_every_vote_and_the_order_of_its_row():
         vote_record(winner="model_b"),
         vote_record(model_a="n", model_b="m", winner="tie (inconsistent)"),
     )
-    pairs, report = mtbench.pairs_from_votes(votes, {}, {})
+    pairs, report = mtbench.pairs_from_votes(votes, QUESTIONS, {}, "mtbench")
     assert [pair.item_id for pair in pairs] == ["81:m:n:2", "81:n:m:2"]
     assert pairs[0].votes == {"expert_1": "A", "expert_2": "tie", "expert_1#2": "B"}
     assert pairs[0].label is None and pairs[1].label == "tie" and pairs[0].reference is None
@@ -249,42 +252,33 @@ def test_llmbar_outputs_are_the_last_call_in_both_orders():
     assert (second.order, second.verdict, second.status) == ("ba", None, "unparsed")
 
 
-def test_unknown_names_list_the_known_ones():
-    with pytest.raises(KeyError, match="pandalm"):
-        load_set("panda")
-    with pytest.raises(KeyError, match="pandalm-7b"):
-        outputs.published_verdicts("nobody")
-
-
 # --- the real files
 
 
 def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_mirror(monkeypatch, tmp_path):
     files = {
-        mtbench.QUESTION_FILE: [{"question_id": 81, "category": "math", "turns": ["Count.", "Go on."]}],
-        mtbench.REFERENCE_FILE: [{"question_id": 81, "choices": [{"index": 0, "turns": ["1", "2"]}]}],
+        mtbench.QUESTION_FILE: QUESTION,
+        mtbench.REFERENCE_FILE: {"question_id": 81, "choices": [{"index": 0, "turns": ["1", "2"]}]},
+        mtbench.HUB_VOTES: hub_record(),
     }
-    monkeypatch.setattr(mtbench, "read_rows", lambda name: rows_of(*files[name]))
-    monkeypatch.setattr(mtbench, "hub_rows", lambda file: rows_of(hub_record()))
+    for module in (mtbench, outputs):
+        monkeypatch.setattr(module, "read_rows", lambda name: rows_of(files[name]))
     pairs, _ = load_set_with_report("mtbench_all")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
     assert pairs[0].benchmark == "mtbench_all" and primary_protocol("mtbench_all") == primary_protocol("mtbench")
-    assert list(set_hashes(["mtbench_all"])) == [
-        *files,
-        "hub:lmsys/mt_bench_human_judgments@f7d2896d2cc5d80f8b55c2bbc722613555233c25",
-    ]
+    assert list(set_hashes(["mtbench_all"])) == list(files)
     for mirror, name in ((tmp_path, "mtbench"), (None, "mtbench_all")):
-        for module in (catalogue, mtbench.paths):
+        for module in (catalogue, outputs):
             monkeypatch.setattr(module, "data_mirror", lambda mirror=mirror: mirror)
         seen = []
         monkeypatch.setattr(catalogue, "load_set", lambda name, seen=seen: seen.append(name) or [])
         monkeypatch.setattr(catalogue, "protected_prompts", list)
         catalogue.questions_of_tests()
         assert [one for one in seen if one.startswith("mtbench")] == [name]
-    monkeypatch.setattr(outputs.mtbench, "load_all", lambda: (pairs, {}))
+    files[mtbench.HUB_GPT4] = vote_record(judge="gpt4_pair")
     outputs._mtbench_items.cache_clear()
-    row = Row(vote_record(judge="gpt4_pair"), "votes", 0)
-    assert [one.item_id for one in outputs.mtbench_row(row, "replay/gpt-4-pair")] == ["81:m:n:2"]
+    assert [one.item_id for one in outputs.published_verdicts("gpt-4-pair")] == ["81:m:n:2"]
+    assert list(outputs.published_hashes("gpt-4-pair")) == [mtbench.HUB_GPT4]
     outputs._mtbench_items.cache_clear()
 
 

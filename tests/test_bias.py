@@ -18,7 +18,7 @@ from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted
 from judgekit.bias.position import directions, log_odds, position_numbers
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, outputs
 from judgekit.data.benchmarks.outputs import PUBLISHED
-from judgekit.data.catalogue import load_answer_set, load_set
+from judgekit.data.catalogue import load_answer_set_with_report, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import data_mirror, project_root
 from judgekit.data.sample import ASSISTANTS, load_sample
@@ -456,7 +456,7 @@ def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_famil
         "google",
         "falcon",
     }
-    assert len({family_of(one.name) for one in ASSISTANTS}) == len(ASSISTANTS)
+    assert len({family_of(name) for name in ASSISTANTS}) == len(ASSISTANTS)
 
 
 @needs_data
@@ -464,7 +464,7 @@ def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_famil
 def test_every_author_of_the_loaded_sets_has_a_family():
     sets = [load_set(name) for name in [*BENCHMARKS, *UNLABELLED]] + [load_set(name) for name in CORPORA]
     authors = {author for pairs in sets for pair in pairs for author in (pair.model_a, pair.model_b)}
-    authors |= {response.model for name in ANSWERS for response in load_answer_set(name)}
+    authors |= {response.model for name in ANSWERS for response in load_answer_set_with_report(name)[0]}
     authors |= {pair.subset for pair in load_set("alpaca_eval")}
     assert len(authors - {None}) > 90
     families = {author: family_of(author) for author in authors - {None}}

@@ -1,7 +1,6 @@
 """Test sets are for testing: training, cleaning and selection never see their labels or responses."""
 
 import ast
-import gzip
 import math
 import re
 import subprocess
@@ -15,7 +14,7 @@ from notebook_functions import code_of
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB
-from judgekit.data.cleaning import clean
+from judgekit.data.cleaning import QuestionIndex, clean
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import PACKAGE, project_root
 from judgekit.data.sample import SAMPLE_SETS
@@ -40,14 +39,7 @@ SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).rglob(
 SIGHTLESS.append(PACKAGE / "studies" / "data_selection.py")
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
 TRAINING_STUDIES = ["train_encoder_judge", "data_mixture", "defend_encoder_judge"]
-ALLOWED = {
-    "load_answer_set",
-    "load_set",
-    "load_set_with_report",
-    "set_hashes",
-    "load_answer_set_with_report",
-    "answer_set_hashes",
-}
+ALLOWED = {"load_set", "load_set_with_report", "set_hashes", "load_answer_set_with_report", "answer_set_hashes"}
 
 
 def imported(text):
@@ -179,7 +171,7 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
 
 
 class Guarded:
-    """A test item of which only the question may be read."""
+    """A test item, or an earlier turn of one, of which only the question may be read."""
 
     READABLE = ("item_id", "benchmark", "question", "turns")
 
@@ -190,17 +182,7 @@ class Guarded:
         if name not in self.READABLE:
             raise AssertionError(f"{name} of a test item was read")
         value = getattr(self._pair, name)
-        return tuple(GuardedTurn(turn.question) for turn in value) if name == "turns" else value
-
-
-class GuardedTurn:
-    """An earlier turn of a test item: its question only."""
-
-    def __init__(self, question):
-        self.question = question
-
-    def __getattr__(self, name):
-        raise AssertionError(f"{name} of a test item's turn was read")
+        return tuple(map(Guarded, value)) if name == "turns" else value
 
 
 @pytest.mark.parametrize("sample", [True, pytest.param(False, marks=pytest.mark.realdata)])
@@ -220,7 +202,7 @@ def test_collecting_test_questions_reads_questions_only(monkeypatch, sample):
 def test_the_sample_is_split_by_question():
     train, tests = catalogue.load_set("sample_train"), catalogue.questions_of_tests(sample=True)
     assert not {p.question for p in train} & {text for _, text in tests}
-    assert clean(train, tests)[0]
+    assert clean(train, QuestionIndex(tests))[0]
 
 
 # ---------------------------------------------------------------- what was trained
@@ -231,21 +213,16 @@ def words_of(text):
 
 
 def read_split(run, name):
-    with gzip.open(ROOT / "outputs" / run / "data" / f"{name}.csv.gz", "rt", encoding="utf-8") as file:
-        return pd.read_csv(file, dtype=str)
-
-
-def load_single(name):
-    return catalogue.load_answer_set_with_report(name)[0]
+    return pd.read_csv(ROOT / "outputs" / run / "data" / f"{name}.csv.gz", dtype=str)
 
 
 def trained_on(run):
     """Every record that a run's tables name, with its part."""
-    tables = (("training_split", "benchmark", catalogue.load_set), ("further_split", "benchmark", catalogue.load_set))
-    for table, column, load in (*tables, ("training_answers", "source", load_single)):
-        for name, rows in read_split(run, table).groupby(column):
+    pairs, singles = catalogue.load_set_with_report, catalogue.load_answer_set_with_report
+    for table, load in (("training_split", pairs), ("further_split", pairs), ("training_answers", singles)):
+        for name, rows in read_split(run, table).groupby("source" if load is singles else "benchmark"):
             assert name not in TEST_SETS
-            by_id = {record.item_id: record for record in load(name)}
+            by_id = {record.item_id: record for record in load(name)[0]}
             for item, part in zip(rows["item_id"], rows["split"], strict=True):
                 yield by_id[item], part
 

@@ -140,8 +140,8 @@ def test_assistants_rank_as_their_accuracies():
         for model, side in ((pair.model_a, "A"), (pair.model_b, "B")):
             seen[model] += pair.label != "tie"
             won[model] += pair.label == side
-    ranked = sorted(ASSISTANTS, key=lambda assistant: assistant.accuracy)
-    rates = [won[assistant.name] / seen[assistant.name] for assistant in ranked]
+    ranked = sorted(ASSISTANTS, key=ASSISTANTS.__getitem__)
+    rates = [won[name] / seen[name] for name in ranked]
     assert rates[0] < rates[1] < rates[-2] < rates[-1]
 
 

@@ -128,14 +128,8 @@ def test_tasks_are_read_whole(name, people, items, labels):
     assert set(task.judges) >= {"gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini"}
     assert (task.scale is not None) == (name in alttest.ORDERED)
     assert len(alttest.task_hashes([name])) == 2
-
-
-@pytest.mark.realdata
-def test_shares_of_judges_leave_out_whom_they_should():
-    task = alttest.load_task("wax")
-    values = alttest.shares_of_judges(task)
-    without = alttest.shares_of_judges(task, leave_out=["gpt-4o"])
-    assert values.sum(1) == pytest.approx(1) and (values > 0).all() and not np.allclose(values, without)
+    shares = alttest.shares_of_judges(task)
+    assert shares.shape == (items, len(task.votes.classes)) and shares.sum(1) == pytest.approx(1) and (shares > 0).all()
 
 
 # ---------------------------------------------------------------- what to label next

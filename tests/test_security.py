@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import yaml
 from notebook_functions import code_of
-from test_environment import lock_lines, pinned
+from test_environment import pinned
 from test_floors import dangers
 from test_workflow import give, project  # noqa: F401 - a fixture
 from tiny_causal import CHATML, save_tiny
@@ -73,8 +73,6 @@ def test_every_threat_names_tests_that_exist():
         tree = ast.parse((ROOT / "tests" / f"{module}.py").read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{module}.py::{name}"
 
-
-def test_a_threat_without_a_test_is_seen():
     table = "| threat | what is done | tests |\n|---|---|---|\n| a | b | `test_x.py::test_y` |\n| c | d | none |\n"
     assert threats(table) == {"a": [("test_x", "test_y")], "c": []}
 
@@ -134,12 +132,9 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", SECRETS)
-def test_planted_secrets_are_seen(name):
-    assert name in {found for found, _ in secrets_in(f"x = 1\n{PLANTED[name]}\n")}
-
-
-def test_ordinary_texts_are_no_secrets():
+def test_planted_secrets_are_seen():
+    seen = {name: {found for found, _ in secrets_in(f"x = 1\n{PLANTED[name]}\n")} for name in SECRETS}
+    assert all(name in found for name, found in seen.items()), seen
     said = "api_key = os.environ['OPENAI_API_KEY']; sk-learn; password: ${PASSWORD}; hf_judge; /home/user/data; ghp_x"
     assert secrets_in(said) == []
 
@@ -162,7 +157,6 @@ def test_notebooks_and_benches_execute_no_file_either():
 
 
 def test_every_dependency_is_pinned_and_what_is_installed_fits_together():
-    assert all(re.match(r"[A-Za-z0-9_.-]+==[^ ;*]+( ;.*)?$", line) for line in lock_lines())
     for name in ("torch", "transformers", "safetensors", "pyyaml"):
         assert version(name).partition("+")[0] in pinned()[name], f"{name} is not the version that is pinned"
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
@@ -250,21 +244,20 @@ def test_a_run_stays_in_its_folder(name):
         paths.run_folder(name)
 
 
-@pytest.mark.parametrize("judge", ["encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc", "layers/a\0b"])
-def test_a_judge_that_is_no_judge_is_one_sentence(tmp_path, capsys, judge):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"question": "q", "response_a": "a", "response_b": "b"}\n')
-    assert main(["judge", str(pairs), "--judge", judge, "--out", str(tmp_path / "out.jsonl")]) == 2
+NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc", "layers/a\0b")
+NO_OUTPUTS = ("/nowhere/../nowhere/x", "a\0b", "x" * 300, ".")
+
+
+@pytest.mark.parametrize(
+    ("judge", "out"),
+    [*((judge, "out.jsonl") for judge in NO_JUDGES), *(("baseline/longer", out) for out in NO_OUTPUTS)],
+)
+def test_a_judge_or_an_output_that_cannot_be_is_one_sentence(tmp_path, monkeypatch, capsys, judge, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.jsonl").write_text('{"question": "q", "response_a": "a", "response_b": "b"}\n')
+    assert main(["judge", "pairs.jsonl", "--judge", judge, "--out", out]) == 2
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "Traceback" not in err and not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.parametrize("out", ["/nowhere/../nowhere/x", "a\0b", "x" * 300, "."])
-def test_an_output_that_cannot_be_is_one_sentence(tmp_path, capsys, out):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"question": "q", "response_a": "a", "response_b": "b"}\n')
-    assert main(["judge", str(pairs), "--judge", "baseline/longer", "--out", out]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert err.count("\n") == 1 and "Traceback" not in err and os.listdir(tmp_path) == ["pairs.jsonl"]
 
 
 # ---------------------------------------------------------------- bombs
@@ -281,18 +274,19 @@ def test_a_yaml_bomb_is_refused():
     assert load_plain("a: &a [1, 2]\nb: *a") == {"a": [1, 2], "b": [1, 2]}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * DEEP, "x" * (LONGEST + 1), "when: 2020-99-99", COMMANDS["yaml"], "a: [", "a: !!python/name:os.system x"],
-)
-def test_other_yaml_is_refused_by_an_error_of_its_own(text):
-    with pytest.raises(yaml.YAMLError):
-        load_plain(text)
+HOSTILE_YAML = {
+    "bomb": f"run: sample\n{BOMB}",
+    "deep": "[" * DEEP,
+    "NUL": "run: sample\nn: \x00\n",
+    "long": "x" * (LONGEST + 1),
+    "no date": "when: 2020-99-99",
+    "command": COMMANDS["yaml"],
+    "open": "a: [",
+    "name": "a: !!python/name:os.system x",
+}
 
 
-@pytest.mark.parametrize(
-    "text", [f"run: sample\n{BOMB}", "[" * DEEP, "run: sample\nn: \x00\n"], ids=["bomb", "deep", "NUL"]
-)
+@pytest.mark.parametrize("text", HOSTILE_YAML.values(), ids=HOSTILE_YAML)
 def test_a_hostile_parameter_file_is_named(project, text):  # noqa: F811
     give(project, text)
     with pytest.raises(WorkflowError, match=r"params/sample/10_count\.yaml is not YAML"):

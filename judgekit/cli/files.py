@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
 from judgekit.data.files import replaced
 from judgekit.data.pairfile import PairRow, iterate_pair_rows, repeated_id
-from judgekit.data.pairfile.places import Place
+from judgekit.data.pairfile.lines import Place
 from judgekit.data.progress import progress_bar
 
 _Write: TypeAlias = Callable[[list[dict[str, Any]]], object]

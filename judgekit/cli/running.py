@@ -80,7 +80,7 @@ def judge(
     orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
     if not orders:
         raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
-    if orders == ("ab",) and source.first.form == "chosen" and not quiet:
+    if orders == ("ab",) and source.first.form == "chosen/rejected" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     keeping = Keeping(out, store, fresh, resume, quiet)
     if dry_run:

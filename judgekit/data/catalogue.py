@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, UNLABELLED, protected_files, protected_prompts
+from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, PROTECTED, UNLABELLED, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
-from judgekit.data.loading import Loaded, load_named
+from judgekit.data.loading import Loaded
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import OWN, data_mirror, project_root
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
@@ -24,7 +24,8 @@ LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 def load_set(name: str) -> list[PreferencePair]:
     """The pairs of a test set, a corpus, a part of the sample (``sample_train``), or of one's own (``file:PATH``).
 
-    A relative path is one of the working folder, else of the project. Errors as of `load_named` and `read_pairs`.
+    A relative path is one of the working folder, else of the project. KeyError lists the sets; ValueError if two items
+    share an id; DataError if a file cannot be had; PairFileError as of `read_pairs`.
     """
     return load_set_with_report(name)[0]
 
@@ -42,7 +43,7 @@ def load_set_with_report(name: str) -> Loaded:
         return with_counts(read_pairs(_own_file(name)), {})
     if name not in SETS:
         raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *SETS])}, and {OWN}PATH")
-    return load_named("set", SETS, name)
+    return with_counts(*SETS[name].load())
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
@@ -52,17 +53,14 @@ def set_hashes(names: Iterable[str]) -> dict[str, str]:
     return own | {file: digest for name in names if name in SETS for file, digest in SETS[name].hashes().items()}
 
 
-def load_answer_set(name: str) -> list[Response]:
-    """Questions with single responses: `load_answer_set_with_report` without the report."""
-    return load_answer_set_with_report(name)[0]
-
-
 def load_answer_set_with_report(name: str) -> Loaded:
     """Single responses of one of `ANSWERS`, or of a part of the sample (the better of each pair), and counts."""
-    if name not in SAMPLE_SETS:
-        return load_named("answers", ANSWERS, name)
-    responses, report = preferred_responses(load_sample(name))
-    return responses, {"items": len(responses), **report}
+    if name in SAMPLE_SETS:
+        responses, report = preferred_responses(load_sample(name))
+        return responses, {"items": len(responses), **report}
+    if name not in ANSWERS:
+        raise KeyError(f"no answers {name!r}; there are {', '.join(ANSWERS)}")
+    return with_counts(*ANSWERS[name].load())
 
 
 def answer_set_hashes(names: Iterable[str]) -> dict[str, str]:
@@ -92,7 +90,7 @@ def _test_sets() -> list[str]:
 
 def hashes_of_tests(sample: bool = False) -> dict[str, str]:
     """File to SHA-256 for everything that `questions_of_tests` reads."""
-    return {} if sample else set_hashes(_test_sets()) | source_hashes(protected_files())
+    return {} if sample else set_hashes(_test_sets()) | source_hashes(PROTECTED)
 
 
 def questions_of_tests(sample: bool = False) -> list[tuple[str, str]]:

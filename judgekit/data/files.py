@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 RECORD_BYTES = 2**23  # of one record, unpacked: a question and two responses with all that stands beside them
 GROWTH = 200  # times its own size that a packed file may unpack to; texts reach 5 to 60
 
@@ -23,7 +25,8 @@ def replaced(path: Path) -> Iterator[Path]:
     writer of the same file removes it.
     """
     for left in path.parent.glob(f".*-{glob.escape(path.name)}.part"):
-        if not _is_running(left.name[1:].partition("-")[0]):
+        writer = left.name[1:].partition("-")[0]
+        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
             left.unlink(missing_ok=True)
     temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
     try:
@@ -31,14 +34,3 @@ def replaced(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _is_running(pid: str) -> bool:
-    """Whether a process with this number runs on this machine; what is no number counts as running."""
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (ValueError, OverflowError, PermissionError):
-        return True
-    return True

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from judgekit.data.sources import Row, heads, read_rows, source_hashes, source_names, text_key
-from judgekit.records import PreferencePair, Response, Turn, with_counts
+from judgekit.records import PreferencePair, Response, Turn
 
 Loaded = tuple[list[Any], dict[str, int]]  # items, and counts of what was repaired, skipped or is odd
 Rows = Iterable[Row]
@@ -59,18 +59,8 @@ def columns(
 
 
 def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
-    """The meaning of a coded field (`Row.code`), as a column."""
+    """A column of meanings (`Row.code`)."""
     return lambda row: row.code(field, meanings)
-
-
-def load_named(kind: str, sets: Mapping[str, DataSet], name: str) -> Loaded:
-    """The items of a named set and its report, as `judgekit.records.with_counts` gives them.
-
-    KeyError lists the sets there are; ValueError if two items share an id; DataError if a file cannot be had.
-    """
-    if name not in sets:
-        raise KeyError(f"no {kind} {name!r}; there are {', '.join(sets)}")
-    return with_counts(*sets[name].load())
 
 
 def pair_of(row: Row, benchmark: str, question: str, response_a: str, response_b: str, **fields: Any) -> PreferencePair:
@@ -82,13 +72,12 @@ def pair_of(row: Row, benchmark: str, question: str, response_a: str, response_b
 
 
 def turned_pair(row: Row, benchmark: str, *texts: str, **fields: Any) -> PreferencePair:
-    """`pair_of`, for sets that list the better response, or the baseline's, on a fixed side: see `place`."""
-    return place(pair_of(row, benchmark, *texts, **fields))
+    """`pair_of`, for sets that list the better response, or the baseline's, on a fixed side: some are swapped.
 
-
-def place(pair: PreferencePair) -> PreferencePair:
-    """The pair as it is or swapped, as `keeps_sides` says: no judge can then learn the label from the position."""
-    return pair if keeps_sides(pair.benchmark, pair.item_id) else pair.swapped()
+    No judge can then learn the label from the position; `keeps_sides` says which.
+    """
+    pair = pair_of(row, benchmark, *texts, **fields)
+    return pair if keeps_sides(benchmark, pair.item_id) else pair.swapped()
 
 
 def keeps_sides(benchmark: str, item_id: str) -> bool:

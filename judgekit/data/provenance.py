@@ -49,14 +49,15 @@ def process_age() -> float:
 
 def git_state() -> dict[str, Any]:
     """The commit the code is at, and whether the code differs from it; both None outside a git checkout."""
-    try:
+    with suppress(OSError, subprocess.SubprocessError):  # no checkout at all, no git, no repository
         root = paths.project_root()
-        if Path(_git(root, "rev-parse", "--show-toplevel")).resolve() != root.resolve():
-            return {"git": None, "dirty": None}  # a copy inside some other repository
-        code = [name for name in CODE if (root / name).exists()]
-        return {"git": _git(root, "rev-parse", "HEAD"), "dirty": bool(_git(root, "status", "--porcelain", "--", *code))}
-    except (OSError, subprocess.SubprocessError):  # no checkout at all, no git, no repository
-        return {"git": None, "dirty": None}
+        if (
+            Path(_git(root, "rev-parse", "--show-toplevel")).resolve() == root.resolve()
+        ):  # no other repository around it
+            code = [name for name in CODE if (root / name).exists()]
+            changes = _git(root, "status", "--porcelain", "--", *code)
+            return {"git": _git(root, "rev-parse", "HEAD"), "dirty": bool(changes)}
+    return {"git": None, "dirty": None}
 
 
 def _git(root: Path, *arguments: str) -> str:

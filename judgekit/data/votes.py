@@ -166,10 +166,10 @@ def checked_keys(names: Iterable[str], kind: str) -> tuple[str, ...]:
 def positions(wanted: Iterable[str], names: Iterable[str], kind: str) -> list[int]:
     """Where some names stand among others; KeyError names the first that is not there."""
     places = {name: place for place, name in enumerate(names)}
-    wanted = list(wanted)
-    if missing := [name for name in wanted if name not in places]:
-        raise KeyError(f"no {kind} is called {missing[0]!r}")
-    return [places[name] for name in wanted]
+    try:
+        return [places[name] for name in wanted]
+    except KeyError as missing:
+        raise KeyError(f"no {kind} is called {missing.args[0]!r}") from None
 
 
 def votes_from_long(

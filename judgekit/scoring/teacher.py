@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StrictStr
 
-from judgekit.data.pairfile.lines import records
-from judgekit.data.pairfile.models import Id, checked
-from judgekit.data.pairfile.places import Place, kind_of
+from judgekit.data.pairfile import Id, checked
+from judgekit.data.pairfile.lines import Place, kind_of, records
 from judgekit.data.progress import progress_bar
 from judgekit.inside.aspects import Aspect, load_aspects, rubric, shown_response
 from judgekit.judges.completions import ChatModel, load_chat_model

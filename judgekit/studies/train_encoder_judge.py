@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set, load_set, set_hashes
+from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set, set_hashes
 from judgekit.records import PreferencePair, Response
 from judgekit.training.constructed import KINDS
 from judgekit.training.mixture import select_split
@@ -43,7 +43,7 @@ def read_cleaned(
     if missing := (set(corpora) - {pair.benchmark for pair in train}) | (set(validation_sets) - set(validation)):
         raise ValueError(f"{min(missing)}: cleaning kept no pair of it for this part")
     answer_split = answer_split.rename(columns={"source": "benchmark"})
-    answers = {name: load_answer_set(name) for name in answer_split["benchmark"].unique()}
+    answers = {name: load_answer_set_with_report(name)[0] for name in answer_split["benchmark"].unique()}
     own, held_out = (select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation"))
     hashes = set_hashes(pairs) | answer_set_hashes(answers)
     return Cleaned(train, {name: validation[name] for name in validation_sets}, own, held_out, hashes)

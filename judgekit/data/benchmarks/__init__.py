@@ -10,9 +10,8 @@ from judgekit.data.plain_yaml import load_plain
 from judgekit.data.sources import Row, read_rows, source_names
 from judgekit.records import PreferencePair, majority_label
 
-_text = resources.files(__name__).joinpath("scenarios.yaml").read_text(encoding="utf-8")
-SCENARIO_GROUPS: dict[str, list[str]] = load_plain(_text)
-GROUP_OF_SCENARIO = {scenario: group for group, scenarios in SCENARIO_GROUPS.items() for scenario in scenarios}
+_groups = load_plain(resources.files(__name__).joinpath("scenarios.yaml").read_text(encoding="utf-8"))
+GROUP_OF_SCENARIO: dict[str, str] = {scenario: group for group, names in _groups.items() for scenario in names}
 LLMBAR = {
     "natural": "llmbar/LLMBar/Natural/dataset.json",
     "neighbor": "llmbar/LLMBar/Adversarial/Neighbor/dataset.json",
@@ -151,19 +150,14 @@ PROTECTED = {
     "autoj/zh_testdata_critique.jsonl": "prompt",
     "alignbench/data_v1.1_release.jsonl": "question",
     "llmzoo/questions/questions-zh.jsonl": "text",
+    **dict.fromkeys(source_names("llmbar/CaseStudy/*dataset.json", "llmbar/Processed/*dataset.json"), "input"),
 }
-
-
-def protected_files() -> dict[str, str]:
-    """`PROTECTED`, and LLMBar's further sets."""
-    further = source_names("llmbar/CaseStudy/*dataset.json", "llmbar/Processed/*dataset.json")
-    return PROTECTED | dict.fromkeys(further, "input")
 
 
 def protected_prompts() -> list[tuple[str, str]]:
     """Prompts of the further test sets, each after its file; each of a row's turns is one."""
     prompts = []
-    for name, field in protected_files().items():
+    for name, field in PROTECTED.items():
         for row in read_rows(name, "*" if name == BIAS_BENCH else None):
             texts = row.texts(field) if isinstance(row.get(field), list) else [row.text(field)]
             prompts += [(name, text) for text in texts]

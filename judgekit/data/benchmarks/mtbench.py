@@ -8,12 +8,12 @@ protocol scores it.
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from judgekit.data import paths
 from judgekit.data.loading import DataSet, Loaded, Rows, pair_of
-from judgekit.data.sources import Row, Source, fetch, read_rows, source_hashes, source_names
+from judgekit.data.sources import Row, read_rows, source_hashes, source_names
 from judgekit.records import PreferencePair, Turn, majority_label
 
 QUESTION_FILE = "mtbench/mt_bench/question.jsonl"
@@ -22,59 +22,14 @@ VOTE_FILE = "mtbench_derived/mtbench_human_votes.jsonl"
 ANSWER_FILE = "mtbench_derived/mtbench_answers.jsonl"
 GPT4_FILE = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 REPRO_FILE = "mt_bench_repro/questions.jsonl"
-# What the hub holds in place of a mirror's file of votes: split, file, SHA-256.
-HUB_SET, HUB_COMMIT = "lmsys/mt_bench_human_judgments", "f7d2896d2cc5d80f8b55c2bbc722613555233c25"
-HUB_FILES = {
-    VOTE_FILE: (
-        "human",
-        "human-00000-of-00001-25f4910818759289.parquet",
-        "4877bc46a40929f4082c3e79593700fb897b1d6c7f4c473032694a01322f5769",
-    ),
-    GPT4_FILE: (
-        "gpt4_pair",
-        "gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet",
-        "57068327ffb5f8fddb15fedbbfe40b26fe862da2326331e5cf64a42320a00e71",
-    ),
-}
+# On the hub: all votes of people, and those of GPT-4, where a mirror has `GPT4_FILE`.
+HUB_VOTES = "mtbench_hub/human-00000-of-00001-25f4910818759289.parquet"
+HUB_GPT4 = "mtbench_hub/gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet"
 
 # "tie (inconsistent)": GPT-4 changed its verdict when the answers changed places.
 WINNER_CODES = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
 
 Texts = tuple[str, ...]
-
-
-def hub_source(file: str) -> Source:
-    """The file on the hub that stands for one of a mirror's files of votes."""
-    split, name, sha256 = HUB_FILES[file]
-    return Source(
-        name=f"{HUB_SET}[{split}]",
-        source=HUB_SET,
-        mirror_path=f"hub/{HUB_SET}/{name}",
-        repo=HUB_SET,
-        commit=HUB_COMMIT,
-        path_in_repo=f"data/{name}",
-        sha256=sha256,
-        bytes=1_388_888,  # of all files of the set together
-        records=None,
-        licence="CC-BY-4.0",
-        split="test",
-        description="MT-bench: votes with both conversations",
-        host="hub",
-    )
-
-
-def hub_rows(file: str) -> list[Row]:
-    """The rows of the hub's file that stands for one of a mirror's files of votes."""
-    import pyarrow.parquet
-
-    source = hub_source(file)
-    table = pyarrow.parquet.read_table(fetch(source))
-    return [Row(values, source.name, number) for number, values in enumerate(table.to_pylist())]
-
-
-def vote_rows(file: str) -> list[Row]:
-    """The rows of a mirror's file of votes; without a mirror those of the hub's."""
-    return hub_rows(file) if paths.data_mirror() is None else read_rows(file)
 
 
 class Vote(NamedTuple):
@@ -104,25 +59,14 @@ def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, ans
     return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
 
 
-def load() -> Loaded:
-    """The pairs of a mirror's votes, in the order of the first ones, and a report."""
-    questions = _questions()
-    votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
-    return pairs_from_votes(votes, _categories(questions), _answers_of(REFERENCE_FILE))
-
-
-def load_all() -> Loaded:
-    """The pairs of all votes, as `load` gives those of a mirror's."""
-    votes = votes_from_hub_rows(hub_rows(VOTE_FILE))
-    return pairs_from_votes(votes, _categories(_questions()), _answers_of(REFERENCE_FILE), "mtbench_all")
-
-
-def _questions() -> dict[int, Row]:
-    return {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
-
-
-def _categories(questions: Mapping[int, Row]) -> dict[int, str]:
-    return {number: row.text("category") for number, row in questions.items()}
+def load(benchmark: str) -> Loaded:
+    """The pairs of a mirror's votes (``mtbench``) or of all (``mtbench_all``), by first votes; and a report."""
+    questions = {row.whole("question_id"): row for row in read_rows(QUESTION_FILE)}
+    if benchmark == "mtbench":
+        votes = votes_from_files(read_rows(VOTE_FILE), questions, read_rows(ANSWER_FILE))
+    else:
+        votes = votes_from_hub_rows(read_rows(HUB_VOTES))
+    return pairs_from_votes(votes, questions, _answers_of(REFERENCE_FILE), benchmark)
 
 
 def _answers_of(file: str) -> dict[int, Texts]:
@@ -161,7 +105,7 @@ def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
 
 
 def pairs_from_votes(
-    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts], benchmark: str = "mtbench"
+    votes: list[Vote], questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
 ) -> Loaded:
     """One pair per question, ordered pair of models and turn, with all its votes; a missing response is an empty one.
 
@@ -173,7 +117,7 @@ def pairs_from_votes(
         cells.setdefault(vote.item_id, []).append(vote)
     answers = [(vote.turn, vote.answers_a, vote.answers_b) for vote in votes]
     complete = [[*a[:turn], *b[:turn]] for turn, a, b in answers if a is not None and b is not None]
-    return [_pair_from_votes(cell, categories, references, benchmark) for cell in cells.values()], {
+    return [_pair_from_votes(cell, questions, references, benchmark) for cell in cells.values()], {
         "votes": len(votes),
         "missing_responses": len(votes) - len(complete),
         "empty_turns": sum(not all(text.strip() for text in shown) for shown in complete),
@@ -181,7 +125,7 @@ def pairs_from_votes(
 
 
 def _pair_from_votes(
-    votes: list[Vote], categories: Mapping[int, str], references: Mapping[int, Texts], benchmark: str
+    votes: list[Vote], questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
 ) -> PreferencePair:
     """The pair that votes of one cell are on, with their majority; a judge's second vote is kept as ``<judge>#2``."""
     first = votes[0]
@@ -198,7 +142,7 @@ def _pair_from_votes(
         question=first.questions[last],
         response_a=answers_a[last],
         response_b=answers_b[last],
-        subset=categories.get(first.question_id, ""),
+        subset=questions[first.question_id].text("category"),
         cluster_id=str(first.question_id),
         reference=reference[last] if len(reference) > last else None,
         turns=tuple(Turn(*turn) for turn in zip(first.questions, answers_a, answers_b, strict=False))[:last],
@@ -231,8 +175,7 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
     return a, b
 
 
-def load_repro() -> Loaded:
-    """The pairs of `REPRO`, and an empty report."""
+def _load_repro() -> Loaded:
     return repro_pairs(read_rows(REPRO_FILE), {model: _answers_of(file) for model, file in _repro_files().items()})
 
 
@@ -250,11 +193,7 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
     return pairs, {}
 
 
-MTBENCH = DataSet(load, lambda: source_hashes([QUESTION_FILE, REFERENCE_FILE, VOTE_FILE, ANSWER_FILE]))
-ALL = DataSet(
-    load_all,
-    lambda: (
-        source_hashes([QUESTION_FILE, REFERENCE_FILE]) | {f"hub:{HUB_SET}@{HUB_COMMIT}": hub_source(VOTE_FILE).sha256}
-    ),
-)
-REPRO = DataSet(load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))
+_SHARED = (QUESTION_FILE, REFERENCE_FILE)
+MTBENCH = DataSet(partial(load, "mtbench"), lambda: source_hashes([*_SHARED, VOTE_FILE, ANSWER_FILE]))
+ALL = DataSet(partial(load, "mtbench_all"), lambda: source_hashes([*_SHARED, HUB_VOTES]))
+REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from judgekit.data import paths
 from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
 from judgekit.data.loading import keeps_sides
+from judgekit.data.paths import data_mirror
 from judgekit.data.sources import Row, read_rows, source_hashes, source_names
 from judgekit.records import SWAPPED, Verdict, label_of_gap
 
@@ -26,7 +26,7 @@ def pandalm_row(row: Row, judge: str, prefix: str = "pandalm") -> Iterator[Verdi
     """A verdict on the PandaLM set, given order only; ``raw`` is the row's own fields as JSON."""
     # "garbage" is upstream's word for a reply that could not be parsed; its owner counts it as a tie.
     codes: dict[Any, str | None] = {**TIE_FIRST_SECOND, "Tie": "tie", "garbage": None}
-    parts = {part: row.get(f"{prefix}_{part}", None) for part in ("result", "reason", "reference")}
+    parts = {part: row.values.get(f"{prefix}_{part}") for part in ("result", "reason", "reference")}
     label, raw = row.code(f"{prefix}_result", codes), json.dumps(parts, ensure_ascii=False)
     yield _verdict(str(row.whole("idx")), judge, "ab", label, raw)
 
@@ -58,8 +58,7 @@ def judgebench_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 @cache
 def _mtbench_items() -> frozenset[str]:
-    load = mtbench.load_all if paths.data_mirror() is None else mtbench.load
-    return frozenset(pair.item_id for pair in load()[0])
+    return frozenset(pair.item_id for pair in mtbench.load("mtbench" if data_mirror() else "mtbench_all")[0])
 
 
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
@@ -101,10 +100,10 @@ def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
     """
     subset = PART_OF[row.file.partition("evaluators/")[0] + "dataset.json"]
     last = Row(row.of_type("results", list, "a list")[-1], row.file, row.number)
-    scores = {f"score_{side}": _number(last.get(f"score_{n}", None)) for side, n in (("a", 1), ("b", 2))}
+    scores = {f"score_{side}": _number(last.values.get(f"score_{n}")) for side, n in (("a", 1), ("b", 2))}
     for order, key in (("ab", "swap = False"), ("ba", "swap = True")):
         call = last.inner(key)
-        completion = call.get("completion", None)
+        completion = call.values.get("completion")
         raw = completion[0] if isinstance(completion, list) and completion else None
         label = call.code("winner", {"1": "A", "2": "B", None: None})
         yield _verdict(f"{subset}-{row.number}", judge, order, label, raw, **scores)
@@ -130,23 +129,21 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
 
 
 class Published(NamedTuple):
-    """The stored verdicts of one judge: the sets they are on, the reader of a row, the files and how they are read."""
+    """The stored verdicts of one judge: the sets they are on, the reader of a row, and the files."""
 
     sets: tuple[str, ...]
     read: Callable[[Row, str], Iterator[Verdict]]
     files: tuple[str, ...]
-    rows: Callable[[str], list[Row]] = read_rows
 
 
 def _reward_model(name: str) -> Published:
-    """The JudgeBench outputs of a reward model."""
     responses = "dataset=judgebench,response_model=gpt-4o-2024-05-13"
     file = f"judgebench/outputs/{responses},judge_name=reward_model,judge_model={name}.jsonl"
     return Published(("judgebench",), judgebench_row, (file,))
 
 
 def _repro_judge(folder: str) -> Published:
-    """The stored verdicts of one judge of `mtbench_repro`: a file for every two models."""
+    """A file for every two models."""
     names = source_names(f"mt_bench_repro/judgments/{folder}/pairwise/*.jsonl")
     return Published(("mtbench_repro",), repro_row, tuple(names))
 
@@ -169,7 +166,7 @@ PUBLISHED = {
     "judgelrm-3b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm3b.json",)),
     "judgelrm-7b": Published(("pandalm",), judgelrm_row, ("judgelrm/results_judgelrm7b.json",)),
     "auto-j-13b": Published(("autoj",), autoj_row, _autoj_outputs),
-    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,), mtbench.vote_rows),
+    "gpt-4-pair": Published(("mtbench", "mtbench_all"), mtbench_row, (mtbench.GPT4_FILE,)),
     "grm-gemma-2b": _reward_model("Ray2333_GRM-Gemma-2B-rewardmodel-ft"),
     "skywork-gemma-2-27b": _reward_model("Skywork_Skywork-Reward-Gemma-2-27B"),
     "skywork-llama-3.1-8b": _reward_model("Skywork_Skywork-Reward-Llama-3.1-8B"),
@@ -200,14 +197,19 @@ def published_on(benchmark: str) -> list[str]:
 
 def published_verdicts(model: str) -> list[Verdict]:
     """The stored verdicts of one of `PUBLISHED`, by ``replay/<name>``, not on every item and order."""
-    published = published_of(model)
-    rows = (row for file in published.files for row in published.rows(file))
-    return [verdict for row in rows for verdict in published.read(row, f"replay/{model}")]
+    rows = (row for file in _files_of(model) for row in read_rows(file))
+    return [verdict for row in rows for verdict in published_of(model).read(row, f"replay/{model}")]
 
 
 def published_hashes(model: str) -> dict[str, str]:
     """File name to SHA-256 for the files a judge's stored verdicts are read from."""
-    return source_hashes(published_of(model).files)
+    return source_hashes(_files_of(model))
+
+
+def _files_of(model: str) -> list[str]:
+    """The files of a judge; without a mirror GPT-4's votes on MT-bench are those of the hub."""
+    hub = {} if data_mirror() else {mtbench.GPT4_FILE: mtbench.HUB_GPT4}
+    return [hub.get(file, file) for file in published_of(model).files]
 
 
 def published_of(model: str) -> Published:

@@ -53,9 +53,7 @@ def _document() -> dict[str, Any]:
 
 
 def published_scores(table: str | None = None) -> list[PublishedScore]:
-    """The published figures, of one table where given, in the order of the file: tables, judges, columns.
-
-    KeyError, which lists the tables there are, if there is no such table.
+    """The published figures, of one table where given, in the order of the file; KeyError lists the tables.
 
     >>> [score.printed for score in published_scores("figure4") if score.judge == "pandalm_7b"]
     ['65.24', '47.42', '67.57', '57.49', '40.0']
@@ -68,7 +66,6 @@ def published_scores(table: str | None = None) -> list[PublishedScore]:
 
 
 def _scores_of(entry: dict[str, Any]) -> Iterator[PublishedScore]:
-    """The figures of one table of the file."""
     words, titles, scored_as = (_document()[key] for key in ("protocols", "judges", "scored_as"))
     for judge, printed in entry["rows"].items():
         exceptions = entry.get("exceptions", {}).get(judge, {})
@@ -110,10 +107,9 @@ def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
 
 
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
-    """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), set by set.
+    """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), by set (``llmbar_natural``).
 
-    Set (``llmbar_natural``) to ``accuracy`` (mean of both orders) in [0, 1] and ``kappa`` of the given order. The file
-    writes rates as ``93.5%`` and as ``97 / 100 = 97.0%``.
+    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order; rates stand as ``97 / 100 = 97.0%`` too.
     """
     found = {}
     for subset, path in LLMBAR.items():
@@ -135,7 +131,7 @@ class Size(NamedTuple):
 
 @lru_cache(maxsize=1)
 def sizes() -> dict[str, Size]:
-    """Every size that is known, or known not to be published, by slug."""
+    """What is known of sizes, by slug."""
     text = resources.files(__package__).joinpath("sizes.yaml").read_text(encoding="utf-8")
     return {slug: Size(slug, **entry) for slug, entry in load_plain(text).items()}
 

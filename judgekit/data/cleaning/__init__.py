@@ -1,19 +1,37 @@
-"""Filters for training data: each gives the pairs or single responses that it keeps, and what it drops and why."""
+"""Filters for training data, pairs or single responses: what is kept, what is dropped and why; the split by prompt."""
 
-from collections.abc import Callable, Collection, Sequence
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from judgekit.data.cleaning import filters
-from judgekit.data.cleaning.filters import Dropped, Item, Questions, Sifted, split_by_prompt, split_table
-from judgekit.data.cleaning.near import QuestionIndex
-from judgekit.data.cleaning.texts import normalise
+from judgekit.data.cleaning.near import NearTexts, QuestionIndex, Reason
+from judgekit.data.cleaning.texts import language_of, normalise
 
-__all__ = ["Dropped", "QuestionIndex", "clean", "normalise", "split_by_prompt", "split_table"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+Item = Any  # a PreferencePair or a Response
+Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
+SHOWN = 700  # characters of each text whose language is asked: a long question must not hide the responses
+NEAR_REPEAT = 0.9  # Jaccard similarity of shingles from which a text nearly repeats another
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One item that a filter dropped: which, why, and what it clashed with."""
+
+    item_id: str
+    benchmark: str
+    reason: str
+    detail: str = ""
 
 
 def clean(
     items: Sequence[Item],
-    test_questions: Questions,
+    test_questions: QuestionIndex,
     validation_questions: Collection[str] = (),
     *,
     max_per_prompt: int = 25,
@@ -24,23 +42,166 @@ def clean(
 ) -> Sifted:
     """All filters in turn, for items of one source or several; the costly search for near repeats comes last.
 
-    ``validation_questions``: questions of sets that are held out whole. ``seed`` decides which items of a prompt stay
-    under the cap. Kept and dropped are together as many as came in.
+    ``validation_questions``: questions of sets that are held out whole. ``languages``: as `language_of` names them;
+    none given means any. ``seed`` decides which items of a prompt stay under the cap. Kept and dropped are together as
+    many as came in. Test questions are read to keep them out of training, and nowhere else before scoring.
     """
     kept: list[Item] = list(items)
     dropped: list[Dropped] = []
     steps: tuple[Callable[[list[Item]], Sifted], ...] = (
-        filters.drop_degenerate,
-        partial(filters.drop_short, min_chars=min_chars),
-        partial(filters.drop_long, max_chars=max_chars),
-        filters.drop_repeats,
-        partial(filters.drop_contaminated, test_questions=test_questions),
-        partial(filters.drop_questions, questions=validation_questions),
-        partial(filters.drop_languages, languages=languages),
-        partial(filters.drop_over_cap, limit=max_per_prompt, seed=seed),
-        filters.drop_near_repeats,
+        partial(_sift, _degenerate),
+        partial(_sift, partial(_too_short, min_chars=min_chars)),
+        partial(_sift, partial(_too_long, max_chars=max_chars)),
+        _drop_repeats,
+        partial(_sift, partial(_contaminated, index=test_questions)),
+        partial(_sift, partial(_held_out, questions=set(map(normalise, validation_questions)))),
+        partial(_sift, partial(_foreign, languages=languages)),
+        partial(_drop_over_cap, limit=max_per_prompt, seed=seed),
+        _drop_near_repeats,
     )
     for step in steps:
         kept, out = step(kept)
         dropped += out
     return kept, dropped
+
+
+def _sift(reason_of: Callable[[Item], Reason], items: Iterable[Item]) -> Sifted:
+    """Keep the items without a reason to go."""
+    kept, dropped = [], []
+    for item in items:
+        found = reason_of(item)
+        if found is None:
+            kept.append(item)
+        else:
+            dropped.append(Dropped(item.item_id, item.benchmark, *found))
+    return kept, dropped
+
+
+# --- reasons of an item's own
+
+
+def _degenerate(item: Item) -> Reason:
+    """No information: no question, no response, identical responses, no label (of a pair)."""
+    responses = [response.strip() for response in item.responses]
+    if not item.question.strip() and not item.turns:
+        return "empty question", ""
+    if not any(responses):
+        return ("both responses empty" if len(responses) == 2 else "empty response"), ""
+    if len(responses) == 1:
+        return None
+    if responses[0] == responses[1]:
+        return "identical responses", ""
+    return ("no label", "") if item.label is None and item.soft_label is None else None
+
+
+def _too_short(item: Item, min_chars: int) -> Reason:
+    """The longer response is shorter than ``min_chars``: two of a word each are a class label."""
+    longest = max(len(response.strip()) for response in item.responses)
+    return ("too short", f"{longest} characters") if longest < min_chars else None
+
+
+def _too_long(item: Item, max_chars: int) -> Reason:
+    longest = max(map(len, (item.question, *item.responses)))
+    return ("too long", f"{longest} characters") if longest > max_chars else None
+
+
+def _foreign(item: Item, languages: Collection[str]) -> Reason:
+    language = language_of("\n".join(text[:SHOWN] for text in (item.question, *item.responses))) if languages else ""
+    return ("language", language) if language and language not in languages else None
+
+
+def _held_out(item: Item, questions: Collection[str]) -> Reason:
+    return ("validation question", "") if normalise(item.question) in questions else None
+
+
+def _contaminated(item: Item, index: QuestionIndex) -> Reason:
+    """A question, in whatever turn, is or nearly is a test question."""
+    asked = (item.question, *(turn.question for turn in item.turns))
+    return next((found for found in map(index.match, asked) if found), None)
+
+
+# --- items of a prompt, and items that stand in the data more than once: word for word, nearly, or with another label
+
+
+def _drop_over_cap(items: Sequence[Item], limit: int, seed: int) -> Sifted:
+    """Keep at most ``limit`` items of each prompt and source, chosen pseudo-randomly by item and seed alone."""
+
+    def order(item: Item) -> str:
+        return hashlib.sha256(f"{seed}:{item.benchmark}:{item.item_id}".encode()).hexdigest()[:12]
+
+    groups = defaultdict(list)
+    for item in items:
+        groups[item.benchmark, item.cluster_id].append(item)
+    chosen = {(p.benchmark, p.item_id) for group in groups.values() for p in sorted(group, key=order)[:limit]}
+    over = ("over the cap per prompt", "")
+    return _sift(lambda item: None if (item.benchmark, item.item_id) in chosen else over, items)
+
+
+def _texts_of(item: Item) -> list[str]:
+    """Words of the question with its earlier turns, and of the responses in an order that orientation keeps."""
+    asked = " ".join([*(turn.question for turn in item.turns), item.question])
+    return [normalise(asked), *sorted(map(normalise, item.responses))]
+
+
+def _oriented_label(item: Item) -> str | None:
+    """The label of a pair with its responses in alphabetical order; None for a single response."""
+    responses = [normalise(response) for response in item.responses]
+    if len(responses) == 1:
+        return None
+    return item.label if responses[0] <= responses[1] else item.swapped().label
+
+
+def _drop_repeats(items: Iterable[Item]) -> Sifted:
+    """Drop exact repeats, and every copy of a pair that was labelled both ways.
+
+    Two annotators may see the same pair: equal labels keep the first copy, unequal decided labels drop all copies
+    ("label conflict"), since nothing says which is right.
+    """
+    groups = defaultdict(list)
+    for item in items:
+        groups[hashlib.sha256("\x1f".join(_texts_of(item)).encode("utf-8", "replace")).digest()].append(item)
+    kept: list[Item] = []
+    dropped: list[Dropped] = []
+    for first, *others in groups.values():
+        conflict = {"A", "B"} <= {_oriented_label(item) for item in (first, *others)}
+        reason, gone = ("label conflict", [first, *others]) if conflict else ("exact repeat", others)
+        kept += [] if conflict else [first]
+        dropped += [Dropped(item.item_id, item.benchmark, reason, first.item_id) for item in gone]
+    return kept, dropped
+
+
+def _drop_near_repeats(items: Sequence[Item]) -> Sifted:
+    """Drop items whose question and responses each nearly repeat those of an earlier item (`NearTexts`)."""
+    near, first = NearTexts(NEAR_REPEAT), dict[tuple[int, ...], Item]()
+
+    def repeats(item: Item) -> Reason:
+        question, *responses = map(near.number, _texts_of(item))
+        earlier: Item = first.setdefault((question, *sorted(responses)), item)
+        return None if earlier is item else ("near repeat", f"{earlier.benchmark}/{earlier.item_id}")
+
+    return _sift(repeats, items)
+
+
+# --- training and validation
+
+
+def split_by_prompt(items: Sequence[Item], validation_share: float, seed: int) -> tuple[list[Item], list[Item]]:
+    """Training and validation items, split by prompt: no question stands in both.
+
+    The first question of an item alone decides, so pairs and single responses to it stand on the same side.
+    ``validation_share``: expected share of prompts in validation, in [0, 1].
+    """
+    parts: tuple[list[Item], list[Item]] = ([], [])
+    for item in items:
+        text = f"{seed}:{normalise(item.turns[0].question if item.turns else item.question)}"
+        drawn = int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8
+        parts[drawn < validation_share].append(item)
+    return parts
+
+
+def split_table(parts: dict[str, list[Item]], set_column: str = "benchmark") -> "pd.DataFrame":
+    """Which item is in which part (``train``, ``validation``): a table of set, item_id and split, in stable order."""
+    import pandas as pd
+
+    rows = [(item.benchmark, item.item_id, name) for name, items in parts.items() for item in items]
+    return pd.DataFrame(sorted(rows), columns=[set_column, "item_id", "split"])

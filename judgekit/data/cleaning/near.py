@@ -67,17 +67,15 @@ class NearTexts:
     def number(self, text: str) -> int:
         """The number of the first text that this normalised one nearly equals; a new one where there is none."""
         if text not in self.numbers:
-            self.numbers[text] = self._find(text)
+            signature, new = minhash(text), len(self.texts)
+            near = (
+                n for n in sorted(self.near.query(signature)) if similarity(text, self.texts[n]) >= self.min_jaccard
+            )
+            self.numbers[text] = next(near, new)
+            if self.numbers[text] == new:
+                self.near.insert(new, signature, check_duplication=False)
+                self.texts.append(text)
         return self.numbers[text]
-
-    def _find(self, text: str) -> int:
-        signature = minhash(text)
-        for number in sorted(self.near.query(signature)):
-            if similarity(text, self.texts[number]) >= self.min_jaccard:
-                return number
-        self.near.insert(len(self.texts), signature, check_duplication=False)
-        self.texts.append(text)
-        return len(self.texts) - 1
 
 
 class QuestionIndex:

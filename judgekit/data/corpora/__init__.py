@@ -27,8 +27,6 @@ from judgekit.data.loading import (
 from judgekit.data.sources import Row
 from judgekit.records import PreferencePair, majority_label
 
-__all__ = ["ANSWERS", "CORPORA", "preferred_responses"]
-
 COMPARISONS = tuple(combinations((1, 2, 3, 4), 2))  # of QA-Feedback's answers, in its order
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
 SYSTEMS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")

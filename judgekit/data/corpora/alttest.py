@@ -3,7 +3,7 @@
 Calderon, Reichart and Dror (2025), arXiv:2501.10970, and the data in its repository.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,6 @@ def _cluster_of(name: str, item: str) -> str:
 
 
 def _files_of(name: str) -> tuple[str, str]:
-    """The files of people's and of models' labels."""
     return f"alttest/{name}/human_annotations.json", f"alttest/{name}/llm_annotations.json"
 
 
@@ -84,14 +83,13 @@ def _labels_of(file: str) -> Labels:
     return {annotator: {item: str(label) for item, label in given.items()} for annotator, given in found.items()}
 
 
-def shares_of_judges(task: Task, leave_out: Collection[str] = (), added: float = 0.5) -> npt.NDArray[np.float64]:
+def shares_of_judges(task: Task) -> npt.NDArray[np.float64]:
     """How the models' labels of each item divide, shape (n_items, n_classes), as `ClassProbabilities` would have them.
 
-    ``leave_out``: models that are not heard. ``added``: votes added to every class, so that none is impossible.
+    Half a vote is added to every class, so that none is impossible.
     """
-    counts = np.full((len(task.votes.items), len(task.votes.classes)), float(added))
+    counts = np.full((len(task.votes.items), len(task.votes.classes)), 0.5)
     rows = np.arange(len(counts))
-    for model, by_item in task.judges.items():
-        if model not in leave_out:
-            counts[rows, positions([by_item[item] for item in task.votes.items], task.votes.classes, "class")] += 1
+    for by_item in task.judges.values():
+        counts[rows, positions([by_item[item] for item in task.votes.items], task.votes.classes, "class")] += 1
     return counts / counts.sum(1, keepdims=True)

@@ -45,9 +45,7 @@ def load_rated(name: str) -> dict[str, list[Response]]:
     """
     if name not in RATED:
         raise KeyError(f"no rated set {name!r}; there are {', '.join(RATED)}")
-    if name in PROBING:
-        return _probing_items(read_document(RATED[name]), name, RATED[name])
-    return _roscoe_items(name)
+    return _probing_items(read_document(RATED[name]), name, RATED[name]) if name in PROBING else _roscoe_items(name)
 
 
 def read_probing_file(path: str | Path, name: str) -> dict[str, list[Response]]:

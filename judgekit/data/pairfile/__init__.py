@@ -7,28 +7,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from judgekit.data.pairfile.lines import Fields, records
-from judgekit.data.pairfile.places import PairFileError, Place, missing, row_place
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, StrictStr, ValidationError
+
+from judgekit.data.pairfile.lines import Fields, PairFileError, Place, kind_of, missing, records
 from judgekit.data.sources import text_key
 from judgekit.records import PreferencePair, Turn
 
-if TYPE_CHECKING:
-    from judgekit.data.pairfile.models import ChosenFields
-
-__all__ = [
-    "PairFileError",
-    "PairRow",
-    "ResponseRow",
-    "checked_responses",
-    "iterate_pair_rows",
-    "read_pair_rows",
-    "read_pairs",
-    "read_response_rows",
-    "repeated_id",
-]
-FORMS = {"responses": "response_a/response_b", "chosen": "chosen/rejected"}
+LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie", "c": "tie"}
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +26,7 @@ class PairRow:
     id: str | int  # as given; the line number where the row has none
     pair: PreferencePair
     place: Place  # where the row begins
-    form: Literal["responses", "chosen"]  # response_a/response_b, or chosen/rejected
+    form: Literal["response_a/response_b", "chosen/rejected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +37,91 @@ class ResponseRow:
     response: str
     fields: Fields
     place: Place
+
+
+# --- what a row may hold: a ValueError of a validator is the end of a sentence that names file, line and field
+
+
+def _given_id(value: Any) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"is {kind_of(value)}, not text or a whole number")
+    if value == "":
+        raise ValueError("is empty (leave the field out to use line numbers)")
+    return value
+
+
+def _label(value: str | None) -> str | None:
+    word = (value or "").strip().lower()
+    if word in ("0", "1", "2"):
+        raise ValueError(f"is {value!r}, which may count from 0 or from 1: write A, B or tie")
+    if word and word not in LABEL_WORDS:
+        raise ValueError(f"is {value!r:.80}, not A, B or tie")
+    return LABEL_WORDS[word] if word else None
+
+
+def _label_of_chosen(value: str | None) -> str:
+    if _label(value) not in (None, "A"):
+        raise ValueError(f"is {value!r:.40}, but the chosen response is A by definition")
+    return "A"
+
+
+class _Message(BaseModel):
+    role: Literal["system", "user", "assistant"]
+    content: StrictStr
+
+
+def _said_by(role: str) -> BeforeValidator:
+    """A text is one message of ``role``."""
+    return BeforeValidator(lambda value: [{"role": role, "content": value}] if isinstance(value, str) else value)
+
+
+Id = Annotated[Any, AfterValidator(_given_id)]
+Messages = Annotated[list[_Message], Field(min_length=1)]
+EXPECTED = {
+    "string_type": "text",
+    "list_type": "text or a list of messages",
+    "model_type": "an object with role and content",
+}
+
+
+class _Responses(BaseModel):
+    id: Id = None
+    question: StrictStr
+    response_a: StrictStr
+    response_b: StrictStr
+    label: Annotated[StrictStr | None, AfterValidator(_label)] = None
+    reference: StrictStr | None = None
+
+
+class _Chosen(BaseModel):
+    id: Id = None
+    label: Annotated[StrictStr | None, AfterValidator(_label_of_chosen)] = "A"
+    chosen: Annotated[Messages, _said_by("assistant")]
+    rejected: Annotated[Messages, _said_by("assistant")]
+    prompt: Annotated[Messages, _said_by("user")] = []
+    reference: StrictStr | None = None
+
+
+class _Single(BaseModel):
+    question: StrictStr
+    response: StrictStr = Field(validation_alias=AliasChoices("response", "prediction"))
+
+
+def checked(model: type[Model], fields: Fields, place: Place) -> Model:
+    """A row after a look at its fields; PairFileError about the first that is wrong."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as bad:
+        first = bad.errors(include_url=False)[0]
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+    if first["type"] == "missing":
+        raise missing(first["input"], name, place)
+    if first["type"] == "too_short":
+        raise place.error("is an empty list of messages", name)
+    if first["type"] == "literal_error":
+        raise place.error(f"is {first['input']!r:.40}, not one of {first['ctx']['expected']}", name)
+    expected = EXPECTED.get(first["type"])
+    raise place.error(f"is {kind_of(first['input'])}, not {expected}" if expected else str(first["ctx"]["error"]), name)
 
 
 # --- pairs
@@ -85,8 +158,7 @@ def iterate_pair_rows(path: str | Path) -> Iterator[PairRow]:
         row = _pair_row(fields, place)
         first = first or row
         if row.form != first.form:
-            had, has = FORMS[first.form], FORMS[row.form]
-            raise place.error(f"has {has}, but {first.place.at} has {had}: use one of the two throughout")
+            raise place.error(f"has {row.form}, but {first.place.at} has {first.form}: use one of the two throughout")
         yield row
     if first is None:
         raise Place(path).error("holds no pairs (the file is empty, or has only a header)")
@@ -101,15 +173,13 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
     chosen = "chosen" in fields or "rejected" in fields
     if chosen and ("response_a" in fields or "response_b" in fields):
         raise place.error("has both response_a/response_b and chosen/rejected: which pair is meant?")
-    from judgekit.data.pairfile import models
-
-    row: models.ChosenFields | models.ResponsesFields
+    row: _Chosen | _Responses
     turns: tuple[Turn, ...] = ()
     if chosen:
-        row = models.checked(models.ChosenFields, fields, place)
+        row = checked(_Chosen, fields, place)
         turns, texts = _conversation(row, fields, place)
     else:
-        row = models.checked(models.ResponsesFields, fields, place)
+        row = checked(_Responses, fields, place)
         texts = (row.question, row.response_a, row.response_b)
     given: Any = place.line if row.id is None else row.id
     cluster = text_key(json.dumps([texts[0], [turn.question for turn in turns]]))
@@ -117,10 +187,10 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
     item_id = str(given).encode("utf-8", "backslashreplace").decode("utf-8")
     fields = {"label": row.label, "reference": row.reference, "source": str(place), "turns": turns}
     pair = PreferencePair(item_id, "pairs", *texts, cluster_id=cluster, **fields)
-    return PairRow(given, pair, place, "chosen" if chosen else "responses")
+    return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b")
 
 
-def _conversation(row: "ChosenFields", fields: Fields, place: Place) -> tuple[tuple[Turn, ...], tuple[str, str, str]]:
+def _conversation(row: _Chosen, fields: Fields, place: Place) -> tuple[tuple[Turn, ...], tuple[str, str, str]]:
     """Earlier turns, question and responses, which may be whole conversations: what both share is the prompt."""
     chosen, rejected = row.chosen, row.rejected
     shared = 0
@@ -167,17 +237,17 @@ def read_response_rows(path: str | Path, reserved: Sequence[str] = ()) -> list[R
     return rows
 
 
-def checked_responses(samples: Sequence[Any], reserved: Sequence[str] = (), name: str = "samples") -> list[ResponseRow]:
-    """A list of dictionaries, looked at as `read_response_rows` does; messages call it ``name``: ``samples[1]``."""
-    return [_response_row(sample, row_place(name, n, sample), reserved) for n, sample in enumerate(samples)]
+def checked_responses(samples: Sequence[Any], reserved: Sequence[str] = ()) -> list[ResponseRow]:
+    """A list of dictionaries, looked at as `read_response_rows` does; messages call them ``samples[1]``."""
+    return [_response_row(sample, Place(Path(f"samples[{n}]")), reserved) for n, sample in enumerate(samples)]
 
 
-def _response_row(fields: Fields, place: Place, reserved: Sequence[str]) -> ResponseRow:
+def _response_row(fields: Any, place: Place, reserved: Sequence[str]) -> ResponseRow:
+    if not isinstance(fields, dict):
+        raise place.error(f"is {kind_of(fields)}, not an object with fields")
     if "response" in fields and "prediction" in fields:
         raise place.error("and 'response' are both there: which is meant?", "prediction")
     if clash := next((name for name in reserved if name in fields), None):
         raise place.error("is there already and would be overwritten", clash)
-    from judgekit.data.pairfile import models
-
-    row = models.checked(models.SingleFields, fields, place)
+    row = checked(_Single, fields, place)
     return ResponseRow(row.question, row.response, dict(fields), place)

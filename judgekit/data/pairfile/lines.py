@@ -1,4 +1,4 @@
-"""A user's file as rows of named fields: JSON lines, a JSON list, CSV or Parquet, each record within one bound."""
+"""A user's file as rows of named fields, with their places: JSON lines, a JSON list, CSV or Parquet, in bounds."""
 
 import codecs
 import csv
@@ -7,12 +7,12 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from judgekit.data.files import RECORD_BYTES, unpacked_limit
-from judgekit.data.pairfile.places import PairFileError, Place, kind_of, names_of
 
 OPTIONAL = ("reference", "label")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
@@ -21,6 +21,59 @@ AT_ONCE = 8  # rows of a Parquet file decoded at a time: a text stored once may 
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
 Fields = dict[str, Any]
+
+
+class PairFileError(ValueError):
+    """A file of pairs cannot be read; the message names file, line and field and says what stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file (a row of a table that has no lines), counted from 1, for error messages."""
+
+    path: Path
+    line: int | None = None
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        name = str(self.path)
+        name = name if name.isprintable() else repr(name)
+        return name if self.line is None else f"{name}, {self.at}"
+
+    @property
+    def at(self) -> str:
+        """``line 7``."""
+        return f"{self.unit} {self.line}"
+
+    def error(self, complaint: str, field: str | None = None) -> PairFileError:
+        """A `PairFileError` about this line or one of its fields."""
+        return PairFileError(f"{self}: " + (f"field {field!r} {complaint}" if field else complaint))
+
+
+def names_of(fields: Iterable[Any]) -> str:
+    """Names of fields for an error message, shortened and without control characters."""
+    text = ", ".join(map(str, fields)) or "nothing"
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"the number {value!r:.40}"
+    return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "an object"
+
+
+def missing(fields: Fields, name: str, place: Place) -> PairFileError:
+    """The error about a field that a row lacks."""
+    return place.error(f"is missing (the row has: {names_of(fields)})", name)
+
+
+# --- the forms of a file
 
 
 def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
@@ -35,7 +88,7 @@ def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
     return _list_records(path) if lists and suffix == ".json" else _json_records(path)
 
 
-def _too_long(place: Place, longest: int) -> PairFileError:
+def _too_long(place: Place, longest: int = RECORD_BYTES) -> PairFileError:
     return place.error(f"is longer than {longest >> 20} MiB: no row of texts")
 
 
@@ -45,17 +98,13 @@ def _repeated(names: list[str]) -> str | None:
 
 
 def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
-    """Rows of JSON lines; blank lines are skipped."""
     for number, text in decoded_lines(path, RECORD_BYTES):
         if text.strip(" \t\r\n"):
             yield Place(path, number), _json_fields(text.rstrip("\r\n"), Place(path, number))
 
 
-def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[Fields, int]:
-    """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none.
-
-    ``alone``: nothing may follow it.
-    """
+def _decode(text: str, start: int, place: Place) -> tuple[Fields, int]:
+    """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none."""
     names: list[str] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> Fields:
@@ -70,8 +119,6 @@ def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[F
         raise place.error("not JSON that can be read (nested too deeply)") from None
     except ValueError as bad:  # a number of thousands of digits
         raise place.error(f"not JSON that can be read ({bad})") from None
-    if alone and (rest := text[end:].strip()):
-        raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
     if not isinstance(value, dict):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
     if (repeated := _repeated(names)) is not None:
@@ -80,11 +127,13 @@ def _decode(text: str, start: int, place: Place, alone: bool = False) -> tuple[F
 
 
 def _json_fields(text: str, place: Place) -> Fields:
-    """One JSON object."""
     if text.lstrip().startswith("["):
         raise place.error("begins a JSON array, not an object: write one object per line (jq -c '.[]' does it)")
     try:
-        return _decode(text, _after_blanks(text, 0), place, alone=True)[0]
+        fields, end = _decode(text, _after_blanks(text, 0), place)
+        if (rest := _after_blanks(text, end)) < len(text):
+            raise json.JSONDecodeError("Extra data", text, rest)
+        return fields
     except json.JSONDecodeError as bad:
         hint = "; write one whole object per line" if bad.pos >= len(text.rstrip()) else ""
         raise place.error(f"column {bad.colno}: not JSON ({bad.msg}){hint}") from None
@@ -113,7 +162,7 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         except json.JSONDecodeError as bad:
             raise place.error(f"not JSON ({bad.msg})") from None
         if end - position > RECORD_BYTES:
-            raise _too_long(place, RECORD_BYTES)
+            raise _too_long(place)
         yield place, value
         position = _after_blanks(text, end)
         if text[position : position + 1] not in (",", "]"):
@@ -126,9 +175,8 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
 
 
 def _whole_text(path: Path) -> str:
-    """The text of a file of at most `LIST_BYTES`."""
     lines, size = [], 0
-    for _, read in decoded_lines(path):
+    for _, read in decoded_lines(path, LIST_BYTES):
         lines.append(read)
         size += len(read)
         if size > LIST_BYTES:
@@ -147,7 +195,7 @@ def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         for _, text in decoded_lines(path, RECORD_BYTES):
             size += len(text)
             if size > RECORD_BYTES:
-                raise _too_long(place, RECORD_BYTES)
+                raise _too_long(place)
             yield text
 
     try:
@@ -175,7 +223,7 @@ def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         csv.field_size_limit(before)
 
 
-def decoded_lines(path: Path, longest: int = LIST_BYTES) -> Iterator[tuple[int, str]]:
+def decoded_lines(path: Path, longest: int) -> Iterator[tuple[int, str]]:
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end).
 
     PairFileError for a line of more than ``longest`` bytes, unpacked, for a ``.gz`` that unpacks beyond reason
@@ -258,7 +306,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
                 for row in batch.to_pylist():
                     number += 1
                     if _size(row) > RECORD_BYTES:
-                        raise _too_long(Place(path, number, "row"), RECORD_BYTES)
+                        raise _too_long(Place(path, number, "row"))
                     yield Place(path, number, "row"), row
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as bad:
             raise Place(path, number + 1, "row").error(f"or one after it is damaged ({message(bad)})") from None

@@ -16,7 +16,6 @@ in both. A question belongs to one set only and may serve several pairs (``clust
 """
 
 import json
-from functools import lru_cache
 from importlib import resources
 from random import Random
 from typing import Any, NamedTuple
@@ -26,20 +25,14 @@ from judgekit.records import LABELS, PreferencePair, Response, unique_items
 SAMPLE_SETS = ("sample_train", "sample_validation", "sample_natural", "sample_adversarial")
 
 
-class Assistant(NamedTuple):
-    """A simulated writer of responses."""
-
-    name: str
-    accuracy: float  # probability of answering rightly, before pairs are selected for their label
-
-
-ASSISTANTS = (
-    Assistant("sample-careful", 0.92),
-    Assistant("sample-steady", 0.75),
-    Assistant("sample-verbose", 0.62),
-    Assistant("sample-terse", 0.50),
-    Assistant("sample-hasty", 0.30),
-)
+# Simulated writers of responses, and how probably one answers rightly, before pairs are selected for their label.
+ASSISTANTS = {
+    "sample-careful": 0.92,
+    "sample-steady": 0.75,
+    "sample-verbose": 0.62,
+    "sample-terse": 0.50,
+    "sample-hasty": 0.30,
+}
 
 
 class Annotator(NamedTuple):
@@ -84,7 +77,10 @@ def load_sample(name: str) -> list[PreferencePair]:
     """
     if name not in SAMPLE_SETS:
         raise ValueError(f"no sample set {name!r}; there are {', '.join(SAMPLE_SETS)}")
-    return list(_cached_set(name))
+    fields: dict[str, Any] = {"benchmark": name, "label_kind": "authored"}
+    rows = enumerate(_document(name))
+    pairs = [PreferencePair(**row, **fields, source=f"judgekit.data.sample:{name}:{number}") for number, row in rows]
+    return unique_items(pairs)
 
 
 def load_sample_ratings() -> dict[str, list[Response]]:
@@ -97,14 +93,6 @@ def load_sample_ratings() -> dict[str, list[Response]]:
         aspect: unique_items([Response(**row, benchmark="sample", label_kind="authored") for row in rows])
         for aspect, rows in _document("ratings").items()
     }
-
-
-@lru_cache(maxsize=len(SAMPLE_SETS))
-def _cached_set(name: str) -> tuple[PreferencePair, ...]:
-    fields: dict[str, Any] = {"benchmark": name, "label_kind": "authored"}
-    rows = enumerate(_document(name))
-    pairs = [PreferencePair(**row, **fields, source=f"judgekit.data.sample:{name}:{number}") for number, row in rows]
-    return tuple(unique_items(pairs))
 
 
 def _document(name: str) -> Any:

@@ -13,11 +13,8 @@ from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources.registry import DataError, Source, find_source, sources
 
-PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
-ATTEMPTS = 3  # requests of one download; each goes on where the one before was cut off
+PACKET = 2**14  # bytes of a download between two looks at its size
 ELSEWHERE = "try again, or set JUDGEKIT_DATA to a data mirror"
-# Files whose hash this process has seen to be right: (path, size, time of change). A file changed since is new.
-verified: set[tuple[str, int, int]] = set()
 
 
 def fetch(name: str | Source, progress: bool = True) -> Path:
@@ -27,15 +24,14 @@ def fetch(name: str | Source, progress: bool = True) -> Path:
     """
     source = find_source(name)
     path = _locate(source, progress)
-    if _stamp(path) not in verified:
-        _verified_content(source, path)
+    _verified_content(source, path)
     return path
 
 
-def read_bytes(name: str | Source, progress: bool = True) -> bytes:
+def read_bytes(name: str | Source) -> bytes:
     """The verified content of a registered file, unpacked where it is a ``.gz`` upstream; DataError as for `fetch`."""
     source = find_source(name)
-    content = _verified_content(source, _locate(source, progress))
+    content = _verified_content(source, _locate(source, progress=True))
     if not source.name.endswith(".gz"):
         return content
     limit = unpacked_limit(len(content))
@@ -70,8 +66,9 @@ def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True
 
 def expand(names: Iterable[str | Source] | None) -> list[Source]:
     """The `Source` records that names and families stand for, each once."""
-    if names is None:
-        return [source for source in sources() if source.repo is not None or paths.data_mirror() is not None]
+    if names is None:  # a mirror has what the hub has in a form of its own
+        mirrored = paths.data_mirror() is not None
+        return [source for source in sources() if (source.host != "hub" if mirrored else source.repo is not None)]
     families = [(sources(name) if isinstance(name, str) else []) or [find_source(name)] for name in names]
     return list({source.name: source for family in families for source in family}.values())
 
@@ -86,7 +83,7 @@ def _locate(source: Source, progress: bool) -> Path:
                 return path
         raise DataError(f"{source.name}: not in the mirror at {plain}; {_remedy(source)}")
     path = paths.data_cache() / source.mirror_path
-    if source.url is not None and not (path.is_file() and _stamp(path) in verified):
+    if source.url is not None:
         retrieve(source, path, progress)
     elif not path.is_file():
         raise DataError(f"{source.name}: exists only in a data mirror; set JUDGEKIT_DATA to a mirror that holds it")
@@ -99,15 +96,17 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
     DataError if it cannot be had, is another content, or goes on beyond the pinned size.
     """
     import pooch
+    import requests
 
     def download(url: str, part: str, _: Any) -> None:
-        with progress_bar(None, source.name, "B", progress) as bar:
-            for attempt in range(1, ATTEMPTS + 1):
-                try:
-                    return _download_rest(url, Path(part), source.bytes, bar)
-                except ConnectionResetError:
-                    if attempt == ATTEMPTS:
-                        raise
+        reply = requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=30)
+        bar = progress_bar(source.bytes, source.name, "B", progress)
+        with reply, bar, open(part, "wb") as stream:
+            reply.raise_for_status()
+            for content in reply.iter_content(PACKET):
+                bar.update(stream.write(content))
+                if stream.tell() > source.bytes:
+                    raise ValueError(f"more than {source.bytes} bytes")
 
     pooch.get_logger().setLevel("WARNING")
     try:
@@ -120,33 +119,10 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
         raise DataError(f"{source.name}: {failed} {ELSEWHERE}") from error
 
 
-def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
-    """Add to ``part`` what it lacks, by a Range request; ConnectionResetError where the connection ends on the way."""
-    import requests
-
-    start = part.stat().st_size
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-    with requests.get(url, headers=headers, stream=True, timeout=30) as reply:
-        reply.raise_for_status()
-        if reply.status_code != requests.codes.partial_content:  # a server without ranges sends all of it again
-            start = 0
-        bar.reset(start + int(reply.headers.get("Content-Length", 0)) or None)
-        bar.update(start)
-        with open(part, "ab" if start else "wb") as stream:
-            try:
-                for content in reply.iter_content(PACKET):
-                    bar.update(stream.write(content))
-                    if stream.tell() > size:
-                        raise ValueError(f"more than {size} bytes")
-            except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
-                raise ConnectionResetError(str(error)) from error
-
-
 def _verified_content(source: Source, path: Path) -> bytes:
-    """The content of a local copy, hashed once; no more than the pinned size is unpacked."""
+    """The content of a local copy; no more than the pinned size is unpacked."""
     # A blob that is a .gz upstream is hashed as it is; only the mirror's own compression is undone here.
     packed = path.name != source.mirror_path.rsplit("/", 1)[-1]
-    stamp = _stamp(path)
     try:
         with gzip.open(path) if packed else open(path, "rb") as stream:
             content = stream.read(source.bytes + 1)
@@ -154,13 +130,12 @@ def _verified_content(source: Source, path: Path) -> bytes:
         raise _damaged(source, error) from error
     except OSError as error:
         raise DataError(f"{source.name}: {path} cannot be read ({error.strerror})") from error
-    if stamp not in verified and hashlib.sha256(content).hexdigest() != source.sha256:
+    if hashlib.sha256(content).hexdigest() != source.sha256:
         length = f"more than {source.bytes}" if len(content) > source.bytes else len(content)
         raise DataError(
             f"{source.name}: {path} is not the pinned content ({length} bytes, {source.bytes} expected, "
             f"SHA-256 differs); {_remedy(source)}"
         )
-    verified.add(stamp)
     return content
 
 
@@ -175,9 +150,3 @@ def _remedy(source: Source) -> str:
     if source.repo is None:
         return "copy it again from a good mirror"
     return f"copy it again from a good mirror, or unset JUDGEKIT_DATA to download it from {source.url}"
-
-
-def _stamp(path: Path) -> tuple[str, int, int]:
-    """What identifies the state of a local file: path, size, time of change."""
-    status = path.stat()
-    return str(path), status.st_size, status.st_mtime_ns

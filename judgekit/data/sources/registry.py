@@ -55,6 +55,7 @@ class Source:
 
 def _group_sources(family: str, mirror: str, group: dict[str, Any]) -> Iterator[Source]:
     shared = {name: group[name] for name in ("repo", "commit", "licence", "split", "description")}
+    shared["host"] = group.get("host", "github")
     for file, (sha256, size, records) in group["files"].items():
         path = group["folder"] + file
         upstream = None if group["repo"] is None else group["upstream_folder"] + file
@@ -79,7 +80,7 @@ def sources(family: str | None = None) -> list[Source]:
 
 
 def find_source(name: str | Source) -> Source:
-    """The `Source` of a name; a `Source` passes through. DataError if no file of that name is registered."""
+    """The `Source` of a name, or the one given; DataError if no file of that name is registered."""
     if isinstance(name, Source):
         return name
     if name not in _registered():

@@ -1,6 +1,7 @@
 """Rows of a data file, with errors that name file, row and field; keys derived from their texts."""
 
 import hashlib
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -8,8 +9,6 @@ from typing import Any
 
 from judgekit.data.sources.fetching import read_bytes
 from judgekit.data.sources.registry import DataError, Source, find_source
-
-MISSING = object()
 
 
 class Row:
@@ -31,11 +30,11 @@ class Row:
         """A DataError that names file, row and field."""
         return DataError(f"{self.where}: field {field!r} {complaint}")
 
-    def get(self, field: str, default: Any = MISSING) -> Any:
-        """The value of a field; DataError if it is absent and no default is given."""
-        if field not in self.values and default is MISSING:
+    def get(self, field: str) -> Any:
+        """The value of a field; DataError if it is absent."""
+        if field not in self.values:
             raise self.error(field, f"is missing (the row has: {', '.join(map(str, self.values)) or 'nothing'})")
-        return self.values.get(field, default)
+        return self.values[field]
 
     def of_type(self, field: str, kind: type | tuple[type, ...], words: str) -> Any:
         """The value of a field, checked to be of a type (a boolean is not a number)."""
@@ -45,7 +44,6 @@ class Row:
         return value
 
     def text(self, field: str) -> str:
-        """A text."""
         return self.of_type(field, str, "text")
 
     def matched(self, field: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
@@ -61,15 +59,12 @@ class Row:
         return f"{before}\n\n{after}" if after.strip() else before
 
     def whole(self, field: str) -> int:
-        """A whole number."""
         return self.of_type(field, int, "a whole number")
 
     def number_of(self, field: str) -> float:
-        """A number, as a float."""
         return float(self.of_type(field, (int, float), "a number"))
 
     def texts(self, field: str, n: int | None = None) -> list[str]:
-        """A list of texts, of length ``n`` where given."""
         return self.checked_list(field, str, "texts", n)
 
     def checked_list(self, field: str, kind: type | tuple[type, ...], words: str, n: int | None = None) -> list[Any]:
@@ -124,12 +119,17 @@ def read_document(name: str | Source) -> str:
 
 
 def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
-    """The rows of a registered JSON or JSON-lines file; DataError if it cannot be had, or a row does not parse.
+    """The rows of a registered file of JSON, JSON lines or Parquet; DataError if it cannot be had, or is malformed.
 
     ``within``: the field that holds the rows, where the file is one JSON object; ``*`` where each field holds one or
     several.
     """
     source = find_source(name)
+    if source.name.endswith(".parquet"):
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(io.BytesIO(read_bytes(source)))
+        return [Row(values, source.name, number) for number, values in enumerate(table.to_pylist())]
     text = read_document(source)
     if within is None:
         return parse_rows(text, source.name)

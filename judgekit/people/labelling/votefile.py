@@ -19,7 +19,7 @@ from filelock import lock_descriptor
 from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.dataclasses import dataclass
 
-from judgekit.data.pairfile.places import Place, kind_of, missing
+from judgekit.data.pairfile.lines import Place, kind_of, missing
 from judgekit.data.votes import Votes, votes_from_long
 
 _LONGEST_LINE = 65_536  # bytes; a vote takes some two hundred
