@@ -14,12 +14,7 @@ from notebook_functions import functions_of
 
 from judgekit.people.calibration.maps import confidence_slope
 from judgekit.people.calibration.measures import measures, verdict_cells
-from judgekit.people.calibration.selective import (
-    certify,
-    coverages_for,
-    losses_of,
-    thresholds_at,
-)
+from judgekit.people.calibration.selective import certify, coverages_for, losses_of, thresholds_at
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.stats import interval
@@ -131,17 +126,10 @@ def word_kept(threshold):
     return risks[np.searchsorted(confidence, threshold)] <= RISK
 
 
-def certificates(test, cases_of=lambda cases: cases, **options):
+@pytest.mark.parametrize("by_item", [False, True], ids=["betting", "binomial"])
+def test_certified_thresholds_keep_their_word(by_item):
     thresholds = risk_above()[2]
-    return [
-        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options)
-        for k in range(SIMULATIONS)
-    ]
-
-
-@pytest.mark.parametrize("test", ["betting", "binomial"])
-def test_certified_thresholds_keep_their_word(test):
-    found = certificates(test)
+    found = [certify(planted_cases(ASKED, k), thresholds, RISK, DELTA, by_item, k) for k in range(SIMULATIONS)]
     assert sum(map(word_kept, found)) >= SIMULATIONS * (1 - DELTA)
     assert np.isfinite(found).mean() > 0.2, "a threshold that is never given keeps its word too"
 

@@ -114,7 +114,7 @@ def test_comparisons_taken_as_independent_fail():
     parameters = ranking.fit(totals)
     p, derivatives = ranking.slopes(parameters, 10)
     covariance = np.linalg.inv(ranking.information(totals, p, derivatives))[:, :-1, :-1]
-    found = ranking.Strengths(parameters[:, :-1], covariance, parameters[:, -1], 10**6, 0)
+    found = ranking.Strengths(parameters[:, :-1], covariance, 10**6)
     assert held_strengths(found, true_strengths()).min() < ENOUGH
 
 
@@ -122,7 +122,7 @@ def test_rank_sets_hold_all_ranks_at_once():
     found = ranking.strengths(tables(60, 20)[0])
     truth, wrong, right = np.arange(1, 6), 0, 0
     for k in range(SIMULATIONS):
-        one = ranking.Strengths(found.value[k], found.covariance[k], found.tie[k], found.freedom, 0)
+        one = ranking.Strengths(found.value[k], found.covariance[k], found.freedom)
         best, worst = RANK_SETS(one, 2000)
         right += bool(((best <= truth) & (truth <= worst)).all())
         wrong += bool((np.argsort(np.argsort(-one.value)) + 1 == truth).all())

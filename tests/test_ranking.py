@@ -160,7 +160,7 @@ def test_without_a_judge_that_varies_strengths_are_peoples():
 
 
 def test_rank_sets_of_clear_and_of_equal_models():
-    clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
+    clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 50)
     assert [part.tolist() for part in NOTEBOOK.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
     blurred = clear._replace(value=np.array([2.0, 0.0, 0.1]))
     assert [part.tolist() for part in NOTEBOOK.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]

@@ -47,11 +47,8 @@ def fewest_votes_first(votes: Votes) -> list[str]:
 
 
 def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
-    """Share of comparisons of an annotator's vote with another's on the same item in which both are equal.
-
-    In [0, 1] with a 95 % interval (prompts are resampled), n comparisons; None where the items shared with others have
-    fewer than `LEAST_PROMPTS` prompts.
-    """
+    """Share of comparisons of an annotator's vote with another's on the same item in which both are equal, prompts
+    resampled; None where the items shared with others have fewer than `LEAST_PROMPTS` prompts."""
     if annotator not in votes.annotators:
         return None
     own = votes.codes[:, [votes.annotators.index(annotator)]]
@@ -197,8 +194,7 @@ class Session:
     def vote(self, annotator: str, ticket: str, choice: str) -> bool:
         """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
 
-        Nothing is filed where it raises: StaleTicket if the ticket is not the present one, ValueError for another
-        choice, OSError if it could not be written.
+        Nothing is filed where it raises: StaleTicket, ValueError for another choice, OSError if it was not written.
         """
         if choice not in CHOICES:
             raise ValueError(f"choice {choice!r:.40}: use first, second or tie")
