@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from notebook_functions import functions_of
 
-from judgekit.bias.judged import shared_store
 from judgekit.data.catalogue import load_set
 from judgekit.people.calibration import Cases, cases_of, maps, measures, paired, reliability_table
 from judgekit.people.calibration.maps import LINEAR, MAPS, cross_fitted, fit_map, load_map, nested
@@ -30,9 +29,6 @@ SWAP = [1, 0, 2]
 def cases(stated, shares, clusters=None, **options):
     n = len(stated)
     return Cases(tuple(map(str, range(n))), stated, shares, clusters or tuple(map(str, range(n))), **options)
-
-
-# ---------------------------------------------------------------- what is read
 
 
 def pair(item_id, label="A", **options):
@@ -87,9 +83,6 @@ def test_what_cannot_be_read_is_refused():
         Cases(("x", "x"), [[1, 0]] * 2, [[1, 0]] * 2, ("p", "q"))
 
 
-# ---------------------------------------------------------------- measures
-
-
 def test_measures_of_a_judge_that_can_be_checked_by_hand():
     """Ten verdicts at 0.9 of which six are right, in one bin: 0.3 too sure."""
     found = measures(cases([[0.9, 0.1]] * 10, [[1, 0]] * 6 + [[0, 1]] * 4), n_bins=1)
@@ -120,21 +113,17 @@ def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
     assert width[0] > 1.5 * width[1]
 
 
-# ---------------------------------------------------------------- maps
-
-
 @pytest.mark.parametrize("name", MAPS)
 def test_the_sides_of_the_data_play_no_part(name):
     """Exchanging the responses of any rows leaves the map as it is."""
     turned = np.random.default_rng(0).random(len(SURE.items)) < 0.5
     tables = {name: getattr(SURE, name) for name in ("probabilities", "shares")}
     tables = {name: np.where(turned[:, None], values[:, SWAP], values) for name, values in tables.items()}
-    fitted = fit_map(name, SURE)
-    assert fit_map(name, replace(SURE, **tables))(SURE.probabilities) == pytest.approx(
-        fitted(SURE.probabilities), abs=1e-6
-    )
-    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(fitted(SURE.probabilities)[:, SWAP])
-    assert fitted(SURE.probabilities).sum(1) == pytest.approx(1)
+    fitted, turned = fit_map(name, SURE), fit_map(name, replace(SURE, **tables))
+    values = fitted(SURE.probabilities)
+    assert turned(SURE.probabilities) == pytest.approx(values, abs=1e-6)
+    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(values[:, SWAP])
+    assert values.sum(1) == pytest.approx(1)
 
 
 def test_a_judge_with_one_order_may_lean_to_a_side():
@@ -199,9 +188,6 @@ def test_maps_refuse_what_they_were_not_fitted_for():
         fit_map("cubic", SURE)
 
 
-# ---------------------------------------------------------------- fitting and shift
-
-
 @pytest.mark.parametrize("way", [lambda rows: cross_fitted(rows, "isotonic"), lambda rows: nested(rows)[0]])
 def test_a_fold_plays_no_part_in_its_own_map(way):
     """Turning every label of a fold round changes nothing in it, and something in the others."""
@@ -216,9 +202,6 @@ def test_a_map_helps_where_it_was_fitted_and_harms_elsewhere():
     repaired = cross_fitted(MANY, "temperature")
     assert paired(MANY, repaired).high < 0 < paired(true, maps.restated("temperature", MANY, true)).low
     assert abs(measures(repaired)["overconfidence"].value) < 0.03
-
-
-# ---------------------------------------------------------------- abstaining
 
 
 def test_risk_is_that_of_the_most_confident():
@@ -273,17 +256,11 @@ def test_what_was_certified_on_one_half_is_used_on_the_other():
     assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
 
 
-# ---------------------------------------------------------------- disagreement
-
-
 def test_agreement_counts_pairs_of_people():
     rows = cases([[0.5, 0.5, 0]] * 2 + [[1, 0, 0]], [[2 / 3, 1 / 3, 0], [1, 0, 0], [1, 0, 0]], weights=[3.0, 2.0, 1.0])
     found = NOTEBOOK.disagreement(rows)
     assert found["people_agreement"].value == pytest.approx((1 / 3 + 1) / 2) and found["people_agreement"].n == 2
     assert found["stated_agreement"].value == pytest.approx(0.5)
-
-
-# ---------------------------------------------------------------- the study
 
 
 def test_a_p_value_is_that_of_the_interval_it_is_read_from():
@@ -292,16 +269,8 @@ def test_a_p_value_is_that_of_the_interval_it_is_read_from():
     change = paired(few, cross_fitted(few, "temperature"))
     moved = replace(change, value=change.value - change.low, low=0.0, high=change.high - change.low)
     assert student_p(moved, few.n_prompts) == pytest.approx(0.05)
-    assert student_p(change, few.n_prompts) == student_p(
-        replace(change, value=-change.value, low=-change.high, high=-change.low), 9
-    )
-
-
-def test_a_judge_of_the_sample_is_read_with_its_votes():
-    notebook = functions_of("61_calibration", loaded=load_judges(["baseline/features"], "sample"), store=shared_store())
-    pairs = load_set("sample_natural")[:60]
-    found = notebook.cases_by_judge("sample_natural", "votes", pairs, ["features"])["features"]
-    assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
+    turned = replace(change, value=-change.value, low=-change.high, high=-change.low)
+    assert student_p(change, few.n_prompts) == student_p(turned, 9)
 
 
 @pytest.mark.realdata

@@ -36,9 +36,6 @@ def votes_of(codes, classes=LABELS, clusters=()):
     return Votes(items, tuple(f"a{n}" for n in range(codes.shape[1])), codes, classes, clusters)
 
 
-# ---------------------------------------------------------------- counting, and models of annotators
-
-
 def test_majority_counts_and_says_what_becomes_of_an_even_split():
     votes = votes_of([[0, 0, 1], [0, 1, -1], [2, 1, -1], [1, 1, -1], [-1, -1, -1]])
     assert majority(votes).labels.tolist() == [0, 1, 1, 1, 1]
@@ -77,9 +74,6 @@ def test_an_item_without_votes_gets_the_shares_of_the_classes(planted):
         glad(planted.votes.masked(planted.votes.given))
 
 
-# ---------------------------------------------------------------- CROWDLAB
-
-
 def test_crowdlab_is_cleanlabs_own_on_aligned_rows_and_leaves_the_generator_as_it_was(planted):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     found = crowdlab(planted.votes, planted.judge, seed=3)
@@ -108,9 +102,6 @@ def test_crowdlab_refuses_rows_of_others_which_plain_cleanlab_takes(planted):
     assert right[0] < right[1]
 
 
-# ---------------------------------------------------------------- annotators
-
-
 def test_an_annotator_is_no_part_of_what_it_is_measured_by():
     votes = votes_of([[0, 0, 1], [1, 0, -1], [2, -1, -1]])
     expected = [[0.5, 0.5, 0.0], [0, 0, np.nan], [np.nan] * 3]
@@ -129,9 +120,6 @@ def test_annotators_stand_best_first_and_few_votes_are_drawn_to_the_mean(planted
     table = annotator_quality(planted.votes)
     assert table["annotator"].iloc[-1] == "annotator-5" and table["shrunk"].is_monotonic_decreasing
     assert set(table["group"]) == {"annotators"}
-
-
-# ---------------------------------------------------------------- hidden votes
 
 
 def test_no_method_sees_the_hidden_vote(planted):
@@ -178,9 +166,6 @@ def test_a_good_judge_helps_to_predict_a_vote():
     rows = np.column_stack([losses[first][:, 0, 2], np.ones(first.sum())])
     narrow = percentile_interval(share_of(resampled_sums(cluster_sums(rows, clusters[first]), 400, 0)))
     assert few.high - few.low > 1.1 * (narrow[1] - narrow[0]), "few prompts are allowed for"
-
-
-# ---------------------------------------------------------------- judges beside people
 
 
 def pair(item_id, first="a", second="b", votes=None):
@@ -239,8 +224,6 @@ def test_agreement_counts_meetings():
 
 def test_a_judges_own_vote_lifts_its_score(planted):
     codes = np.random.default_rng(99).integers(3, size=len(planted.votes.items))
-    joined = NOTEBOOK.with_voter(planted.votes, codes)
-    assert joined.annotators[-1] == "the judge" and joined.given.sum() == planted.votes.given.sum() + len(codes)
     found = NOTEBOOK.own_vote(planted.votes, codes, majority, majority(planted.votes), **FEW)
     assert found["left_out"].value == pytest.approx(1 / 3, abs=0.1)
     assert found["inflation"].low > 0.05
@@ -254,9 +237,6 @@ def test_the_rule_for_even_splits_is_shown_beside_a_coin():
     coin = NOTEBOOK.with_even_splits_at_random(votes, codes, **FEW)
     assert (coin.value, coin.n) == (pytest.approx((0.5 + 0.5 + 1) / 3), 3)
     assert NOTEBOOK.with_even_splits_at_random(votes, np.array([0, 0, 1, 2]), **FEW).value == pytest.approx(0.75)
-
-
-# ---------------------------------------------------------------- truth
 
 
 def test_planted_annotators_are_as_planted():
@@ -279,9 +259,6 @@ def test_the_samples_rates_are_those_of_its_votes():
         cast = [pair.votes[name] == pair.label for pair in pairs if name in pair.votes]
         assert np.mean(cast) == pytest.approx(rate, abs=3 * np.sqrt(rate * (1 - rate) / len(cast)) + 0.02)
     assert max(rates, key=rates.get) == "annotator-1" and min(rates, key=rates.get) == "annotator-8"
-
-
-# ---------------------------------------------------------------- sets
 
 
 @pytest.mark.realdata

@@ -50,9 +50,6 @@ def held(numbers, value):
     return sum(bool(number.low <= value <= number.high) for number in numbers)
 
 
-# ---------------------------------------------------------------- measures
-
-
 @cache
 def truth(case):
     """Every measure of four hundred thousand items; a calibrated judge has no gaps at all."""
@@ -92,16 +89,10 @@ def test_the_plain_error_of_a_calibrated_judge_is_biased_and_the_debiased_is_not
     assert biased.mean() > 0.03**2
 
 
-# ---------------------------------------------------------------- maps
-
-
 def test_the_planted_temperature_is_recovered():
     found = [confidence_slope(drawn("sure", k)) for k in range(SIMULATIONS)]
     assert held(found, 1 / SURE.temperature) >= ENOUGH
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
-
-
-# ---------------------------------------------------------------- abstaining
 
 
 def test_what_confidence_is_worth_for_abstaining_is_held():
@@ -143,8 +134,6 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
         kept += word_kept(min((t for t, risk in seen.items() if risk <= RISK), default=np.inf))
     assert kept < SIMULATIONS * (1 - DELTA)
 
-
-# ---------------------------------------------------------------- disagreement
 
 VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
 

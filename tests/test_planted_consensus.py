@@ -11,6 +11,7 @@ from judgekit.data.votes import Votes
 from judgekit.people.agreement import annotator_quality, credits_of
 from judgekit.people.consensus import Consensus, class_shares, majority
 from judgekit.people.planted import Panel, planted_votes
+from judgekit.stats import coverage
 
 STUDY = functions_of("60_human_consensus")
 BOTH = ("A", "B")
@@ -34,11 +35,6 @@ def large():
 def alone(votes):
     """The votes with every item its own prompt: the wrong belief that items are independent."""
     return Votes(votes.items, votes.annotators, votes.codes, votes.classes)
-
-
-def held(estimate, truth, simulations=SIMULATIONS):
-    found = (estimate(drawn(number)) for number in range(simulations))
-    return sum(bool(number.low <= truth <= number.high) for number in found)
 
 
 def said(planted):
@@ -68,21 +64,19 @@ def expected_on_hidden():
     losses = [STUDY.held_out_losses(planted_votes(PANEL, k).votes, METHODS, draws=1)[0] for k in sizes]
     mean = sum(part.sum(0) for part in losses) / sum(map(len, losses))
     gain = (mean[1] - mean[0]) * [1, -1, -1]
-    return dict(zip(("accuracy", "nll", "brier"), mean[0], strict=True)) | {
-        "accuracy_gain": gain[0],
-        "brier_gain": gain[2],
-    }
+    scores = dict(zip(("accuracy", "nll", "brier"), mean[0], strict=True))
+    return scores | {"accuracy_gain": gain[0], "brier_gain": gain[2]}
 
 
 def test_agreement_of_people_is_held():
     truth = STUDY.people_with_people(large().votes, BOTH, 2).value
-    assert held(lambda p: STUDY.people_with_people(p.votes, BOTH, N_BOOT), truth) >= ENOUGH
-    assert held(lambda p: STUDY.people_with_people(alone(p.votes), BOTH, N_BOOT), truth, 400) < 0.93 * 400
+    assert coverage(lambda p: STUDY.people_with_people(p.votes, BOTH, N_BOOT), truth, drawn) >= ENOUGH
+    assert coverage(lambda p: STUDY.people_with_people(alone(p.votes), BOTH, N_BOOT), truth, drawn, 400) < 0.93 * 400
 
 
 def test_agreement_of_a_judge_with_people_is_held():
     truth = STUDY.judge_with_people(large().votes, said(large()), BOTH, 2).value
-    assert held(lambda p: STUDY.judge_with_people(p.votes, said(p), BOTH, N_BOOT), truth) >= ENOUGH
+    assert coverage(lambda p: STUDY.judge_with_people(p.votes, said(p), BOTH, N_BOOT), truth, drawn) >= ENOUGH
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,6 @@ def true_rates():
     return win_rates(population()[0]).mean(0)
 
 
-# ---------------------------------------------------------------- win rates
-
-
 @pytest.mark.parametrize(("n_labelled", "n_other"), [(10, 70), (25, 55), (60, 20), (25, 200)])
 def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     found = ppi.prediction_powered(*rates(n_labelled, n_other))
@@ -75,9 +72,6 @@ def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     assert held(alone, true_rates()).min() >= ENOUGH
     if n_labelled < n_other:
         assert (found.high - found.low).mean() < 0.95 * (alone.high - alone.low).mean()
-
-
-# ---------------------------------------------------------------- strengths
 
 
 @cache

@@ -61,9 +61,6 @@ def test_verdicts_without_probabilities_count_for_what_they_say():
         judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
 
 
-# ---------------------------------------------------------------- win rates
-
-
 def scores(seed=0, n=30, others=60):
     rng = np.random.default_rng(seed)
     truth = rng.uniform(0, 1, (n + others, 3))
@@ -112,9 +109,6 @@ def test_a_judge_saves_labels_as_far_as_it_knows_what_people_say():
     assert few.min()["good"] > 0.2 and few.max()["blind"] < 0.1 and few.max()["people"] == 0
     good, alone = (table[table["judge"] == name].iloc[0] for name in ("good", "people"))
     assert good["saved"] == pytest.approx(1 - (good["half_width"] / alone["half_width"]) ** 2)
-
-
-# ---------------------------------------------------------------- strengths
 
 
 def totals(seed=0, n_models=4):
