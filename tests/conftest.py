@@ -9,7 +9,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a core: threads of their own
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from judged_file import judge_file, serve  # noqa: F401 - fixtures
+from judged_file import judge_file, run_file, serve  # noqa: F401 - fixtures
 
 from judgekit.data import paths
 

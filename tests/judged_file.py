@@ -1,4 +1,4 @@
-"""One file of pairs judged from the command line, against a local server or a model: what tests of judges share."""
+"""One file put through the command line, against a local server or a model: what tests of judges share."""
 
 import json
 
@@ -27,18 +27,25 @@ def serve(monkeypatch):
 
 
 @pytest.fixture
-def judge_file(tmp_path, capsys):
-    """Judge pairs with some arguments: exit code, rows or None, standard error."""
+def run_file(tmp_path, capsys):
+    """Run a command on rows with some arguments: exit code, rows that it wrote or None, standard error."""
     from judgekit.cli import main
 
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
+    path, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
 
-    def run(judge, *arguments, rows=(PAIR,)):
-        pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    def run(command, *arguments, rows):
+        path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
         out.unlink(missing_ok=True)
-        code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, *map(str, arguments)])
+        code = main([command, str(path), "--out", str(out), *map(str, arguments)])
         said = capsys.readouterr().err
         assert KEY not in said and "Traceback" not in said
         return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
 
+    run.path, run.out = path, out
     return run
+
+
+@pytest.fixture
+def judge_file(run_file):
+    """Judge pairs with some arguments: exit code, rows or None, standard error."""
+    return lambda judge, *arguments, rows=(PAIR,): run_file("judge", "--judge", judge, *arguments, rows=rows)

@@ -8,6 +8,13 @@ from contextlib import contextmanager
 
 from judgekit.records import PreferencePair, Turn
 
+# The command line in a process of its own; whoever runs the tests may ignore Ctrl-C, as nohup's shells do.
+INTERRUPTIBLE = [
+    sys.executable,
+    "-c",
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from judgekit.cli import main; sys.exit(main(sys.argv[1:]))",
+]
 HOSTILE = """<script>window.ran = 1</script> <img src=x onerror="window.ran = 1">
 </textarea></pre></div><style>body{display:none}</style><iframe src="{canary}/frame"></iframe>
 
@@ -36,24 +43,15 @@ def hostile(canary="http://127.0.0.1:9"):
 
 def calm(number=20):
     """Pairs that are told apart by their texts; every other one has a reference, the first an earlier turn."""
-    return [
-        PreferencePair(
-            f"model-x:model-y:{n}",
-            "secret-set",
-            f"Question {n}?",
-            f"Response a of {n}.",
-            f"Response b of {n}.",
-            subset="secret-subset",
-            cluster_id=f"p{n}",
-            reference=f"Reference {n}." if n % 2 else None,
-            turns=(Turn("Earlier question?", "Earlier a.", "Earlier b."),) if n == 0 else (),
-            model_a="model-x",
-            model_b="model-y",
-            label="A",
-            votes={"earlier-annotator": "B"},
-        )
-        for n in range(number)
-    ]
+    secret = {"subset": "secret-subset", "model_a": "model-x", "model_b": "model-y", "label": "A"}
+    secret["votes"] = {"earlier-annotator": "B"}
+    pairs = []
+    for n in range(number):
+        texts = (f"Question {n}?", f"Response a of {n}.", f"Response b of {n}.")
+        more = {"cluster_id": f"p{n}", "reference": f"Reference {n}." if n % 2 else None}
+        more["turns"] = (Turn("Earlier question?", "Earlier a.", "Earlier b."),) if n == 0 else ()
+        pairs.append(PreferencePair(f"model-x:model-y:{n}", "secret-set", *texts, **secret, **more))
+    return pairs
 
 
 def write_pairs(path, number=20):
@@ -67,21 +65,14 @@ def write_pairs(path, number=20):
 @contextmanager
 def command(path, votes, *more):
     """``judgekit label`` in a process of its own; yields the process (``said``: its lines so far) and the links."""
-    arguments = ["label", path, "--votes", votes, *more]
-    # Whoever runs the tests may ignore Ctrl-C, as nohup's shells do.
-    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    program += "from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], stderr=subprocess.PIPE, text=True
-    ) as process:
+    arguments = ["label", str(path), "--votes", str(votes), *more]
+    with subprocess.Popen([*INTERRUPTIBLE, *arguments], stderr=subprocess.PIPE, text=True) as process:
         try:
-            links, said = {}, []
-            process.said = said
-            wanted = more.count("--annotator")
-            while len(links) < wanted:
+            links, process.said = {}, []
+            while len(links) < more.count("--annotator"):
                 line = process.stderr.readline()
-                said.append(line)
-                assert line, "".join(said)
+                process.said.append(line)
+                assert line, "".join(process.said)
                 if found := re.search(r"(\S+): (http://127\.0\.0\.1:\d+/a/\S+)", line):
                     links[found[1]] = found[2]
             yield process, links

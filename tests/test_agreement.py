@@ -43,9 +43,6 @@ def fleiss(ratings, n_labels=3):
     return float(fleiss_kappa(coincidences(rating_counts(ratings, n_labels)).sum(0)))
 
 
-# ---------------------------------------------------------------- textbook tables
-
-
 def test_fleiss_kappa_of_the_worked_example():
     counts = np.array(FLEISS.split(), float).reshape(10, 5)
     sums = coincidences(counts).sum(0)
@@ -56,9 +53,6 @@ def test_fleiss_kappa_of_the_worked_example():
 @pytest.mark.parametrize(("text", "n_labels", "nominal"), [(KRIPPENDORFF_2011, 5, 0.743), (THREE_CODERS, 4, 0.691)])
 def test_krippendorffs_alpha_of_the_worked_examples(text, n_labels, nominal):
     assert alpha(units(text), n_labels) == pytest.approx(nominal, abs=5e-4)
-
-
-# ---------------------------------------------------------------- properties
 
 
 @STEADY
@@ -94,9 +88,6 @@ def test_ratings_that_are_no_codes_are_refused():
         rating_counts([[0, 3]], 3)
 
 
-# ---------------------------------------------------------------- people
-
-
 def voted(item_id, votes, question="q", models=("m", "n"), turn=1, label=None):
     fields = {"model_a": models[0], "model_b": models[1], "turns": (Turn("Q", "a", "b"),) * (turn - 1)}
     return PreferencePair(item_id, "authored", "Q?", "a", "b", cluster_id=question, votes=votes, label=label, **fields)
@@ -122,10 +113,9 @@ def ceilings(pairs):
 
 def test_annotators_by_hand():
     said = ["AAA", "ABA", "BBA", "BBB"]
-    pairs = [
-        voted(str(n), dict(zip("xyz", letters, strict=True)), str(n), label=max("AB", key=letters.count))
-        for n, letters in enumerate(said)
-    ]
+    votes = [dict(zip("xyz", letters, strict=True)) for letters in said]
+    labels = [max("AB", key=letters.count) for letters in said]
+    pairs = [voted(str(n), votes[n], str(n), label=labels[n]) for n in range(4)]
     found = ceilings(pairs)
     assert [found[who, "majority"].value for who in "xyz"] == [1, 0.75, 0.75]
     assert found["x_vs_y", "agreement"].value == 0.75
@@ -160,12 +150,9 @@ def test_golden_ceilings():
     # Own votes flatter: nobody does better against the others alone.
     assert all(panel[f"annotator{n}", "majority"].value > one.value for n, one in zip((1, 2, 3), others, strict=True))
     voters = ceiling_table(load_set("mtbench"), **QUICK).set_index(["who", "what"])["number"]
-    assert [round(panel[two, "kappa"].value, 3) for two, what in panel.index if what == "kappa"] == [
-        0.852,
-        0.879,
-        0.862,
-    ]
-    assert panel["", "fleiss_kappa"].value == pytest.approx(np.mean([0.852, 0.879, 0.862]), abs=0.002)
+    kappas = [round(panel[two, "kappa"].value, 3) for two, what in panel.index if what == "kappa"]
+    assert kappas == [0.852, 0.879, 0.862]
+    assert panel["", "fleiss_kappa"].value == pytest.approx(np.mean(kappas), abs=0.002)
     assert panel["", "alpha"].value == pytest.approx(panel["", "fleiss_kappa"].value, abs=0.001)
     assert len(voters) == 8
     number = voters["everyone_all_turns", "without_ties"]

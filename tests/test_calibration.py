@@ -7,27 +7,15 @@ import numpy as np
 import pytest
 from notebook_functions import functions_of
 
-from judgekit.bias.judged import shared_store
 from judgekit.data.catalogue import load_set
-from judgekit.people.calibration import Cases, cases_of, measures, paired, reliability_table
-from judgekit.people.calibration.maps import (
-    LINEAR,
-    MAPS,
-    cross_fitted,
-    fit_map,
-    load_map,
-    maps_for,
-    nested,
-    restated,
-    save_map,
-)
-from judgekit.people.calibration.measures import verdict_cells
+from judgekit.people.calibration import Cases, cases_of, maps, measures, paired, reliability_table
+from judgekit.people.calibration.maps import LINEAR, MAPS, cross_fitted, fit_map, load_map, nested
 from judgekit.people.calibration.selective import certified, certify, coverages_for, kept_numbers, thresholds_at
 from judgekit.people.clustered import student_p
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.tables import load_judges
-from judgekit.stats import prompt_folds
+from judgekit.stats import expected_calibration_error, prompt_folds, reliability_bins
 
 NOTEBOOK = functions_of("61_calibration")
 risk_coverage, risk_coverage_gain = NOTEBOOK.risk_coverage, NOTEBOOK.risk_coverage_gain
@@ -41,9 +29,6 @@ SWAP = [1, 0, 2]
 def cases(stated, shares, clusters=None, **options):
     n = len(stated)
     return Cases(tuple(map(str, range(n))), stated, shares, clusters or tuple(map(str, range(n))), **options)
-
-
-# ---------------------------------------------------------------- what is read
 
 
 def pair(item_id, label="A", **options):
@@ -98,9 +83,6 @@ def test_what_cannot_be_read_is_refused():
         Cases(("x", "x"), [[1, 0]] * 2, [[1, 0]] * 2, ("p", "q"))
 
 
-# ---------------------------------------------------------------- measures
-
-
 def test_measures_of_a_judge_that_can_be_checked_by_hand():
     """Ten verdicts at 0.9 of which six are right, in one bin: 0.3 too sure."""
     found = measures(cases([[0.9, 0.1]] * 10, [[1, 0]] * 6 + [[0, 1]] * 4), n_bins=1)
@@ -123,14 +105,12 @@ def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
     table = reliability_table(SURE, 10)
     assert ((table["low"] < table["accuracy"]) | (table["accuracy"] == 0)).all()
     gaps = table["count"] / len(SURE.items) * (table["accuracy"] - table["confidence"]).abs()
-    assert gaps.sum() == pytest.approx(verdict_cells(SURE, 10).absolute[0])
+    error = expected_calibration_error(reliability_bins(SURE.confidence, SURE.hits, 10).sum(0))
+    assert gaps.sum() == pytest.approx(float(error))
     same = cases([[0.8, 0.2]] * 40, np.eye(2)[np.repeat([0, 1, 0, 0, 1, 0, 1, 0], 5)], tuple(np.repeat(range(8), 5)))
     single = replace(same, clusters=same.items)
     width = [float((t["high"] - t["low"]).iloc[0]) for t in (reliability_table(same, 1), reliability_table(single, 1))]
     assert width[0] > 1.5 * width[1]
-
-
-# ---------------------------------------------------------------- maps
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -139,12 +119,11 @@ def test_the_sides_of_the_data_play_no_part(name):
     turned = np.random.default_rng(0).random(len(SURE.items)) < 0.5
     tables = {name: getattr(SURE, name) for name in ("probabilities", "shares")}
     tables = {name: np.where(turned[:, None], values[:, SWAP], values) for name, values in tables.items()}
-    fitted = fit_map(name, SURE)
-    assert fit_map(name, replace(SURE, **tables))(SURE.probabilities) == pytest.approx(
-        fitted(SURE.probabilities), abs=1e-6
-    )
-    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(fitted(SURE.probabilities)[:, SWAP])
-    assert fitted(SURE.probabilities).sum(1) == pytest.approx(1)
+    fitted, turned = fit_map(name, SURE), fit_map(name, replace(SURE, **tables))
+    values = fitted(SURE.probabilities)
+    assert turned(SURE.probabilities) == pytest.approx(values, abs=1e-6)
+    assert fitted(SURE.probabilities[:, SWAP]) == pytest.approx(values[:, SWAP])
+    assert values.sum(1) == pytest.approx(1)
 
 
 def test_a_judge_with_one_order_may_lean_to_a_side():
@@ -169,14 +148,14 @@ def test_davidson_mends_ties_that_temperature_cannot():
 def test_without_ties_the_linear_maps_are_one():
     values = [fit_map(name, FORCED)(FORCED.probabilities) for name in LINEAR]
     assert all(value == pytest.approx(values[0], abs=1e-3) for value in values)
-    assert maps_for(FORCED) == ("temperature", "isotonic") and maps_for(SURE) == MAPS
+    assert maps.maps_for(FORCED) == ("temperature", "isotonic") and maps.maps_for(SURE) == MAPS
 
 
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("rows", [SURE, FORCED, replace(FORCED, symmetric=False)], ids=["ties", "none", "one order"])
 def test_maps_come_back_from_their_files(name, rows, tmp_path):
     fitted = fit_map(name, rows)
-    again = load_map(save_map(fitted, tmp_path / "maps" / f"{name}.json"))
+    again = load_map(maps.save_map(fitted, tmp_path / "maps" / f"{name}.json"))
     assert np.array_equal(again(rows.probabilities), fitted(rows.probabilities))
 
 
@@ -209,30 +188,20 @@ def test_maps_refuse_what_they_were_not_fitted_for():
         fit_map("cubic", SURE)
 
 
-# ---------------------------------------------------------------- fitting and shift
-
-
-@pytest.mark.parametrize("way", ["cross-fitted", "nested"])
+@pytest.mark.parametrize("way", [lambda rows: cross_fitted(rows, "isotonic"), lambda rows: nested(rows)[0]])
 def test_a_fold_plays_no_part_in_its_own_map(way):
     """Turning every label of a fold round changes nothing in it, and something in the others."""
-    folds = prompt_folds(SURE.clusters, 3)
-    here = folds == 1
+    here = prompt_folds(SURE.clusters) == 1
     turned = replace(SURE, shares=np.where(here[:, None], SURE.shares[:, SWAP], SURE.shares))
-    tables = [
-        (cross_fitted(rows, "isotonic", 3) if way == "cross-fitted" else nested(rows, 3)[0]).probabilities
-        for rows in (SURE, turned)
-    ]
+    tables = [way(rows).probabilities for rows in (SURE, turned)]
     assert np.array_equal(tables[0][here], tables[1][here]) and not np.allclose(tables[0][~here], tables[1][~here])
 
 
 def test_a_map_helps_where_it_was_fitted_and_harms_elsewhere():
     true = planted_cases(PlantedJudge(prompts=2000), 7)
     repaired = cross_fitted(MANY, "temperature")
-    assert paired(MANY, repaired).high < 0 < paired(true, restated("temperature", MANY, true)).low
+    assert paired(MANY, repaired).high < 0 < paired(true, maps.restated("temperature", MANY, true)).low
     assert abs(measures(repaired)["overconfidence"].value) < 0.03
-
-
-# ---------------------------------------------------------------- abstaining
 
 
 def test_risk_is_that_of_the_most_confident():
@@ -257,12 +226,12 @@ def test_the_gain_is_the_risk_less_the_area_under_the_curve(rows):
 
 def test_a_threshold_is_certified_where_the_judge_is_good_and_nowhere_else():
     good = cases([[0.9, 0.1]] * 60 + [[0.6, 0.4]] * 60, [[1, 0]] * 60 + [[1, 0], [0, 1]] * 30)
-    for test in ("betting", "binomial"):
-        assert certify(good, [0.9, 0.6], 0.2, 0.1, test, starts=1) == 0.9
-        assert certify(good, [0.9, 0.6], 0.4, 0.1, test, starts=1) == 0.6
-        assert certify(good.at(slice(60, 120)), [0.9, 0.6], 0.2, 0.1, test) == np.inf
+    for by_item in (False, True):
+        assert certify(good, [0.9, 0.6], 0.2, 0.1, by_item) == 0.9
+        assert certify(good, [0.9, 0.6], 0.4, 0.1, by_item) == 0.6
+        assert certify(good.at(slice(60, 120)), [0.9, 0.6], 0.2, 0.1, by_item) == np.inf
     with pytest.raises(ValueError, match="rates in"):
-        certify(good, [0.9], 1.2)
+        certify(good, [0.9], 1.2, 0.1, False)
 
 
 def test_each_prompt_counts_once_in_what_is_kept():
@@ -276,7 +245,8 @@ def test_each_prompt_counts_once_in_what_is_kept():
 def test_thresholds_keep_the_share_they_are_named_by():
     rows = cases([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], [[1, 0]] * 4)
     assert thresholds_at(rows, (0.25, 0.5, 1)).tolist() == [0.9, 0.8, 0]
-    assert coverages_for(10_000)[0] == 0.05 and coverages_for(5) == (1.0,) and coverages_for(200)[-1] == 1
+    many, few, some = (coverages_for(n_prompts, 0.2, 0.1) for n_prompts in (10_000, 5, 200))
+    assert many[0] == 0.05 and few == (1.0,) and some[-1] == 1
 
 
 def test_what_was_certified_on_one_half_is_used_on_the_other():
@@ -286,9 +256,6 @@ def test_what_was_certified_on_one_half_is_used_on_the_other():
     assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
 
 
-# ---------------------------------------------------------------- disagreement
-
-
 def test_agreement_counts_pairs_of_people():
     rows = cases([[0.5, 0.5, 0]] * 2 + [[1, 0, 0]], [[2 / 3, 1 / 3, 0], [1, 0, 0], [1, 0, 0]], weights=[3.0, 2.0, 1.0])
     found = NOTEBOOK.disagreement(rows)
@@ -296,25 +263,14 @@ def test_agreement_counts_pairs_of_people():
     assert found["stated_agreement"].value == pytest.approx(0.5)
 
 
-# ---------------------------------------------------------------- the study
-
-
 def test_a_p_value_is_that_of_the_interval_it_is_read_from():
     """Nine prompts: an interval of Student's that ends at zero is a p-value of five in a hundred, not one of two."""
     few = SURE.at(np.isin(SURE.cluster_index, range(9)))
-    change = paired(few, cross_fitted(few, "temperature", 3))
+    change = paired(few, cross_fitted(few, "temperature"))
     moved = replace(change, value=change.value - change.low, low=0.0, high=change.high - change.low)
     assert student_p(moved, few.n_prompts) == pytest.approx(0.05)
-    assert student_p(change, few.n_prompts) == student_p(
-        replace(change, value=-change.value, low=-change.high, high=-change.low), 9
-    )
-
-
-def test_a_judge_of_the_sample_is_read_with_its_votes():
-    notebook = functions_of("61_calibration", loaded=load_judges(["baseline/features"], "sample"), store=shared_store())
-    pairs = load_set("sample_natural")[:60]
-    found = notebook.cases_by_judge("sample_natural", "votes", pairs, ["features"])["features"]
-    assert len(found.items) == 60 and found.symmetric and found.weights.min() >= 2
+    turned = replace(change, value=-change.value, low=-change.high, high=-change.low)
+    assert student_p(change, few.n_prompts) == student_p(turned, 9)
 
 
 @pytest.mark.realdata

@@ -31,22 +31,6 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.fixture
-def judge_file(tmp_path, capsys):
-    """Judge a content in-process: (exit code, rows written or None, standard error)."""
-
-    def judged(content, *arguments, name="pairs.jsonl"):
-        path, out = write(tmp_path, content, name), tmp_path / "verdicts.jsonl"
-        out.unlink(missing_ok=True)
-        code = main(["judge", str(path), "--out", str(out), *(arguments or LONGER)])
-        return code, read_lines(out) if out.exists() else None, capsys.readouterr().err
-
-    return judged
-
-
-# ---------------------------------------------------------------- bad input
-
-
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_files(tmp_path, capsys, name):
     """Exit code 2, one line that names what is wrong, nothing written: not even an older file is touched."""
@@ -82,6 +66,7 @@ def test_bad_files(tmp_path, capsys, name):
         (["judge", "p.jsonl", "--out", "o", "--judge", "baseline/majority_class"], "'label'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/broken"], "broken"),
         (["judge", "p.jsonl", "--out", "o", "--judge", ""], "no judge is called ''"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "replay/pandalm-7b"], "cannot judge other pairs"),
         (["fetch", "nope"], "nope"),
         (["fetch", "--list", "nope/nope.json"], "nope/nope.json"),
     ],
@@ -114,15 +99,12 @@ def test_unexpected_errors_are_one_line(tmp_path, monkeypatch, capsys):
         main(arguments)
 
 
-# ---------------------------------------------------------------- legal input
-
-
 @pytest.mark.parametrize("name", ODD_TEXTS)
 @pytest.mark.parametrize("judge", ["baseline/longer", "baseline/random"])
 def test_odd_texts_are_judged(judge_file, name, judge):
     text = ODD_TEXTS[name]
     lines = [pair_line(response_a=text), pair_line(id="q", question=text), pair_line(id=text or "e", reference=text)]
-    code, rows, _ = judge_file("\n".join(lines), "--judge", judge)
+    code, rows, _ = judge_file(judge, rows=lines)
     assert code == 0 and [row["id"] for row in rows] == ["x", "q", text or "e"]
     assert all(row["status"] == "ok" and row["verdict"] in ("A", "B", "tie") for row in rows)
 
@@ -150,11 +132,11 @@ def test_orders_are_combined(ab, ba, expected):
 def test_accuracy_line(judge_file):
     labels = ["A", "b", None, "TIE", "A"]
     lines = [pair_line(id=i, question=f"q{i // 4}", response_a="longer", label=label) for i, label in enumerate(labels)]
-    _, _, err = judge_file("\n".join(lines))
+    _, _, err = judge_file("baseline/longer", rows=lines)
     assert re.search(r"accuracy 50\.0% \(95% interval [\d.]+% to [\d.]+%; n = 4 labelled pairs, 2 questions;", err)
     assert "both orders combined" in err
-    assert "95%" not in judge_file(GOOD)[2]
-    assert "not defined for one question" in judge_file(pair_line(label="A"))[2]
+    assert "95%" not in judge_file("baseline/longer", rows=[GOOD])[2]
+    assert "not defined for one question" in judge_file("baseline/longer", rows=[pair_line(label="A")])[2]
 
 
 def test_standard_output(tmp_path):
@@ -182,9 +164,6 @@ def test_an_older_file_is_replaced_with_its_mode(tmp_path):
     assert main(["judge", str(path), "--out", str(tmp_path / "link"), *LONGER]) == 0
     assert out.stat().st_mode & 0o777 == 0o640 and read_lines(out)[0]["id"] == "x"
     assert (tmp_path / "link").is_symlink()
-
-
-# ---------------------------------------------------------------- resuming
 
 
 class CountingJudge:
@@ -310,39 +289,27 @@ def test_fresh_asks_again_and_no_old_reply_goes_before_a_new_one_is_there(tmp_pa
     assert replies_in(own_store) == after
 
 
-# ---------------------------------------------------------------- anything at all
-
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-FIELDS = st.sampled_from(
-    "id question response_a response_b reference label prompt chosen rejected role content".split()
-)
+NAMES = "id question response_a response_b reference label prompt chosen rejected role content"
+FIELDS = st.sampled_from(NAMES.split())
 VALUES = st.text(max_size=5) | st.sampled_from(["A", "user"]) | ANYTHING
 ROWS = st.dictionaries(FIELDS, VALUES, max_size=8) | ANYTHING
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def check_anything(folder, capsys, content, name):
-    """Any content ends with 0 or 2, and with 2 in one line of error and no output."""
-    path, out = write(folder, content, name), folder / "o.jsonl"
-    out.unlink(missing_ok=True)
-    code = main(["judge", str(path), "--out", str(out), "--judge", "baseline/first", "--no-resume", "--quiet"])
-    err = capsys.readouterr().err
-    assert code in (0, 2) and out.exists() == (code == 0)
-    if code == 2:
-        assert err.startswith(f"error: {path}") and err.count("\n") == 1
-
-
 @QUICK
 @given(rows=st.lists(ROWS, max_size=4))
-def test_random_json(tmp_path, capsys, rows):
-    check_anything(tmp_path, capsys, "\n".join(map(json.dumps, rows)), "p.jsonl")
-
-
-# ---------------------------------------------------------------- start-up, version, sources
+def test_random_json_ends_with_0_or_with_2_and_one_line_of_error(run_file, rows):
+    code, written, err = run_file(
+        "judge", "--judge", "baseline/first", "--no-resume", "--quiet", rows=map(json.dumps, rows)
+    )
+    assert code in (0, 2) and (written is not None) == (code == 0)
+    if code == 2:
+        assert err.startswith(f"error: {run_file.path}") and err.count("\n") == 1
 
 
 def test_start_up_is_light():
@@ -360,14 +327,3 @@ def test_fetch_that_fails_names_each_file(tmp_path, monkeypatch, capsys):
     assert main(["fetch", "pandalm/testset-v1.json", "--quiet"]) == 3
     err = capsys.readouterr().err
     assert "pandalm/testset-v1.json: not in the mirror" in err and "Traceback" not in err
-
-
-# ---------------------------------------------------------------- a trained judge
-
-
-def test_published_verdicts_are_not_for_other_pairs(tmp_path, capsys):
-    pairs = tmp_path / "p.jsonl"
-    pairs.write_text(json.dumps({"id": "1", "question": "q", "response_a": "a", "response_b": "b"}) + "\n")
-    assert main(["judge", str(pairs), "--judge", "replay/pandalm-7b", "--out", str(tmp_path / "v.jsonl")]) == 2
-    assert "cannot judge other pairs" in capsys.readouterr().err
-    assert not (tmp_path / "v.jsonl").exists()

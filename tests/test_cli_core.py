@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from test_pairfile import GOOD, write
 
 from judgekit.data.paths import project_root
 
@@ -45,8 +45,7 @@ def imports_on_loading(source):
 
 
 def test_judging_loads_no_optional_dependency(tmp_path):
-    pair = {"question": "Name a prime.", "response_a": "13", "response_b": "The sky is blue.", "label": "A"}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
+    write(tmp_path, GOOD)
     done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     loaded = done.stdout.partition("LOADED")[2].split()
@@ -64,13 +63,10 @@ def test_judging_loads_no_optional_dependency(tmp_path):
     ],
 )
 def test_a_missing_optional_package_is_named_with_what_brings_it(package, words, extra, tmp_path):
-    pair = {"id": "1", "question": "Name a prime.", "response_a": "13", "response_b": "The sky is blue."}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
+    write(tmp_path, GOOD)
     code = f"import sys\nsys.modules[{package!r}] = None\nfrom judgekit.cli import main\nsys.exit(main({words!r}))"
-    server = {"OPENAI_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "none"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | server, capture_output=True, text=True
-    )
+    server = os.environ | {"OPENAI_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "none"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=server, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert f"needs the package {package}, which is not installed" in done.stderr
     assert f"pip install 'judgekit-notebooks[{extra}]'" in done.stderr

@@ -4,14 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import good_reply
+from labelling_setting import INTERRUPTIBLE
 from tiny_causal import save_tiny
 
-from judgekit.cli import main
 from judgekit.scoring.teacher import rate_responses
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
@@ -27,38 +26,26 @@ def echo(body, text):
 
 
 @pytest.fixture
-def server(monkeypatch):
-    with running(ChatServer(respond=echo)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield server
+def server(serve):
+    return serve(respond=echo)
 
 
 @pytest.fixture
-def collected(tmp_path, capsys):
+def collected(run_file):
     """Collect responses to some rows: exit code, rows or None, standard error."""
-    path, out = tmp_path / "questions.jsonl", tmp_path / "responses.jsonl"
-
-    def run(*arguments, rows=GOOD, model="openai/tiny", quick=QUICK):
-        path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-        out.unlink(missing_ok=True)
-        code = main(["collect", str(path), "--out", str(out), "--model", model, *quick, *arguments])
-        said = capsys.readouterr().err
-        assert KEY not in said and "Traceback" not in said
-        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said
-
-    run.folder, run.path, run.out = tmp_path, path, out
-    return run
+    return lambda *arguments, rows=GOOD, model="openai/tiny", quick=QUICK: run_file(
+        "collect", "--model", model, *quick, *arguments, rows=rows
+    )
 
 
-def test_responses_to_a_file_of_questions(server, collected):
+def test_responses_to_a_file_of_questions(server, collected, tmp_path):
     code, rows, said = collected()
     assert code == 0 and "3 responses by openai/tiny" in said
     assert [row["id"] for row in rows] == ["a", 7, 3]
     assert [row["response"] for row in rows] == [f"re: {row['question']}" for row in rows]
     assert rows[0]["question"] == "First?" and rows[1]["question"].startswith("Second?\n\n(A) ")
     assert sorted(rows[1]["options"]) == ["no", "yes"] and rows[1]["reference"] == "yes"
-    assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
+    assert sorted(os.listdir(tmp_path)) == ["pairs.jsonl", "verdicts.jsonl"]
     rated = rate_responses(rows, "sft", "openai/tiny", progress=False)
     assert [(row["id"], row["total_score"]) for row in rated] == [("a", None), (7, None), (3, None)]
 
@@ -69,19 +56,18 @@ def test_options_of_the_command(server, collected):
     assert {(body["messages"][0]["content"], body["temperature"]) for body in server.bodies} == {("Think.", 0.5)}
 
 
-def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
+def test_failed_questions_give_code_3_and_are_asked_again(server, collected, run_file):
     server.plan = lambda text, attempt: "500" if "Second" in text else None
     code, rows, said = collected()
     assert code == 3 and [row["status"] for row in rows] == ["ok", "error", "ok"] and rows[1]["response"] is None
     assert "1 of 3 responses failed; the responses are kept in" in said
-    assert f"id 7 ({collected.path}, line 2): ChatError: 2 attempts failed" in said and "500" in said
+    assert f"id 7 ({run_file.path}, line 2): ChatError: 2 attempts failed" in said and "500" in said
     server.plan = lambda text, attempt: None
     before = sum(server.asked.values())
     code, rows, said = collected()
     assert code == 0 and "going on from 2 responses" in said
     assert [row["response"] for row in rows] == [f"re: {row['question']}" for row in rows]
     assert sum(server.asked.values()) == before + 1
-    assert sorted(os.listdir(collected.folder)) == ["questions.jsonl", "responses.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -98,18 +84,16 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected):
         ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_nothing_is_asked(server, collected, rows, wanted):
+def test_bad_input_is_told_in_one_line_and_nothing_is_asked(server, collected, tmp_path, rows, wanted):
     code, written, said = collected(rows=rows)
     assert (code, written) == (2, None) and wanted in said and said.count("\n") == 1
-    assert not server.asked and os.listdir(collected.folder) == ["questions.jsonl"]
+    assert not server.asked and os.listdir(tmp_path) == ["pairs.jsonl"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "model", "wanted"),
     [
         (["--set", "colour=red"], "openai/tiny", "colour"),
-        (["--set", "timeout"], "openai/tiny", "NAME=VALUE"),
-        (["--set", "max_cost=1"], "openai/tiny", "price_in"),
         (["--samples", "2"], "openai/tiny", "temperature"),
         (["--samples", "0"], "openai/tiny", "--samples"),
         ([], "encoder/minilm", "neither openai/<model> nor hf/<model>"),
@@ -117,10 +101,10 @@ def test_bad_input_is_told_in_one_line_and_nothing_is_asked(server, collected, r
         (["--out", "no/folder/r.jsonl"], "openai/tiny", "does not exist"),
     ],
 )
-def test_bad_usage(server, collected, arguments, model, wanted):
+def test_bad_usage(server, collected, tmp_path, arguments, model, wanted):
     code, rows, said = collected(*arguments, model=model)
     assert (code, rows) == (2, None) and wanted in said
-    assert not server.asked and os.listdir(collected.folder) == ["questions.jsonl"]
+    assert not server.asked and os.listdir(tmp_path) == ["pairs.jsonl"]
 
 
 def test_a_local_model(collected, tmp_path):
@@ -133,22 +117,19 @@ def test_a_local_model(collected, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
-def test_an_interrupted_run_goes_on(server, collected, how):
+def test_an_interrupted_run_goes_on(server, collected, run_file, how):
     server.delay = 0.03
     many = [{"id": n, "question": f"Question {n}?"} for n in range(120)]
-    collected.path.write_text("".join(json.dumps(row) + "\n" for row in many))
-    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import judgekit.cli; "
-    program += "sys.exit(judgekit.cli.main(sys.argv[1:]))"
-    arguments = ["collect", collected.path, "--out", collected.out, "--model", "openai/tiny"]
-    command = [sys.executable, "-c", program, *map(str, arguments), "--set", "concurrency=4"]
-    client = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    run_file.path.write_text("".join(json.dumps(row) + "\n" for row in many))
+    arguments = ["collect", run_file.path, "--out", run_file.out, "--model", "openai/tiny", "--set", "concurrency=4"]
+    client = subprocess.Popen([*INTERRUPTIBLE, *map(str, arguments)], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while sum(server.answered.values()) < 30 and time.monotonic() < deadline:
         time.sleep(0.01)
     client.send_signal(how)
     said = client.communicate(timeout=60)[1]
     before = sum(server.answered.values())
-    assert 30 <= before < 120 and "Traceback" not in said and not collected.out.exists()
+    assert 30 <= before < 120 and "Traceback" not in said and not run_file.out.exists()
     if how == signal.SIGINT:
         assert client.returncode == 130 and "interrupted; nothing was written; " in said
         assert "the same command goes on from there" in said

@@ -1,13 +1,12 @@
 """The labelling page in a real browser: keys, a killed server, hostile texts, two annotators, and how it looks."""
 
-import http.server
 import json
 import os
 import shutil
 import signal
-import threading
+import socket
 import time
-from typing import ClassVar
+from dataclasses import replace
 
 import pytest
 from labelling_setting import calm, command, hostile, write_pairs
@@ -38,17 +37,21 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-def wait(browser, condition, seconds=20):
-    """Until a JavaScript expression is true; its value."""
-    deadline = time.monotonic() + seconds
-    while not (value := browser.execute_script(f"return {condition}")):
+def value_of(browser, expression):
+    """What a JavaScript expression is in the page."""
+    return browser.execute_script(f"return {expression}")
+
+
+def wait(browser, condition):
+    """Until a JavaScript expression is true."""
+    deadline = time.monotonic() + 20
+    while not value_of(browser, condition):
         assert time.monotonic() < deadline, f"{condition}; the page says {shown(browser, 'said')!r}"
         time.sleep(0.02)
-    return value
 
 
 def shown(browser, name):
-    return browser.execute_script(f"return document.getElementById({name!r}).innerText")
+    return value_of(browser, f"document.getElementById({name!r}).innerText")
 
 
 def opened(browser, link):
@@ -61,7 +64,7 @@ def press(browser, key, moves=True):
     """Hit a key; where it asks the server for something, wait for the next page."""
     from selenium.webdriver.common.action_chains import ActionChains
 
-    ticket = browser.execute_script("return now.ticket")
+    ticket = value_of(browser, "now.ticket")
     ActionChains(browser).send_keys(key).perform()
     if moves:
         wait(browser, f"!busy && now.ticket !== {json.dumps(ticket)}")
@@ -72,8 +75,8 @@ def press(browser, key, moves=True):
 def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path):
     pairs_file, votes, filed = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / "votes.jsonl", {}
 
-    def label(count, keys):
-        for key in keys[:count]:
+    def label(keys):
+        for key in keys:
             question = shown(browser, "question")
             first = shown(browser, "first")
             press(browser, key)
@@ -84,7 +87,7 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
     with command(pairs_file, votes, "--annotator", "ann") as (process, links):
         opened(browser, links["ann"])
         assert "token" not in browser.current_url
-        label(10, "12abt01b2a")
+        label("12abt01b2a")
         process.send_signal(signal.SIGKILL)
         process.wait()
         press(browser, "1", moves=False)
@@ -93,7 +96,7 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
     with command(pairs_file, votes, "--annotator", "ann") as (process, links):
         opened(browser, links["ann"])
         assert "10 of 20" in shown(browser, "progress")
-        label(10, "b2a10tba21")
+        label("b2a10tba21")
         assert "All pairs are labelled" in shown(browser, "end")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
@@ -104,61 +107,47 @@ def test_twenty_pairs_by_keys_with_the_server_killed_half_way(browser, tmp_path)
         assert vote.label == (expected or "tie")
 
 
-class Canary(http.server.BaseHTTPRequestHandler):
-    """Notes that it was asked for something."""
-
-    asked: ClassVar = []
-
-    def do_GET(self):
-        self.asked.append(self.path)
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def canary():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canary)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    """A port that nobody should connect to."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield listening
 
 
 def test_hostile_texts_run_nothing_and_ask_for_nothing(browser, canary, tmp_path):
-    texts = hostile(canary)
+    address = f"http://127.0.0.1:{canary.getsockname()[1]}"
+    texts = hostile(address)
     pair = PreferencePair("</script>", "b", texts, texts, "calm", reference=texts)
     with Labelling([pair], tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for key in ("f", "r", "r"):
             press(browser, key, moves=False)
             time.sleep(0.3)
-        assert browser.execute_script("return window.ran") is None
-        inside = (
-            "#asked script, #sides script, main iframe, main img, main style, main a, main svg, main form, main [style]"
+        assert value_of(browser, "window.ran") is None
+        inside = "#asked script, #sides script" + "".join(
+            f", main {tag}" for tag in "iframe img style a svg form".split()
         )
-        assert browser.execute_script(f"return document.querySelectorAll({inside!r}).length") == 0
+        assert value_of(browser, f"document.querySelectorAll('{inside}, main [style]').length") == 0
         assert "<script>window.ran = 1</script>" in shown(browser, "question")
         assert "{{7+7}} ${7+7}" in shown(browser, "question")
-        assert browser.execute_script("return getComputedStyle(document.body).display") == "flex"
-        asked = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+        assert value_of(browser, "getComputedStyle(document.body).display") == "flex"
+        asked = value_of(browser, "performance.getEntriesByType('resource').map(e => e.name)")
         assert asked and all(name.startswith(f"http://127.0.0.1:{page.port}/") for name in asked)
-        browser.execute_script(f"fetch('{canary}/tried').catch(() => 0)")  # the policy holds even if a script ran
-        browser.execute_script(
-            "const s = document.createElement('script'); s.text = 'window.ran = 2'; document.body.append(s)"
-        )
+        browser.execute_script(f"fetch('{address}/tried').catch(() => 0)")  # the policy holds even if a script ran
+        script = "const s = document.createElement('script'); s.text = 'window.ran = 2'; document.body.append(s)"
+        browser.execute_script(script)
         time.sleep(0.5)
-        assert browser.execute_script("return window.ran") is None and Canary.asked == []
+        assert value_of(browser, "window.ran") is None
+        with pytest.raises(BlockingIOError):  # nobody waits there
+            canary.accept()
         press(browser, "0")
         assert read_votes(tmp_path / "votes.jsonl").items == ("</script>",)
 
 
 def test_undo_skip_raw_text_and_reference(browser, tmp_path):
-    pairs = [
-        PreferencePair(f"i{n}", "b", f"**Bold** {n}?", "*a*", "*b*", reference=f"Reference {n}.") for n in range(5)
-    ]
+    texts = [(f"i{n}", "b", f"**Bold** {n}?", "*a*", "*b*") for n in range(5)]
+    pairs = [PreferencePair(*own, reference=f"Reference {n}.") for n, own in enumerate(texts)]
     with Labelling(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
         opened(browser, page.link())
         assert shown(browser, "question") == "Bold 0?"
@@ -168,9 +157,7 @@ def test_undo_skip_raw_text_and_reference(browser, tmp_path):
         assert "Reference 0." in shown(browser, "reference-box")
         press(browser, "1")
         assert shown(browser, "question") == "**Bold** 1?"
-        assert browser.execute_script("return document.getElementById('reference-box').hidden"), (
-            "hidden for each pair anew"
-        )
+        assert value_of(browser, "document.getElementById('reference-box').hidden"), "hidden for each pair anew"
         press(browser, "r", moves=False)
         press(browser, "s")
         assert shown(browser, "question") == "Bold 2?" and "1 skipped" in shown(browser, "progress")
@@ -243,18 +230,14 @@ def total(numbers):
 )
 def test_how_it_looks(browser, tmp_path, width, height, scheme):
     browser.get_log("browser")  # what the tests before this one had blocked
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    )
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
-    )
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     question = "How do I add up the numbers of a list in Python, and what comes out for an empty one?"
     turns = (Turn("Is Python a snake?", "Also **that**.", "A language, mostly."),) if scheme == "dark" else ()
-    pairs = [
-        PreferencePair(f"i{n}", "b", question, CODE, LONG, reference="`sum(numbers)`", turns=turns) for n in range(6)
-    ]
+    one = PreferencePair("i", "b", question, CODE, LONG, reference="`sum(numbers)`", turns=turns)
+    pairs = [replace(one, item_id=f"i{n}") for n in range(6)]
     with Labelling(pairs, tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
         for key in "1210":
@@ -262,18 +245,16 @@ def test_how_it_looks(browser, tmp_path, width, height, scheme):
         if scheme == "dark":
             press(browser, "f", moves=False)
         (tmp_path / f"page_{width}.png").write_bytes(browser.get_screenshot_as_png())
-        size = "document.documentElement.{0} <= window.{1}"
-        assert browser.execute_script("return " + size.format("scrollWidth", "innerWidth"))
-        if width > 640:
-            assert browser.execute_script("return " + size.format("scrollHeight", "innerHeight"))
+        assert value_of(browser, "document.documentElement.scrollWidth <= window.innerWidth")
+        assert width < 640 or value_of(browser, "document.documentElement.scrollHeight <= window.innerHeight")
         longer = "[...document.querySelectorAll('.scroll')].some(e => e.scrollHeight > e.clientHeight + 100)"
-        assert browser.execute_script(f"return {longer}"), "long responses scroll inside their columns"
-        hidden = "[...document.querySelectorAll('button')].filter(b => {const r = b.getBoundingClientRect(); "
-        hidden += "return r.right > innerWidth + 1 || r.bottom > innerHeight + 1 || r.width < 20}).length"
-        assert browser.execute_script(f"return {hidden}") == 0, "every button is in sight"
-        named = "[...document.querySelectorAll('button')]"
-        named += ".every(b => b.innerText.trim() && b.hasAttribute('aria-keyshortcuts'))"
-        assert browser.execute_script(f"return {named}")
+        assert value_of(browser, longer), "long responses scroll inside their columns"
+        buttons = "[...document.querySelectorAll('button')]"
+        hidden = "r => r.right > innerWidth + 1 || r.bottom > innerHeight + 1 || r.width < 20"
+        hidden = f"{buttons}.map(b => b.getBoundingClientRect()).filter({hidden}).length"
+        assert value_of(browser, hidden) == 0, "every button is in sight"
+        named = f"{buttons}.every(b => b.innerText.trim() && b.hasAttribute('aria-keyshortcuts'))"
+        assert value_of(browser, named)
         errors = [entry["message"] for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
         assert not [line for line in errors if "Content Security" in line or "Uncaught" in line]
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -14,12 +14,7 @@ from notebook_functions import functions_of
 
 from judgekit.people.calibration.maps import confidence_slope
 from judgekit.people.calibration.measures import measures, verdict_cells
-from judgekit.people.calibration.selective import (
-    certify,
-    coverages_for,
-    losses_of,
-    thresholds_at,
-)
+from judgekit.people.calibration.selective import certify, coverages_for, losses_of, thresholds_at
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.stats import interval
@@ -53,9 +48,6 @@ def alone(cases):
 
 def held(numbers, value):
     return sum(bool(number.low <= value <= number.high) for number in numbers)
-
-
-# ---------------------------------------------------------------- measures
 
 
 @cache
@@ -97,16 +89,10 @@ def test_the_plain_error_of_a_calibrated_judge_is_biased_and_the_debiased_is_not
     assert biased.mean() > 0.03**2
 
 
-# ---------------------------------------------------------------- maps
-
-
 def test_the_planted_temperature_is_recovered():
     found = [confidence_slope(drawn("sure", k)) for k in range(SIMULATIONS)]
     assert held(found, 1 / SURE.temperature) >= ENOUGH
     assert np.mean([number.value for number in found]) == pytest.approx(1 / SURE.temperature, abs=0.02)
-
-
-# ---------------------------------------------------------------- abstaining
 
 
 def test_what_confidence_is_worth_for_abstaining_is_held():
@@ -131,17 +117,10 @@ def word_kept(threshold):
     return risks[np.searchsorted(confidence, threshold)] <= RISK
 
 
-def certificates(test, cases_of=lambda cases: cases, **options):
+@pytest.mark.parametrize("by_item", [False, True], ids=["betting", "binomial"])
+def test_certified_thresholds_keep_their_word(by_item):
     thresholds = risk_above()[2]
-    return [
-        certify(cases_of(planted_cases(ASKED, k)), thresholds, RISK, DELTA, test, seed=k, **options)
-        for k in range(SIMULATIONS)
-    ]
-
-
-@pytest.mark.parametrize("test", ["betting", "binomial"])
-def test_certified_thresholds_keep_their_word(test):
-    found = certificates(test)
+    found = [certify(planted_cases(ASKED, k), thresholds, RISK, DELTA, by_item, k) for k in range(SIMULATIONS)]
     assert sum(map(word_kept, found)) >= SIMULATIONS * (1 - DELTA)
     assert np.isfinite(found).mean() > 0.2, "a threshold that is never given keeps its word too"
 
@@ -155,8 +134,6 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
         kept += word_kept(min((t for t, risk in seen.items() if risk <= RISK), default=np.inf))
     assert kept < SIMULATIONS * (1 - DELTA)
 
-
-# ---------------------------------------------------------------- disagreement
 
 VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
 

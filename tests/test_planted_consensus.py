@@ -11,6 +11,7 @@ from judgekit.data.votes import Votes
 from judgekit.people.agreement import annotator_quality, credits_of
 from judgekit.people.consensus import Consensus, class_shares, majority
 from judgekit.people.planted import Panel, planted_votes
+from judgekit.stats import coverage
 
 STUDY = functions_of("60_human_consensus")
 BOTH = ("A", "B")
@@ -36,11 +37,6 @@ def alone(votes):
     return Votes(votes.items, votes.annotators, votes.codes, votes.classes)
 
 
-def held(estimate, truth, simulations=SIMULATIONS):
-    found = (estimate(drawn(number)) for number in range(simulations))
-    return sum(bool(number.low <= truth <= number.high) for number in found)
-
-
 def said(planted):
     return planted.judge.values.argmax(1)
 
@@ -49,7 +45,7 @@ def most_frequent(votes):
     """A consensus that reads nothing: the class with most votes."""
     share = class_shares(votes)
     rows = np.tile(share, (len(votes.items), 1))
-    return Consensus("most_frequent", votes.items, votes.classes, rows, rows.argmax(1))
+    return Consensus(votes.items, votes.classes, rows, rows.argmax(1))
 
 
 METHODS = {"majority": majority, "most_frequent": most_frequent}
@@ -68,21 +64,19 @@ def expected_on_hidden():
     losses = [STUDY.held_out_losses(planted_votes(PANEL, k).votes, METHODS, draws=1)[0] for k in sizes]
     mean = sum(part.sum(0) for part in losses) / sum(map(len, losses))
     gain = (mean[1] - mean[0]) * [1, -1, -1]
-    return dict(zip(("accuracy", "nll", "brier"), mean[0], strict=True)) | {
-        "accuracy_gain": gain[0],
-        "brier_gain": gain[2],
-    }
+    scores = dict(zip(("accuracy", "nll", "brier"), mean[0], strict=True))
+    return scores | {"accuracy_gain": gain[0], "brier_gain": gain[2]}
 
 
 def test_agreement_of_people_is_held():
     truth = STUDY.people_with_people(large().votes, BOTH, 2).value
-    assert held(lambda p: STUDY.people_with_people(p.votes, BOTH, N_BOOT), truth) >= ENOUGH
-    assert held(lambda p: STUDY.people_with_people(alone(p.votes), BOTH, N_BOOT), truth, 400) < 0.93 * 400
+    assert coverage(lambda p: STUDY.people_with_people(p.votes, BOTH, N_BOOT), truth, drawn) >= ENOUGH
+    assert coverage(lambda p: STUDY.people_with_people(alone(p.votes), BOTH, N_BOOT), truth, drawn, 400) < 0.93 * 400
 
 
 def test_agreement_of_a_judge_with_people_is_held():
     truth = STUDY.judge_with_people(large().votes, said(large()), BOTH, 2).value
-    assert held(lambda p: STUDY.judge_with_people(p.votes, said(p), BOTH, N_BOOT), truth) >= ENOUGH
+    assert coverage(lambda p: STUDY.judge_with_people(p.votes, said(p), BOTH, N_BOOT), truth, drawn) >= ENOUGH
 
 
 @pytest.mark.parametrize(
@@ -112,9 +106,8 @@ def agreement_rates():
 
 
 @cache
-def skills(clustered=True):
-    simulations = SIMULATIONS if clustered else 400
-    return [annotator_quality(drawn(k).votes, clustered) for k in range(simulations)]
+def skills():
+    return [annotator_quality(drawn(k).votes) for k in range(SIMULATIONS)]
 
 
 def one_of(found, number, shrunk):
@@ -130,7 +123,7 @@ def test_annotators_rates_are_held(shrunk):
 
 
 def test_annotators_rates_with_prompts_ignored_or_the_own_vote_in_are_not_held():
-    cells = [one_of(found, number, False) for number, found in enumerate(skills(False))]
+    cells = [one_of(annotator_quality(alone(drawn(k).votes)), k, False) for k in range(400)]
     ignored = sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400
     cells = [one_of(found, number, False) for number, found in enumerate(skills()[:400])]
     assert ignored < sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400

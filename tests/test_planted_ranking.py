@@ -64,9 +64,6 @@ def true_rates():
     return win_rates(population()[0]).mean(0)
 
 
-# ---------------------------------------------------------------- win rates
-
-
 @pytest.mark.parametrize(("n_labelled", "n_other"), [(10, 70), (25, 55), (60, 20), (25, 200)])
 def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     found = ppi.prediction_powered(*rates(n_labelled, n_other))
@@ -75,9 +72,6 @@ def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     assert held(alone, true_rates()).min() >= ENOUGH
     if n_labelled < n_other:
         assert (found.high - found.low).mean() < 0.95 * (alone.high - alone.low).mean()
-
-
-# ---------------------------------------------------------------- strengths
 
 
 @cache
@@ -114,7 +108,7 @@ def test_comparisons_taken_as_independent_fail():
     parameters = ranking.fit(totals)
     p, derivatives = ranking.slopes(parameters, 10)
     covariance = np.linalg.inv(ranking.information(totals, p, derivatives))[:, :-1, :-1]
-    found = ranking.Strengths(parameters[:, :-1], covariance, parameters[:, -1], 10**6, 0)
+    found = ranking.Strengths(parameters[:, :-1], covariance, 10**6)
     assert held_strengths(found, true_strengths()).min() < ENOUGH
 
 
@@ -122,7 +116,7 @@ def test_rank_sets_hold_all_ranks_at_once():
     found = ranking.strengths(tables(60, 20)[0])
     truth, wrong, right = np.arange(1, 6), 0, 0
     for k in range(SIMULATIONS):
-        one = ranking.Strengths(found.value[k], found.covariance[k], found.tie[k], found.freedom, 0)
+        one = ranking.Strengths(found.value[k], found.covariance[k], found.freedom)
         best, worst = RANK_SETS(one, 2000)
         right += bool(((best <= truth) & (truth <= worst)).all())
         wrong += bool((np.argsort(np.argsort(-one.value)) + 1 == truth).all())

@@ -25,10 +25,8 @@ def drawn(seed, judge=SKILL, prompts=40, per_prompt=8, people=4, asked=0.8):
     right = rng.random((n, people + 1)) < 1 / (1 + np.exp(-skill))
     codes = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 3, (n, people + 1))) % 3)
     codes[:, :people][rng.random((n, people)) >= asked] = NO_VOTE
-    items = [str(i) for i in range(n)]
-    votes = Votes(
-        items, [f"p{j}" for j in range(people)], codes[:, :people], CLASSES, [i // per_prompt for i in range(n)]
-    )
+    items, clusters = [str(i) for i in range(n)], [i // per_prompt for i in range(n)]
+    votes = Votes(items, [f"p{j}" for j in range(people)], codes[:, :people], CLASSES, clusters)
     return votes, {item: CLASSES[code] for item, code in zip(items, codes[:, people], strict=True)}
 
 

@@ -61,9 +61,6 @@ def test_verdicts_without_probabilities_count_for_what_they_say():
         judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
 
 
-# ---------------------------------------------------------------- win rates
-
-
 def scores(seed=0, n=30, others=60):
     rng = np.random.default_rng(seed)
     truth = rng.uniform(0, 1, (n + others, 3))
@@ -114,9 +111,6 @@ def test_a_judge_saves_labels_as_far_as_it_knows_what_people_say():
     assert good["saved"] == pytest.approx(1 - (good["half_width"] / alone["half_width"]) ** 2)
 
 
-# ---------------------------------------------------------------- strengths
-
-
 def totals(seed=0, n_models=4):
     rng = np.random.default_rng(seed)
     first, second = model_pairs(n_models * (n_models - 1) // 2)
@@ -160,7 +154,7 @@ def test_without_a_judge_that_varies_strengths_are_peoples():
 
 
 def test_rank_sets_of_clear_and_of_equal_models():
-    clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 0, 50, 0)
+    clear = ranking.Strengths(np.array([2.0, 0, -2]), 0.01 * np.eye(3), 50)
     assert [part.tolist() for part in NOTEBOOK.rank_sets(clear)] == [[1, 2, 3], [1, 2, 3]]
     blurred = clear._replace(value=np.array([2.0, 0.0, 0.1]))
     assert [part.tolist() for part in NOTEBOOK.rank_sets(blurred)] == [[1, 2, 2], [1, 3, 3]]

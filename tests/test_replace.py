@@ -29,22 +29,15 @@ def stated_of(votes, seed=0):
     return ClassProbabilities(votes.items, values, votes.classes)
 
 
-# ---------------------------------------------------------------- the alt-test
-
-
 def by_definition(votes, said, epsilon, score):
     """Winning rate and advantage as the paper writes them, one item after another."""
     p_values, advantages = [], []
-    for j in range(len(votes.annotators)):
+    for person in range(len(votes.annotators)):
         judge, human = [], []
-        for i, item in enumerate(votes.items):
-            others = [
-                votes.classes[votes.codes[i, k]]
-                for k in range(len(votes.annotators))
-                if k != j and votes.codes[i, k] >= 0
-            ]
-            if votes.codes[i, j] >= 0 and others:
-                one, other = score(said[item], others), score(votes.classes[votes.codes[i, j]], others)
+        for item, codes in zip(votes.items, votes.codes, strict=True):
+            others = [votes.classes[code] for code in np.delete(codes, person) if code >= 0]
+            if codes[person] >= 0 and others:
+                one, other = score(said[item], others), score(votes.classes[codes[person]], others)
                 judge.append(one >= other - 1e-12)
                 human.append(other >= one - 1e-12)
         difference = np.array(human, float) - np.array(judge, float)
@@ -103,9 +96,6 @@ def test_too_little_a_judge_without_a_label_or_with_a_strange_one_is_refused():
         alt_test(hold_duels(votes, said), 20)
 
 
-# ---------------------------------------------------------------- the tasks
-
-
 @pytest.mark.realdata
 @pytest.mark.parametrize(
     ("name", "people", "items", "labels"),
@@ -132,21 +122,13 @@ def test_tasks_are_read_whole(name, people, items, labels):
     assert shares.shape == (items, len(task.votes.classes)) and shares.sum(1) == pytest.approx(1) and (shares > 0).all()
 
 
-# ---------------------------------------------------------------- what to label next
-
-
 @pytest.mark.parametrize("strategy", active.STRATEGIES)
-def test_every_item_is_named_once_and_the_seed_decides_ties_only(strategy):
+def test_every_item_is_named_once_and_probabilities_of_other_rows_are_refused(strategy):
     votes, _, _ = some_votes(asked=0.3)
-    order = active.label_next(votes, stated_of(votes), strategy=strategy)
-    assert sorted(order) == sorted(votes.items)
-    assert active.label_next(votes, stated_of(votes), 5, strategy) == order[:5]
-
-
-@pytest.mark.parametrize("strategy", active.STRATEGIES)
-def test_probabilities_of_other_rows_are_refused(strategy):
-    votes, _, _ = some_votes()
     stated = stated_of(votes)
+    order = active.label_next(votes, stated, strategy=strategy)
+    assert sorted(order) == sorted(votes.items)
+    assert active.label_next(votes, stated, 5, strategy) == order[:5]
     with pytest.raises(ValueError, match="row 0"):
         active.label_next(votes, stated.at(votes.items[::-1]), strategy=strategy)
     with pytest.raises(ValueError, match="no strategy 'luck'"):
@@ -183,13 +165,8 @@ def test_ties_are_broken_by_the_seed_and_nobody_elses_numbers_change(strategy):
 def test_each_rule_wants_what_it_says():
     votes = Votes("ij", ("p", "q", "r"), [[0, 1, -1], [0, 0, 0]], CLASSES)
     stated = ClassProbabilities("ij", [[0.98, 0.01, 0.01], [0.4, 0.35, 0.25]], CLASSES)
-    firsts = {strategy: active.label_next(votes, stated, 1, strategy)[0] for strategy in active.STRATEGIES}
-    assert {s: firsts[s] for s in ("entropy", "margin", "disagreement", "fewest")} == {
-        "entropy": "j",
-        "margin": "j",
-        "disagreement": "i",
-        "fewest": "i",
-    }
+    wanted = {"entropy": "j", "margin": "j", "disagreement": "i", "fewest": "i"}
+    assert {strategy: active.label_next(votes, stated, 1, strategy)[0] for strategy in wanted} == wanted
 
 
 @pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
@@ -198,9 +175,6 @@ def test_few_votes_will_do(strategy, codes):
     votes = Votes("ij", "pq", codes, CLASSES)
     stated = ClassProbabilities("ij", [[0.2, 0.1, 0.7], [0.4, 0.3, 0.3]], CLASSES)
     assert sorted(active.label_next(votes, stated, strategy=strategy)) == ["i", "j"]
-
-
-# ---------------------------------------------------------------- replays
 
 
 def test_the_vote_put_aside_is_not_for_sale():

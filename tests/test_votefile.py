@@ -6,30 +6,24 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import asdict
 
 import pytest
 
 from judgekit.data.pairfile import PairFileError
-from judgekit.people.labelling.votefile import (
-    TornLine,
-    Vote,
-    VoteFile,
-    VoteFileBusy,
-    checked_annotator,
-    read_lines,
-    read_votes,
-)
+from judgekit.people.labelling import votefile
+from judgekit.people.labelling.votefile import TornLine, Vote, VoteFile, read_lines, read_votes
 
 AT = "2026-01-02T03:04:05+00:00"
 
 
-def vote(item="i1", annotator="ann", label="A", shown="ab", seconds=1.5, at=AT, pair=None):
-    return Vote(item, annotator, label, shown, seconds, at, pair)
+def vote(item="i1", annotator="ann", label="A", shown="ab", seconds=1.5):
+    return Vote(item, annotator, label, shown, seconds, AT)
 
 
 def fields(**changes):
-    given = {"item_id": "i1", "annotator": "ann", "label": "A", "shown": "ab", "seconds": 1.5, "at": AT}
-    return {name: value for name, value in (given | changes).items() if value is not ...}
+    given = asdict(vote()) | changes
+    return {name: value for name, value in given.items() if value is not ...}
 
 
 def written(path, *votes):
@@ -79,7 +73,7 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
 
 def test_a_missing_last_line_end_is_no_torn_line(tmp_path, recwarn):
     path = tmp_path / "v.jsonl"
-    path.write_text(json.dumps(fields()))
+    path.write_text(json.dumps(fields(pair=...)))  # as a file without hashes of texts is
     written(path, vote("i2"))
     assert read_votes(path).items == ("i1", "i2") and not recwarn.list
 
@@ -127,8 +121,8 @@ def test_what_could_not_be_read_is_not_written(tmp_path):
 @pytest.mark.parametrize("bad", ["", "a b", "../x", "_x", "a\r\nSet-Cookie: x", "a/b", "x" * 65, "a\x00", None])
 def test_names_that_could_do_harm_are_refused(bad):
     with pytest.raises(ValueError, match="annotator"):
-        checked_annotator(bad)
-    assert checked_annotator("张三.2") == "张三.2"
+        votefile.checked_annotator(bad)
+    assert votefile.checked_annotator("张三.2") == "张三.2"
 
 
 def test_no_file_and_no_regular_file(tmp_path):
@@ -164,7 +158,6 @@ def test_a_vote_is_not_written_where_it_would_be_lost(tmp_path):
 
 WRITER = """
 import sys
-from contextlib import closing
 from judgekit.people.labelling.votefile import Vote, VoteFile
 file = VoteFile(sys.argv[1])
 for n in range(100_000):
@@ -178,7 +171,7 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed_and_frees_the_file(tmp_
     path = tmp_path / "v.jsonl"
     with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
         confirmed = [writer.stdout.readline() for _ in range(50)]
-        with pytest.raises(VoteFileBusy, match="being written to this file already"):
+        with pytest.raises(votefile.VoteFileBusy, match="being written to this file already"):
             VoteFile(path)
         assert read_votes(path).items[:50] == tuple(f"i{n}" for n in range(50))
         writer.send_signal(signal.SIGKILL)

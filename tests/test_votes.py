@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
+from judgekit.data import votes as tables
 from judgekit.data.catalogue import load_set
-from judgekit.data.votes import (
-    TIE_FREE,
-    ClassProbabilities,
-    Votes,
-    aligned,
-    matchup_of,
-    matchup_votes,
-    votes_from_long,
-    votes_of_pairs,
-)
+from judgekit.data.votes import TIE_FREE, ClassProbabilities, Votes, aligned, matchup_votes, votes_from_long
 from judgekit.judges import load_judge
 from judgekit.records import LABELS, PreferencePair
 from judgekit.scoring import run_judge
@@ -28,12 +20,7 @@ def test_votes_stand_under_their_item_and_annotator():
     assert votes.items == ("i", "j") and votes.annotators == ("ann", "bob", "cat") and votes.clusters == ("p", "q")
     assert votes.codes.tolist() == [[0, 2, -1], [-1, 1, 1]] and repeats == []
     assert votes.counts.tolist() == [[1, 0, 1], [0, 2, 0]]
-    assert votes.long().values.tolist() == [
-        ["i", "ann", "A"],
-        ["i", "bob", "tie"],
-        ["j", "bob", "B"],
-        ["j", "cat", "B"],
-    ]
+    assert votes.long().values.tolist() == [[item, who, label] for item, who, label, _ in ROWS]
     assert np.array_equal(votes.wide().to_numpy(), [[0, 2, np.nan], [np.nan, 1, 1]], equal_nan=True)
 
 
@@ -66,25 +53,22 @@ def test_votes_that_do_not_fit_their_names_are_refused(change, message):
         Votes(**(fine | change))
 
 
-def pair(item_id, first, second, votes, cluster="81"):
-    return PreferencePair(
-        item_id, "mtbench", "Why?", "a", "b", cluster_id=cluster, model_a=first, model_b=second, votes=votes
-    )
+def pair(item_id, first, second, votes):
+    models = {"model_a": first, "model_b": second}
+    return PreferencePair(item_id, "mtbench", "Why?", "a", "b", cluster_id="81", votes=votes, **models)
 
 
 def test_a_match_shown_both_ways_is_one_item():
-    pairs = [
-        pair("x", "gpt-4", "alpaca", {"ann": "A", "bob": "tie"}),
-        pair("y", "alpaca", "gpt-4", {"cat": "A", "ann": "B"}),
-    ]
+    pairs = [pair("x", "gpt-4", "alpaca", {"ann": "A", "bob": "tie"})]
+    pairs.append(pair("y", "alpaca", "gpt-4", {"cat": "A", "ann": "B"}))
     votes, repeats = matchup_votes([*pairs, pair("z", "alpaca", "gpt-4", {"ann#2": "A"})])
     assert votes.items == ("81:alpaca:gpt-4:1",) and votes.annotators == ("ann", "bob", "cat")
     assert votes.codes.tolist() == [[1, 2, 0]]
     assert repeats == [("81:alpaca:gpt-4:1", "ann", "B", "B"), ("81:alpaca:gpt-4:1", "ann", "B", "A")]
-    assert matchup_of(pairs[0]) == ("81:alpaca:gpt-4:1", True)
+    assert tables.matchup_of(pairs[0]) == ("81:alpaca:gpt-4:1", True)
     assert matchup_votes(pairs, turn=2)[0].items == ()
     with pytest.raises(ValueError, match="ann voted twice"):
-        votes_of_pairs([pairs[0], pairs[0]])
+        tables.votes_of_pairs([pairs[0], pairs[0]])
 
 
 def test_probabilities_are_found_by_key_and_those_of_other_rows_refused():

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from judgekit import __version__
+from judgekit.cli.answers import collect, rate
 from judgekit.cli.attacking import attack
-from judgekit.cli.collecting import collect
 from judgekit.cli.fetching import fetch
 from judgekit.cli.labelling import label
 from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
-from judgekit.cli.rating import rate
 from judgekit.cli.running import judge
 
 app = typer.Typer(

@@ -38,35 +38,37 @@ def attack(
     An interrupted run is continued by the same command and repeats no finished verdict. Exit code 3: the judge failed
     on a pair; the same command tries it again.
     """
-    from judgekit.bias.attacks import SearchBudget, Suite, attackable
-    from judgekit.bias.attacks import attack as run_attacks
+    from judgekit.bias import attacks as suites
 
     check_out(out, pairs)
     rows = read_pair_rows(pairs)
     items = [row.pair for row in rows]
-    if not attackable(items):
+    if not suites.attackable(items):
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
     try:
-        suite = Suite(tuple(attacks or Suite.edits), search=SearchBudget(queries) if queries else None)
+        search = suites.SearchBudget(queries) if queries else None
+        suite = suites.Suite(tuple(attacks or suites.Suite.edits), search=search)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
     asked = loaded_judge(judge, settings, quiet)
     keeping = Keeping(out, store, fresh, resume, quiet)
     with keeping.opened(asked) as verdicts:
         try:
-            report = run_attacks(asked, items, suite, verdicts, progress=not quiet)
+            report = suites.attack(asked, items, suite, verdicts, progress=not quiet)
         except ValueError as failed:
             if is_ours(failed):
                 raise
             code, kept = (SOME_FAILED, keeping.sentence()) if " failed on " in str(failed) else (BAD_INPUT, "")
             raise Stop(code, f"{shortened(str(failed))}{kept}") from None
-    measures = ("success", "success_one_order", "tied")
-    measured = {name: {measure: found.get(measure) for measure in measures} for name, found in report.success.items()}
+    measured = {name: dict.fromkeys(suites.MEASURES) | found for name, found in report.success.items()}
     totals: list[Any] = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
-    lines = [_as_row(report.judge, name, numbers) for name, numbers in [*measured.items(), *totals]]
+    ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
     with written(out, keeping.sentence()) as write:
-        write(lines)
+        for name, numbers in [*measured.items(), *totals]:  # null where there was nothing to turn
+            fields = [(each, number, end) for each, number in numbers.items() for end in ends]
+            row = {each + end: getattr(number, ends[end]) if number else None for each, number, end in fields}
+            write([{"attack": name, "judge": report.judge} | row])
     if not quiet:
         tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
         tell(f"mean success of attacks {_shown(report.mean_success)}")
@@ -74,15 +76,6 @@ def attack(
         for number, name in sorted(successes, key=lambda pair: -(pair[0].value if pair[0] else 0)):
             tell(f"  {name:<20} {_shown(number)}")
     return DONE
-
-
-def _as_row(judge: str, attack: str | None, numbers: dict[str, Any]) -> dict[str, Any]:
-    """A row with each `Number` in four fields; null where there was nothing to turn."""
-    row: dict[str, Any] = {"attack": attack, "judge": judge}
-    for name, number in numbers.items():
-        for end, part in {"": "value", "_low": "low", "_high": "high", "_n": "n"}.items():
-            row[name + end] = getattr(number, part) if number else None
-    return row
 
 
 def _shown(number: Any) -> str:

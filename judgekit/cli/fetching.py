@@ -47,13 +47,12 @@ def fetch(
         import pandas as pd
 
         name, files = "name" if names else "source", pd.DataFrame(map(asdict, chosen))
-        places = [[folder / f"{path}{end}" for end in ("", ".gz")] for path in files["mirror_path"]]
-        here = [any(place.is_file() for place in two) for two in places]  # whatever it holds: that takes longer
+        # Whatever the files hold: that takes longer.
+        here = [any((folder / f"{path}{end}").is_file() for end in ("", ".gz")) for path in files["mirror_path"]]
         files = files.assign(files=1, MB=files["bytes"] / 1e6, here=here)
         table = files.groupby([name, "split", "licence"], sort=False, as_index=False)[["files", "MB", "here"]].sum()
-        table = table[[name, "files", "MB", "here", "split", "licence"]]
         table["here"] = table["here"].astype(object).where(table["here"] < table["files"], "yes")
-        return _print(table)
+        return _print(table[[name, "files", "MB", "here", "split", "licence"]])
     try:
         fetched = fetch_all(names or None, progress=not quiet)
     except DataError as failed:
@@ -76,21 +75,20 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     if listed:
         import pandas as pd
 
-        table = pd.DataFrame([vars(one) for one in known.values()], list(known)).rename_axis("name").reset_index()
+        table = pd.DataFrame([vars(one) for one in known.values()])
         here = ["yes" if present(name) else "" for name in known]
-        table = table.assign(MB=table["bytes"] / 1e6, here=here)
+        table = table.assign(name=list(known), MB=table["bytes"] / 1e6, here=here)
         return _print(table[["name", "MB", "here", "model", "kind", "bits", "licence"]])
-    failed = 0
+    code = DONE
     for name in names or known:
         try:
             path = fetch_model(name)
-        except Unavailable as absent:
-            tell(f"error: {absent}")
-            failed += 1
-        else:
             if not quiet:
                 tell(f"{name}: {path}")
-    return SOME_FAILED if failed else DONE
+        except Unavailable as absent:
+            tell(f"error: {absent}")
+            code = SOME_FAILED
+    return code
 
 
 def _print(table: "pd.DataFrame") -> int:

@@ -115,8 +115,8 @@ def check_out(out: str, source: str, tables: bool = False) -> None:
 def written(out: str, kept: str, whole_ids: bool = True) -> Iterator[_Write]:
     """A function that takes rows; when the block ends well they are in ``out`` or on standard output.
 
-    JSON lines, or a table of verdicts where the name says so: its ids are 64-bit numbers if they are whole, else texts.
-    Stop if they could not be written, with ``kept`` on what is not lost; an older file is then as it was.
+    JSON lines, or a table of verdicts where the name says so (``whole_ids``: ids are numbers of 64 bits). Stop, with
+    ``kept`` on what is not lost, if they could not be written; an older file is then as it was.
     """
     try:
         if out == "-":

@@ -19,7 +19,7 @@ from judgekit.data.pairfile import PairRow
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
 from judgekit.models import few_kernels
-from judgekit.records import LABELS, ORDERS, Verdict
+from judgekit.records import LABELS, ORDERS, Verdict, label_of_gap
 
 REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
 _RAY_ROWS = 32 * ROWS  # of a chunk that is handed out to workers
@@ -94,7 +94,7 @@ def judge(
 
 def given_settings(texts: list[str] | None) -> dict[str, str]:
     """Names and values from ``NAME=VALUE`` texts."""
-    if wrong := [text for text in texts or () if not text.partition("=")[1]]:
+    if wrong := [text for text in texts or () if "=" not in text]:
         raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
     return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
 
@@ -145,15 +145,10 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
     given = all(p is not None and math.isfinite(p) for column in columns for p in column)
     means: list[Any] = [sum(column) / len(column) for column in columns] if given else [None] * 3
     labels = {verdict.verdict for verdict in verdicts}
-    decided = labels.pop() if len(labels) == 1 else _most_probable(*means) if given else "tie"
+    most_probable = "tie" if not given or means[2] >= max(means[:2]) else label_of_gap(means[0] - means[1])
+    decided = labels.pop() if len(labels) == 1 else most_probable
     rounded = [None if p is None else round(p, 6) for p in means]
     return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok"}
-
-
-def _most_probable(p_a: float, p_b: float, p_tie: float) -> str:
-    if p_a == p_b or p_tie >= max(p_a, p_b):
-        return "tie"
-    return "A" if p_a > p_b else "B"
 
 
 @dataclass
@@ -164,7 +159,7 @@ class Tally:
     n_failed: int = 0
     n_unread: int = 0  # unparsed or ambiguous
     failed: list[str] = field(default_factory=list)  # a line for each of the first
-    # Per labelled row its cluster, with the last bit telling whether the verdict is the label.
+    # Of each labelled row 63 bits that name its cluster; the last bit tells whether the verdict is the label.
     marked: array = field(default_factory=lambda: array("Q"))
 
     def add(self, row: PairRow, verdicts: list[Verdict], result: dict[str, Any]) -> None:
@@ -177,7 +172,6 @@ class Tally:
                 why = next(verdict.raw for verdict in verdicts if verdict.status == "error")
                 self.failed.append(f"id {row.id!r:.80} ({row.place}): {why or 'no reason given'}")
         if row.pair.label is not None:
-            # 63 bits of the hash of the prompt name the cluster.
             self.marked.append(int(row.pair.cluster_id, 16) & ~1 | (row.pair.label == result["verdict"]))
 
     def accuracy(self) -> tuple[float, float, float, int, int]:

@@ -20,7 +20,6 @@ def label_next(
 
     ValueError where votes and probabilities are not of the same items in the same order, or for another strategy.
 
-    >>> from judgekit.data.votes import ClassProbabilities, Votes
     >>> votes = Votes(("i", "j"), ("ann", "bob"), [[0, 0], [0, 1]], ("A", "B"))
     >>> label_next(votes, ClassProbabilities(("i", "j"), [[0.9, 0.1], [0.5, 0.5]], ("A", "B")))
     ['j', 'i']

@@ -11,45 +11,29 @@ from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.data.votes import NO_VOTE, Votes, matchup_of
 from judgekit.records import SWAPPED, PreferencePair, Verdict
-from judgekit.scoring.protocols import joined_verdict
 from judgekit.stats import LEVEL, Array, Floats, cluster_sums
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
 WEIGHTS = np.geomspace(1, 1000, 31)  # votes that the prior counts for
 
 
-# ---------------------------------------------------------------- a judge's verdicts by item
-
-
 def verdicts_by_judge(table: pd.DataFrame, partial: Collection[str] = ()) -> dict[tuple[str, str], list[Verdict]]:
-    """Rows of `scoring.verdicts` as records, by set and judge (slug).
-
-    ``partial``: published judges that have verdicts on part of a set: what they never judged is left out.
-    """
+    """Rows of `scoring.verdicts` as records, by set and judge (slug); what published judges that have verdicts on part
+    of a set (``partial``) never judged is left out."""
     judged = table[(table["status"] != "error") | ~table["judge"].isin(list(partial))]
     found: dict[tuple[str, str], list[Verdict]] = {}
-    for row in judged.to_dict("records"):
-        p_a, p_b, p_tie = (None if row[part] != row[part] else row[part] for part in ("p_a", "p_b", "p_tie"))  # NaN
-        given = (row["item"], row["judge"], row["order"], row["verdict"], p_a, p_b, p_tie)
-        found.setdefault((row["set"], row["judge"]), []).append(Verdict(*given, status=row["status"]))
+    for row in judged.astype(object).where(judged.notna(), None).to_dict("records"):
+        given = {name: row[name] for name in ("judge", "order", "verdict", "p_a", "p_b", "p_tie", "status")}
+        found.setdefault((row["set"], row["judge"]), []).append(Verdict(row["item"], **given))
     return found
 
 
 def verdicts_on(
-    votes: Votes, verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = True
+    votes: Votes, verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
 ) -> Array:
-    """A judge's verdicts as class codes, shape (n_items,); -1 where it has none, or one that is no class of the votes.
-
-    Where it judged an item more than once (both orders, or a match that was shown both ways) and contradicts itself,
-    that is a tie; replies without a verdict are left out. ``matchups``: items are those of `data.votes.matchup_votes`.
-    """
-    by_id = {pair.item_id: pair for pair in pairs}
-    labels: dict[str, set[str]] = {}
-    for verdict in verdicts:
-        if verdict.verdict is not None and verdict.item_id in by_id:
-            key, turned = _key_of(by_id[verdict.item_id], matchups)
-            labels.setdefault(key, set()).add(SWAPPED[verdict.verdict] if turned else verdict.verdict)
-    final = {key: both.pop() if len(both) == 1 else "tie" for key, both in labels.items()}
+    """A judge's verdicts as class codes, shape (n_items,): a tie where it contradicts itself, -1 where it has none, or
+    one that is no class of the votes. ``matchups``: items are those of `data.votes.matchup_votes`."""
+    final = _joined([(one.item_id, one.verdict) for one in verdicts if one.verdict is not None], pairs, matchups)
     codes = {label: code for code, label in enumerate(votes.classes)}
     return np.array([codes.get(final.get(item, ""), NO_VOTE) for item in votes.items], int)
 
@@ -57,32 +41,22 @@ def verdicts_on(
 def labels_by_item(
     verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
 ) -> dict[str, str]:
-    """One label of a judge per item that it judged, as a person who stood in would have to give.
-
-    A tie where the judge contradicts itself, in the two orders or on two showings of one match, and where its reply
-    holds no verdict. One order is enough where there is no other. ValueError where a verdict is an error.
-    """
-    orders_of: dict[str, dict[str, str | None]] = {}
-    for verdict in verdicts:
-        if verdict.status == "error":
-            raise ValueError(f"{verdict.item_id}: {verdict.judge} failed on it, and has no label")
-        orders_of.setdefault(verdict.item_id, {})[verdict.order] = verdict.verdict
-    labels: dict[str, str] = {}
-    for pair in pairs:
-        if orders := [*orders_of.get(pair.item_id, {}).values()]:
-            label = joined_verdict(orders[0], orders[-1], "any") or "tie"
-            key, turned = _key_of(pair, matchups)
-            label = SWAPPED[label] if turned else label
-            labels[key] = label if labels.get(key, label) == label else "tie"
-    return labels
+    """One label of a judge per item that it judged, as a person who stood in would have to give: a tie where the judge
+    contradicts itself or its reply holds no verdict. ValueError where a verdict is an error."""
+    if failed := next((one for one in verdicts if one.status == "error"), None):
+        raise ValueError(f"{failed.item_id}: {failed.judge} failed on it, and has no label")
+    return _joined([(one.item_id, one.verdict or "tie") for one in verdicts], pairs, matchups)
 
 
-def _key_of(pair: PreferencePair, matchups: bool) -> tuple[str, bool]:
-    """The item of a pair, and whether its sides are turned in it."""
-    return matchup_of(pair) if matchups else (pair.item_id, False)
-
-
-# ---------------------------------------------------------------- annotators, by the votes of the others
+def _joined(labels: list[tuple[str, str]], pairs: Sequence[PreferencePair], matchups: bool) -> dict[str, str]:
+    """The label of each item, from those of pairs by id: a tie where the two orders, or showings of a match, differ."""
+    items = {pair.item_id: matchup_of(pair) if matchups else (pair.item_id, False) for pair in pairs}
+    found: dict[str, set[str]] = {}
+    for item_id, label in labels:
+        if item_id in items:
+            key, turned = items[item_id]
+            found.setdefault(key, set()).add(SWAPPED[label] if turned else label)
+    return {key: one.pop() if len(one) == 1 else "tie" for key, one in found.items()}
 
 
 def credits_of(votes: Votes) -> Floats:
@@ -91,7 +65,6 @@ def credits_of(votes: Votes) -> Floats:
     1 where the vote is what most others say, ``1 / m`` where it is one of m classes in front among them, else 0; NaN
     without a vote, or without another one.
 
-    >>> from judgekit.data.votes import Votes
     >>> credits_of(Votes(("i", "j"), ("ann", "bob", "cat"), [[0, 0, 1], [2, -1, -1]]))
     array([[0.5, 0.5, 0. ],
            [nan, nan, nan]])
@@ -103,14 +76,13 @@ def credits_of(votes: Votes) -> Floats:
     return np.where(votes.given & (others.sum(2) > 0), earned, np.nan)
 
 
-def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
+def annotator_quality(votes: Votes) -> pd.DataFrame:
     r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
     of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
     :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24). The shrunken rate is the posterior mean under a Beta
     prior for the population of annotators; its interval holds the truth in 95 % of annotators, not for each of them.
-    Without ``clustered``, votes on one prompt count as independent, which is wrong.
 
     Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
     another), rate, low, high, shrunk, shrunk_low, shrunk_high.
@@ -124,10 +96,9 @@ def annotator_quality(votes: Votes, clustered: bool = True) -> pd.DataFrame:
     n = met.sum(0)
     rate = np.nansum(credits, 0) / n
     squares = (cluster_sums(met, votes.clusters) ** 2).sum(0)
-    rho = _prompt_correlation(credits, met, rate, votes.clusters, squares) if clustered else 0.0
-    effective = n / (1 + rho * (squares / n - 1))
+    effective = n / (1 + _prompt_correlation(credits, met, rate, votes.clusters, squares) * (squares / n - 1))
     low, high = proportion_confint(rate * effective, effective, 1 - LEVEL, "beta")
-    shared = _shared_variance(credits, met, rate, votes.clusters) if clustered else 0.0
+    shared = _shared_variance(credits, met, rate, votes.clusters)
     names = np.array(votes.annotators, object)[kept]
     table = pd.DataFrame({"annotator": names, "group": [re.sub(r"[-_#\s]*\d+$", "", name) + "s" for name in names]})
     table = table.assign(n=n, rate=rate, low=low, high=high)

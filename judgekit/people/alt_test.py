@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from judgekit.data.votes import Votes, positions
+from judgekit.data.votes import Votes
 from judgekit.stats import POWER, Array, Floats, Number, cluster_sums, odds_interval, proportion_interval, t_quantile
 
 MIN_ANNOTATORS, MIN_ITEMS = 3, 30  # as the paper wants
@@ -24,11 +24,8 @@ class TooFewVotes(ValueError):
 
 
 class Duels(NamedTuple):
-    """Who is nearer to the others, the judge or the annotator who is left out; of annotators with enough items.
-
-    Shape (n_items, n_annotators). ``judge``, ``human``: one where the judge (the annotator) is at least as near as its
-    rival, else zero; ``shared``: where the annotator and somebody else voted.
-    """
+    """Who is nearer to the others, shape (n_items, n_annotators), of annotators with enough items: one where the
+    ``judge`` (the ``human``) is at least as near as its rival; ``shared``: where the annotator and another voted."""
 
     annotators: tuple[str, ...]
     judge: Floats
@@ -47,7 +44,6 @@ class AltTest(NamedTuple):
     judge and human (probabilities), margin (judge - human + epsilon), p_value, adjusted, beaten.
     """
 
-    epsilon: float
     advantage: Number
     winning_rate: float
     passes: bool
@@ -59,17 +55,18 @@ class AltTest(NamedTuple):
 def hold_duels(votes: Votes, labels: Mapping[str, str], scale: Array | None = None) -> Duels:
     """Compare the judge (its labels by item) and each annotator with the other annotators.
 
-    Labels are as near as minus their squared distance on a ``scale`` (the number that each class is), whose means rank
-    labels as minus the root mean squared error does; without one they are equal or not.
-    Annotators with fewer than 30 items, or 15 prompts, that somebody else labelled too are not tried, but remain among
-    the others. TooFewVotes where fewer than three can be tried; ValueError where the judge lacks an item or a class.
+    Nearness is minus the squared distance on a ``scale`` (the number that each class is), whose means rank labels as
+    minus the root mean squared error does; without one, equality. Annotators with fewer than 30 items, or 15 prompts,
+    that somebody else labelled too are not tried, but remain among the others. TooFewVotes where fewer than three can
+    be tried; ValueError where the judge lacks an item or a class.
     """
     votes = votes.at(votes.given.sum(1) >= 2)
-    if missing := [item for item in votes.items if item not in labels]:
-        raise ValueError(f"{missing[0]}: the judge has no label")
-    if odd := [item for item in votes.items if labels[item] not in votes.classes]:
-        raise ValueError(f"{odd[0]}: the judge says {labels[odd[0]]!r}, which is none of {', '.join(votes.classes)}")
-    codes = np.array(positions([labels[item] for item in votes.items], votes.classes, "class"), int)
+    for item in votes.items:
+        if item not in labels:
+            raise ValueError(f"{item}: the judge has no label")
+        if labels[item] not in votes.classes:
+            raise ValueError(f"{item}: the judge says {labels[item]!r}, which is none of {', '.join(votes.classes)}")
+    codes = np.array([votes.classes.index(labels[item]) for item in votes.items], int)
     near = np.eye(len(votes.classes)) if scale is None else -(np.subtract.outer(scale, scale) ** 2.0)
     given = votes.given
     own = np.where(given, votes.codes, 0)
@@ -78,7 +75,7 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], scale: Array | None = No
     human = np.take_along_axis(to_all, own, 1) - near[own, own]
     judge = to_all[np.arange(len(codes)), codes][:, None] - near[codes[:, None], own]
     n_items = given.sum(0)
-    n_clusters = (cluster_sums(given, votes.clusters) > 0).sum(0) if len(given) else n_items
+    n_clusters = (cluster_sums(given, votes.clusters) > 0).sum(0)
     tried = np.flatnonzero((n_items >= MIN_ITEMS) & (n_clusters >= MIN_CLUSTERS))
     if len(tried) < MIN_ANNOTATORS:
         most = ", ".join(f"{votes.annotators[j]} {n_items[j]}" for j in np.argsort(-n_items, kind="stable")[:3])
@@ -94,11 +91,8 @@ def hold_duels(votes: Votes, labels: Mapping[str, str], scale: Array | None = No
 
 
 def _cluster_means(values: Array, shared: Array, clusters: Sequence) -> tuple[Floats, Floats, Array]:
-    """Column means of values (zero elsewhere) over shared cells, each of shape (n_items, n_annotators).
-
-    Beside them the linearised error of each mean by prompt, shape (n_prompts, n_annotators), whose sum of squares is
-    the variance; and the prompts that each column has.
-    """
+    """Column means of values over shared cells; linearised error of each by prompt, shape (n_prompts, n_annotators),
+    whose sum of squares is the variance; and the prompts that each column has."""
     counts, sums = cluster_sums(shared, clusters), cluster_sums(values, clusters)
     total, sizes = counts.sum(0), (counts > 0).sum(0)
     means = sums.sum(0) / total
@@ -106,11 +100,8 @@ def _cluster_means(values: Array, shared: Array, clusters: Sequence) -> tuple[Fl
 
 
 def advantage_of(duels: Duels) -> Number:
-    """The mean over annotators of the judge's advantage probability.
-
-    Its interval, by prompts, is on the scale of log odds: with fewer than some thirty prompts a share far from a half
-    is skewed. Wilson's where nothing varies.
-    """
+    """The mean over annotators of the judge's advantage probability, with its interval by prompts on the scale of log
+    odds: with fewer than some thirty a share far from a half is skewed. Wilson's where nothing varies."""
     means, parts, _ = _cluster_means(duels.judge, duels.shared, duels.clusters)
     value, error = float(means.mean()), float(np.sqrt((parts.mean(1) ** 2).sum()))
     if error and 0 < value < 1:
@@ -143,7 +134,6 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     judge, human = (_cluster_means(part, duels.shared, duels.clusters)[0] for part in (duels.judge, duels.human))
     rows = {"annotator": duels.annotators, "n": duels.shared.sum(0), "judge": judge, "human": human, "margin": margins}
     return AltTest(
-        epsilon=epsilon,
         advantage=advantage_of(duels),
         winning_rate=float(beaten.mean()),
         passes=bool(beaten.mean() >= 0.5),

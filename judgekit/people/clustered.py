@@ -10,45 +10,38 @@ from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval, t_
 Ends = tuple[float, float, float]  # value, low, high
 
 
-def mean_interval(
-    values: Array,
-    weights: Array,
-    cluster_index: Array,
-    influence: Floats | None = None,
-    floor: float = -np.inf,
-    ceiling: float = np.inf,
-) -> Ends:
-    """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high.
+def mean_interval(values: Array, weights: Array, cluster_index: Array) -> Ends:
+    """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high."""
+    share = np.asarray(weights, float) / np.sum(weights)
+    value = float(np.clip(share @ values, np.min(values), np.max(values)))  # rounding may leave them
+    return influence_interval(value, share * (values - value), cluster_index)
 
-    ``influence``: of the items on a statistic that is no mean, weights included and centred; then ``values`` is the
-    statistic. Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50), cut at the range
-    of the quantity: infinite ends for one prompt, and Wilson's for a share that no prompt departs from.
+
+def influence_interval(value: float, influence: Floats, cluster_index: Array) -> Ends:
+    """A statistic with its 95 % interval over prompts, from the centred influence of each item on it, (n_items,).
+
+    Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50); infinite ends for one prompt.
     """
-    if influence is None:
-        share = np.asarray(weights, float) / np.sum(weights)
-        value = float(np.clip(share @ values, np.min(values), np.max(values)))  # rounding may leave them
-        influence = share * (values - value)
-    else:
-        value = float(values)
     parts = np.bincount(cluster_index, influence)
-    n = len(parts)
-    if n < 2:
-        return value, floor, ceiling
+    if (n := len(parts)) < 2:
+        return value, -np.inf, np.inf
     half = t_quantile((1 + LEVEL) / 2, n - 1) * float(np.sqrt((parts**2).sum() * n / (n - 1)))
-    if not half and (floor, ceiling) == (0.0, 1.0):
-        return value, *proportion_interval(value, n)
-    return value, max(floor, value - half), min(ceiling, value + half)
+    return value, value - half, value + half
 
 
-def clustered_mean(values: Array, clusters: Sequence, floor: float = -np.inf, ceiling: float = np.inf) -> Ends:
-    """`mean_interval` of values that count alike, prompts given by name.
+def clustered_mean(values: Array, clusters: Sequence, floor: float, ceiling: float) -> Ends:
+    """`mean_interval` of values that count alike, prompts given by name, cut at the range of the quantity; Wilson's for
+    a share that no prompt departs from.
 
     >>> [round(x, 2) for x in clustered_mean([1, 1, 0, 0, 1, 1], ["p", "p", "q", "q", "r", "r"], 0.0, 1.0)]
     [0.67, 0.0, 1.0]
     """
     values = np.asarray(values, float)
-    index = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    return mean_interval(values, np.ones(len(values)), index, None, floor, ceiling)
+    names, index = np.unique(np.asarray(clusters), return_inverse=True)
+    value, low, high = mean_interval(values, np.ones(len(values)), index)
+    if low == high and (floor, ceiling) == (0.0, 1.0):
+        return value, *proportion_interval(value, len(names))
+    return value, max(floor, low), min(ceiling, high)
 
 
 def student_p(found: Number, n_prompts: int) -> float:

@@ -1,7 +1,7 @@
 """Consensus of votes: counting, the annotator models of crowd-kit, and CROWDLAB, which also reads a judge."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,6 @@ class Consensus:
     rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
     """
 
-    method: str
     items: tuple[str, ...]
     classes: tuple[str, ...]
     posterior: Floats
@@ -45,15 +44,13 @@ class Consensus:
 
 Method: TypeAlias = Callable[[Votes], Consensus]
 
-# ---------------------------------------------------------------- counting
-
 
 def majority(votes: Votes, ties: str = "frequent") -> Consensus:
     """Consensus by counting votes; its posterior is (n_ik + s_k) / (n_i + 1) with s_k the class's share of all votes.
 
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
-    (``frequent``; then the earlier one), or no label (``none``). The skill is the share of an annotator's votes that
-    equal the label, its own vote included: too high (`agreement.annotator_quality` leaves it out).
+    (``frequent``; then the earlier one), or no label (``none``). An annotator's own vote is part of the label that its
+    skill is measured by, which makes it too high (`agreement.annotator_quality` leaves it out).
 
     >>> from judgekit.data.votes import votes_from_long
     >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
@@ -71,7 +68,7 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
     agree = (votes.codes == labels[:, None]) & votes.given
     n_votes = votes.given.sum(0)
     skill = {name: float(agree[:, j].sum() / n_votes[j]) for j, name in enumerate(votes.annotators) if n_votes[j]}
-    return Consensus("majority", votes.items, votes.classes, posterior, labels, skill)
+    return Consensus(votes.items, votes.classes, posterior, labels, skill)
 
 
 def hidden_votes(votes: Votes, seed: int) -> Array:
@@ -87,9 +84,6 @@ def class_shares(votes: Votes) -> Floats:
     return totals / totals.sum()
 
 
-# ---------------------------------------------------------------- models of annotators, fitted by crowd-kit
-
-
 def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
     r"""Dawid and Skene (1979), Applied Statistics 28: a confusion matrix for every annotator, by EM.
 
@@ -98,11 +92,13 @@ def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
     """
     from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
-    model, posterior, names = _fitted(votes, (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100))
-    share, right = model.priors_ / model.priors_.sum(), np.zeros(len(names))
-    for (worker, label), column in model.errors_.fillna(0.0).iterrows():
-        right[worker] += float(share[label] * column[label])
-    return _consensus_of("dawid_skene_one_coin" if one_coin else "dawid_skene", votes, posterior, names, right)
+    def right_rates(model: Any) -> Floats:
+        share, right = model.priors_ / model.priors_.sum(), np.zeros(len(votes.annotators))
+        for (worker, label), column in model.errors_.fillna(0.0).iterrows():
+            right[worker] += float(share[label] * column[label])
+        return right
+
+    return _fitted(votes, (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100), right_rates)
 
 
 def glad(votes: Votes) -> Consensus:
@@ -113,8 +109,7 @@ def glad(votes: Votes) -> Consensus:
     """
     from crowdkit.aggregation import GLAD
 
-    model, posterior, names = _fitted(votes, GLAD(n_iter=30, silent=True))
-    return _consensus_of("glad", votes, posterior, names, model.alphas_.loc[range(len(names))])
+    return _fitted(votes, GLAD(n_iter=30, silent=True), lambda model: model.alphas_)
 
 
 def mace(votes: Votes) -> Consensus:
@@ -123,15 +118,14 @@ def mace(votes: Votes) -> Consensus:
     """
     from crowdkit.aggregation import MACE
 
-    model, posterior, names = _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=0))
-    return _consensus_of("mace", votes, posterior, names, model.spamming_[:, 1])
+    return _fitted(votes, MACE(n_restarts=1, n_iter=50, random_state=0), lambda model: model.spamming_[:, 1])
 
 
-def _fitted(votes: Votes, model: Any) -> tuple[Any, Floats, Array]:
-    """A model of crowd-kit fitted to votes; the posterior of its items and classes; and the annotator of each number.
+def _fitted(votes: Votes, model: Any, skill: Callable[[Any], Any]) -> Consensus:
+    """The consensus of a model of crowd-kit and its skills, by number of annotator; ValueError without any vote.
 
     Everything is named by the number of its first appearance, which is the order that crowd-kit reads things in:
-    otherwise results depend on names. Items without votes get the shares of the classes. ValueError without any vote.
+    otherwise results depend on names. Items without votes get the shares of the classes.
     """
     rows, columns = np.nonzero(votes.given)
     if not len(rows):
@@ -144,15 +138,9 @@ def _fitted(votes: Votes, model: Any) -> tuple[Any, Floats, Array]:
     named = tasks[likely.index.to_numpy(int)]
     values[named] = 0.0
     values[np.ix_(named, labels[likely.columns.to_numpy(int)])] = likely.to_numpy(float)
-    return model, values / values.sum(1, keepdims=True), np.array(votes.annotators, object)[workers]
-
-
-def _consensus_of(method: str, votes: Votes, posterior: Floats, annotators: Array, skill: Iterable[float]) -> Consensus:
-    skills = dict(zip(annotators, map(float, skill), strict=True))
-    return Consensus(method, votes.items, votes.classes, posterior, posterior.argmax(1), skills)
-
-
-# ---------------------------------------------------------------- CROWDLAB, by cleanlab
+    posterior, by_number = values / values.sum(1, keepdims=True), skill(model)
+    skills = {votes.annotators[column]: float(by_number[number]) for number, column in enumerate(workers)}
+    return Consensus(votes.items, votes.classes, posterior, posterior.argmax(1), skills)
 
 
 class CrowdLab(NamedTuple):
@@ -163,22 +151,22 @@ class CrowdLab(NamedTuple):
     annotator_weight: dict[str, float]
 
 
-def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, method: str = "crowdlab") -> CrowdLab:
+def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0) -> CrowdLab:
     r"""Consensus of votes and a judge's probabilities: Goh, Tkachenko and Mueller (2022), arXiv:2210.06812.
 
     .. math:: P(z_i = k) = \frac{w_M p_{ik} + \sum_j w_j q_{ijk}}{w_M + \sum_j w_j}
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
-    :math:`P` the mean agreement with the consensus on items of several votes. cleanlab gives the weights, and the
-    posterior is rebuilt from them. ``seed``: of the last ties of the first majority vote. ValueError where the
-    probabilities are not of the items of the votes in their order, or an item has no vote.
+    :math:`P` the mean agreement with the consensus on items of several votes. cleanlab gives the weights. ``seed``: of
+    the last ties of the first majority vote. ValueError where the probabilities are not of the items of the votes in
+    their order, or an item has no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
     values = aligned(votes, probabilities)
     if not votes.given.any(1).all():
         raise ValueError(f"{votes.items[int(np.argmin(votes.given.any(1)))]}: no vote; keep `Votes.voted()` only")
-    votes = votes.of([name for name, voted in zip(votes.annotators, np.any(votes.given, axis=0), strict=True) if voted])
+    votes = votes.voted()
     with seeded(seed):
         table = get_label_quality_multiannotator(
             votes.wide(), values, return_detailed_quality=False, return_weights=True, verbose=False
@@ -189,10 +177,9 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0, met
     rebuilt = posterior[np.arange(len(labels)), labels]
     if not np.allclose(rebuilt, quality["consensus_quality_score"], atol=1e-8):
         raise ValueError("cleanlab's label quality is not what its weights give: another version of CROWDLAB?")
-    skills = table["annotator_stats"]["annotator_quality"]
-    skill = {name: float(value) for name, value in skills.items() if value == value}
+    skill = table["annotator_stats"]["annotator_quality"].dropna().to_dict()
     named = dict(zip(votes.annotators, map(float, weights), strict=True))
-    consensus = Consensus(method, votes.items, votes.classes, posterior, labels, skill)
+    consensus = Consensus(votes.items, votes.classes, posterior, labels, skill)
     return CrowdLab(consensus, float(table["model_weight"]), named)
 
 
@@ -218,23 +205,19 @@ def seeded(seed: Any) -> Iterator[None]:
         np.random.set_state(state)  # noqa: NPY002
 
 
-# ---------------------------------------------------------------- by name
-
-
 def methods_with(judges: Mapping[str, ClassProbabilities]) -> dict[str, Method]:
     """Methods by name: those that read votes only, CROWDLAB with each judge's probabilities, and with a judge that
     knows nothing (``crowdlab_uniform``). The probabilities are of all items that the votes will be on, found by key."""
 
-    def with_judge(votes: Votes, probabilities: ClassProbabilities, method: str) -> Consensus:
-        stated = probabilities if probabilities.classes == votes.classes else probabilities.only(votes.classes)
-        return crowdlab(votes, stated.at(votes.items), method=method).consensus
-
-    methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
-    methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
-    methods |= {name: partial(with_judge, probabilities=stated, method=name) for name, stated in judges.items()}
+    def with_judge(votes: Votes, stated: ClassProbabilities) -> Consensus:
+        stated = stated if stated.classes == votes.classes else stated.only(votes.classes)
+        return crowdlab(votes, stated.at(votes.items)).consensus
 
     def uniform(votes: Votes) -> Consensus:
         values = np.full((len(votes.items), len(votes.classes)), 1 / len(votes.classes))
-        return with_judge(votes, ClassProbabilities(votes.items, values, votes.classes), "crowdlab_uniform")
+        return crowdlab(votes, ClassProbabilities(votes.items, values, votes.classes)).consensus
 
+    methods: dict[str, Method] = {"majority": majority, "dawid_skene": dawid_skene}
+    methods |= {"dawid_skene_one_coin": partial(dawid_skene, one_coin=True), "glad": glad, "mace": mace}
+    methods |= {name: partial(with_judge, stated=stated) for name, stated in judges.items()}
     return methods | {"crowdlab_uniform": uniform}

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes
 from judgekit.people.calibration.measures import Cases
 from judgekit.records import LABELS
-from judgekit.stats import Array, Floats, outcome_probabilities
+from judgekit.stats import Array, outcome_probabilities
 
 SKILL = 3.0  # of the judge of `planted_cases`: spread of the log odds that it sees
 
@@ -61,7 +61,12 @@ def planted_votes(panel: Panel, seed: int) -> PlantedVotes:
     items = tuple(f"item-{i}" for i in range(n_items))
     clusters = tuple(f"prompt-{p}" for p in prompt)
     votes = Votes(items, names, np.where(given, codes, NO_VOTE), LABELS, clusters)
-    judge = ClassProbabilities(items, _judge_probabilities(rng, truth, panel.judge), LABELS)
+    # The judge's probabilities are calibrated, and surer of half of the items.
+    sure = np.clip(panel.judge + np.where(rng.random(n_items) < 0.5, 0.15, -0.15), 1 / n_classes, 0.99)
+    verdicts = np.where(rng.random(n_items) < sure, truth, _other_class(rng, truth, n_items))
+    stated = np.repeat((1 - sure)[:, None] / (n_classes - 1), n_classes, 1)
+    stated[np.arange(n_items), verdicts] = sure
+    judge = ClassProbabilities(items, stated, LABELS)
     return PlantedVotes(votes, truth, judge, dict(zip(names, panel.rates, strict=True)))
 
 
@@ -70,27 +75,13 @@ def _other_class(rng: np.random.Generator, truth: Array, shape: int | tuple[int,
     return (truth + rng.integers(1, len(LABELS), size=shape)) % len(LABELS)
 
 
-def _judge_probabilities(rng: np.random.Generator, truth: Array, accuracy: float) -> Floats:
-    """Calibrated probabilities of a judge that is surer of half of the items, shape (n_items, n_classes)."""
-    swing = np.where(rng.random(len(truth)) < 0.5, 0.15, -0.15)
-    sure = np.clip(accuracy + swing, 1 / len(LABELS), 0.99)
-    verdicts = np.where(rng.random(len(truth)) < sure, truth, _other_class(rng, truth, len(truth)))
-    values = np.repeat((1 - sure)[:, None] / (len(LABELS) - 1), len(LABELS), 1)
-    values[np.arange(len(truth)), verdicts] = sure
-    return values
-
-
-# ---------------------------------------------------------------- a judge that is over- or underconfident
-
-
 @dataclass(frozen=True)
 class PlantedJudge:
     """A population of prompts and a judge of it.
 
     ``misled``: probability that a prompt turns people's preferences against it, for all of its items together.
     ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the power to which the calibrated
-    probabilities are raised: 1 is calibrated, more is overconfident, and temperature scaling by exactly this repairs
-    it. ``votes``: per item.
+    probabilities are raised, above 1 if it is overconfident; temperature scaling should find it. ``votes``: per item.
     """
 
     prompts: int = 150
@@ -102,8 +93,7 @@ class PlantedJudge:
 
 
 def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
-    """One draw: given what the judge sees, people hold one of two opposite opinions, and the calibrated probabilities
-    are the mixture of both."""
+    """One draw: given what the judge sees, people hold one of two opposite opinions; calibrated is the mixture."""
     rng = np.random.default_rng([seed, planted.prompts, planted.per_prompt])
     n_items = planted.prompts * planted.per_prompt
     cluster = np.repeat(np.arange(planted.prompts), planted.per_prompt)

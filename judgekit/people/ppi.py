@@ -14,8 +14,7 @@ SMALLEST = 10  # labelled questions below which no interval is given: the tuned 
 
 
 class Estimate(NamedTuple):
-    """An estimate with its 95 % interval, and what the judge's verdicts were weighed with (``power``); arrays in the
-    shape of the axes after the first."""
+    """An estimate with its 95 % interval, and the weight of the judge's verdicts; in the shape of the further axes."""
 
     value: Floats
     low: Floats
@@ -65,17 +64,12 @@ def prediction_powered(people: Array, judge: Array, elsewhere: Array) -> Estimat
     if not len(elsewhere):
         return mean_of(people)
     n, shape = len(people), people.shape[1:]
-    power = tuned_power(people, judge, elsewhere)
+    # The weight that minimises the variance, at least 0.
+    together = ((people - people.mean(0)) * (judge - judge.mean(0))).mean(0)
+    spread = np.concatenate([judge, elsewhere]).var(0, ddof=1) * (1 + n / len(elsewhere))
+    power = np.maximum(np.divide(together, spread, out=np.zeros_like(together), where=spread > 1e-12), 0)
     columns = [array.reshape(len(array), -1) for array in (people, judge, elsewhere)]
     value = np.reshape(ppi_mean_pointestimate(*columns, lam=power.ravel()), shape)
     low, high = (np.reshape(end, shape) for end in ppi_mean_ci(*columns, alpha=1 - LEVEL, lam=power.ravel()))
     error = (high - low) / (2 * ndtri((1 + LEVEL) / 2)) * np.sqrt(n / (n - 2))
     return _around_rate(value, error, n - 2, power)
-
-
-def tuned_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
-    """The weight of the judge that minimises the variance, at least 0."""
-    n = len(people)
-    together = ((people - people.mean(0)) * (judge - judge.mean(0))).mean(0)
-    spread = np.concatenate([judge, elsewhere]).var(0, ddof=1) * (1 + n / len(elsewhere))
-    return np.maximum(np.divide(together, spread, out=np.zeros_like(together), where=spread > 1e-12), 0)

@@ -23,11 +23,8 @@ RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparisons:
-    """Matches between models, by item: who met whom on what.
-
-    ``question``, ``first``, ``second``, shape (n_items,): places of the question and of the two models, in the order of
-    their names. ``turned``: whether A of the item is the second model.
-    """
+    """Who met whom on what, by item: places of the ``question`` and of the two models in the order of their names, each
+    of shape (n_items,), and whether A of the item is the second model (``turned``)."""
 
     models: tuple[str, ...]
     questions: tuple[str, ...]
@@ -37,29 +34,22 @@ class Comparisons:
     second: Array
     turned: Array
 
-    def outcomes(self, shares: ClassProbabilities) -> Floats:
-        """Shares for the first model, for the second and for a tie, shape (n_items, 3)."""
-        values = shares.at(self.items).values
-        return np.where(self.turned[:, None], values[:, TURNED], values)
-
     def counts(self, shares: ClassProbabilities) -> Floats:
         """How often each model beat each other one, shape (n_questions, n_pairs, 3): first wins, second wins, ties.
 
-        ``shares``: `vote_shares` or `judge_shares`, found by key; KeyError where an item has none. Pairs of models as
-        `itertools.combinations` gives them. An item adds one in all, spread over the outcomes.
+        ``shares``: `vote_shares` or `judge_shares`, found by key; KeyError where an item has none. Pairs of models in
+        the order of `model_pairs`. An item adds one in all, spread over the outcomes.
         """
         pairs = {two: place for place, two in enumerate(combinations(range(len(self.models)), 2))}
         pair = [pairs[two] for two in zip(self.first.tolist(), self.second.tolist(), strict=True)]
-        counts = np.zeros((len(self.questions), len(pairs), 3))
-        np.add.at(counts, (self.question, pair), self.outcomes(shares))
+        values, counts = shares.at(self.items).values, np.zeros((len(self.questions), len(pairs), 3))
+        np.add.at(counts, (self.question, pair), np.where(self.turned[:, None], values[:, TURNED], values))
         return counts
 
 
 def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchups: bool = False) -> Comparisons:
-    """The matches that some items are: ids of pairs, or with ``matchups`` those of `data.votes.matchup_votes`.
-
-    ValueError where a pair does not name two different models, or an item belongs to none of the pairs.
-    """
+    """The matches that some items are: ids of pairs, or with ``matchups`` those of `data.votes.matchup_votes`;
+    ValueError where a pair does not name two different models, or an item belongs to none of the pairs."""
     sides = {}
     for pair in pairs:
         if not pair.model_a or not pair.model_b or pair.model_a == pair.model_b:
@@ -85,10 +75,8 @@ def vote_shares(votes: Votes) -> ClassProbabilities:
 def judge_shares(
     verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
 ) -> ClassProbabilities:
-    """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`).
-
-    A verdict without probabilities counts for what it says, one that cannot be read as a tie.
-    """
+    """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`); a verdict without any
+    counts for what it says, one that cannot be read as a tie."""
     stated = []
     for one in verdicts:
         if one.p_a is None and one.status != "error":
@@ -117,28 +105,20 @@ def win_rates(counts: Array) -> Floats:
 
 
 def model_pairs(n_pairs: int) -> tuple[Array, Array]:
-    """First and second model of every pair, from how many pairs there are: two arrays of int."""
-    n_models = round((1 + (1 + 8 * n_pairs) ** 0.5) / 2)
-    if n_models < 2 or n_models * (n_models - 1) // 2 != n_pairs:
-        raise ValueError(f"{n_pairs} pairs are not all pairs of some models")
-    return np.triu_indices(n_models, 1)
-
-
-# ---------------------------------------------------------------- strengths
+    """First and second model of every pair, from how many pairs there are."""
+    return np.triu_indices(round((1 + (1 + 8 * n_pairs) ** 0.5) / 2), 1)
 
 
 class Strengths(NamedTuple):
     """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
 
-    ``tie``: log of Davidson's nu. ``freedom``: of the errors. ``power``: what a
-    judge's comparisons were weighed with; 0 without a judge.
+    ``freedom``: of the errors. ``power``: what a judge's comparisons were weighed with; 0 without a judge.
     """
 
     value: Floats
     covariance: Floats
-    tie: Floats
     freedom: int
-    power: Floats
+    power: Floats | float = 0.0
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
@@ -171,11 +151,8 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
 
 
 def fit(totals: Array) -> Floats:
-    """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring.
-
-    ``totals``, shape (..., n_pairs, 3): outcomes summed over questions; shares of votes count as shares of outcomes. A
-    model that never lost runs away: `refuse_separated` sees it.
-    """
+    """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring,
+    from outcomes summed over questions, (..., n_pairs, 3). A model that never lost runs away: `refuse_separated`."""
     totals = np.asarray(totals, float)
     n_models = model_pairs(totals.shape[-2])[1].max() + 1
     parameters = np.zeros((*totals.shape[:-2], n_models + 1))
@@ -192,10 +169,7 @@ def fit(totals: Array) -> Floats:
 
 
 def refuse_separated(counts: Array, models: Sequence[str]) -> None:
-    """ValueError naming models whose strengths would be infinite: they never lost a point to the others.
-
-    ``counts``: shape (n_questions, n_pairs, 3).
-    """
+    """ValueError naming models whose strengths would be infinite: they never lost a point to the others."""
     from scipy.sparse.csgraph import connected_components
 
     totals = np.asarray(counts).sum(0)
@@ -209,26 +183,19 @@ def refuse_separated(counts: Array, models: Sequence[str]) -> None:
 
 
 def strengths(counts: Array) -> Strengths:
-    """Strengths with errors clustered by question, from `Comparisons.counts`, shape (..., n_questions, n_pairs, 3).
-
-    The covariance is the jackknife's over questions: right where comparisons of a question depend on each other or the
-    model does not fit, the strengths then being those of the model that fits best.
-    """
+    """Strengths from `Comparisons.counts`, (..., n_questions, n_pairs, 3); their covariance is the jackknife's over
+    questions, right where comparisons of a question depend on each other or the model does not fit."""
     counts = np.asarray(counts, float)
     n = counts.shape[-3]
     parameters = fit(counts.mean(-3))
-    covariance = _covariance_of(_without_each(counts, parameters))
-    covariance = covariance[..., :-1, :-1]
-    return Strengths(parameters[..., :-1], covariance, parameters[..., -1], n - 1, np.zeros(counts.shape[:-3]))
+    covariance = _covariance_of(_without_each(counts, parameters))[..., :-1, :-1]
+    return Strengths(parameters[..., :-1], covariance, n - 1)
 
 
-def _without_each(counts: Floats, parameters: Floats, others: Floats | None = None) -> Floats:
+def _without_each(counts: Floats, parameters: Floats, others: Array = 0.0) -> Floats:
     """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1);
-    ``others``, shape (..., n_pairs, 3): what stays in the table beside the mean of the counts."""
-    n = counts.shape[-3]
-    left = (counts.sum(-3, keepdims=True) - counts) / (n - 1)
-    if others is not None:
-        left = left + others[..., None, :, :]
+    ``others``, shape (..., 1, n_pairs, 3): what stays in the table beside the mean of the counts."""
+    left = (counts.sum(-3, keepdims=True) - counts) / (counts.shape[-3] - 1) + others
     p, derivatives = slopes(parameters[..., None, :], counts.shape[-2])
     score = np.einsum("...po,...pod->...d", left, derivatives)
     return np.linalg.solve(information(left, p, derivatives), score[..., None])[..., 0]
@@ -262,11 +229,11 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     kept, imputed = people - power[..., None] * judge, power[..., None] * elsewhere
     parameters = fit(kept.mean(-3) + imputed.mean(-3))
     by_people, by_judge = (
-        _covariance_of(_without_each(counts, parameters, others=rest.mean(-3)))
+        _covariance_of(_without_each(counts, parameters, rest.mean(-3, keepdims=True)))
         for counts, rest in ((kept, imputed), (imputed, kept))
     )
     covariance = (by_people * (n - 1) / (n - 2) + by_judge)[..., :-1, :-1]
-    return Strengths(parameters[..., :-1], covariance, parameters[..., -1], n - 2, power[..., 0, 0])
+    return Strengths(parameters[..., :-1], covariance, n - 2, power[..., 0, 0])
 
 
 def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
@@ -292,9 +259,9 @@ def rank_correlation(one: Array, other: Array) -> Floats:
 
 
 def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
-    """Kendall's tau of the strengths that people and a judge give on the same questions: value, low, high.
+    """Kendall's tau of the strengths by people and by a judge on the same questions: value, low, high.
 
-    Counts of shape (n_questions, n_pairs, 3); questions are resampled for both at once, strengths by one step.
+    Questions are resampled for both at once, strengths by one step.
     """
     fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
     moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}

@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from judgekit.data.files import replaced
 from judgekit.people.calibration.measures import FLOOR, Cases, log_losses, number
-from judgekit.people.clustered import mean_interval
+from judgekit.people.clustered import influence_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
 
 SCHEMA = 1
@@ -27,7 +27,6 @@ LINEAR = ("temperature", "davidson")
 MAPS = (*LINEAR, "isotonic")
 RIDGE = 0.01  # in items: just enough for a unique answer
 STEPS, TOLERANCE = 100, 1e-9  # of Newton's method
-N_FOLDS = 5
 Classes: TypeAlias = Annotated[int, Field(ge=2, le=3)]  # how many
 NOTHING = "stated"  # the map that changes nothing
 
@@ -39,10 +38,8 @@ def maps_for(cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones.
-
-    ``parameters``: of the columns of `_design`, the offset for A last where there is one (not ``symmetric``).
-    """
+    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones; parameters are those of
+    the columns of `_design`."""
 
     map: str
     parameters: tuple[FiniteFloat, ...]
@@ -109,20 +106,16 @@ def _stated_parameters(name: str, n_classes: int, symmetric: bool) -> Floats:
 
 
 def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
-    """One of `MAPS`, fitted to people's shares by likelihood (least squares for the isotonic one).
-
-    ValueError where there is no such map, RuntimeError where the search for the parameters does not end.
-    """
+    """One of `MAPS`, fitted to people's shares by likelihood (least squares for the isotonic one); ValueError where
+    there is no such map, RuntimeError where the search for the parameters does not end."""
     if name == "isotonic":
         return _fit_isotonic(cases)
     return LinearMap(name, tuple(_fit_linear(name, cases)[0].tolist()), cases.n_classes, cases.symmetric)
 
 
 def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
-    """Parameters of a linear map that minimise the penalised loss, its Hessian there, and the columns of its design.
-
-    Newton's method, steps halved until they descend: the loss is convex.
-    """
+    """Parameters of a linear map that minimise the penalised loss, its Hessian there, and the columns of its design; by
+    Newton's method, steps halved until they descend: the loss is convex."""
     columns, weights = _design(name, cases.probabilities, cases.symmetric), cases.weights
     start = _stated_parameters(name, cases.n_classes, cases.symmetric)
 
@@ -152,13 +145,10 @@ def _fit_isotonic(cases: Cases) -> IsotonicMap:
     """One increasing function for A and B together (for each where the judge has one order), one for ties."""
     from sklearn.isotonic import IsotonicRegression
 
-    groups = [[0, 1], [2]] if cases.symmetric else [[0], [1], [2]]
+    groups = ([[0, 1]] if cases.symmetric else [[0], [1]]) + [[2]] * (cases.n_classes == 3)
     least = 0.5 / (1 + cases.weights.sum())  # nothing is impossible that was merely not seen
     curves = []
-    for group in groups:
-        columns = [k for k in group if k < cases.n_classes]
-        if not columns:
-            continue
+    for columns in groups:
         stated, shares = (table[:, columns].T.ravel() for table in (cases.probabilities, cases.shares))
         fitted = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip")
         fitted.fit(stated, shares, np.tile(cases.weights, len(columns)))
@@ -171,8 +161,7 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as temporary:
-        text = json.dumps({"schema": SCHEMA} | asdict(fitted), indent=1)
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps({"schema": SCHEMA} | asdict(fitted), indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -198,11 +187,8 @@ def confidence_slope(cases: Cases) -> Number:
     slope, hessian, columns = _fit_linear("temperature", cases)
     residuals = cases.shares - softmax(columns @ slope, -1)
     scores = np.einsum("n,nk,nkm->nm", cases.weights, residuals, columns)
-    ends = mean_interval(slope[0], None, cases.cluster_index, np.linalg.solve(hessian, scores.T)[0])
+    ends = influence_interval(float(slope[0]), np.linalg.solve(hessian, scores.T)[0], cases.cluster_index)
     return number(ends, cases, ".2f")
-
-
-# ---------------------------------------------------------------- maps that never see what they are measured on
 
 
 def restated(name: str, fitted_on: Cases, cases: Cases) -> Cases:
@@ -210,9 +196,9 @@ def restated(name: str, fitted_on: Cases, cases: Cases) -> Cases:
     return cases if name == NOTHING else cases.stating(fit_map(name, fitted_on)(cases.probabilities))
 
 
-def _by_fold(cases: Cases, choose: Callable[[Cases], str], n_folds: int, seed: int) -> tuple[Cases, list[str]]:
+def _by_fold(cases: Cases, choose: Callable[[Cases], str], seed: int) -> tuple[Cases, list[str]]:
     """Every row restated by a map that was chosen and fitted on the prompts of the other folds, and the map of each."""
-    folds, values = prompt_folds(cases.clusters, n_folds, seed), np.empty_like(cases.probabilities)
+    folds, values = prompt_folds(cases.clusters, seed=seed), np.empty_like(cases.probabilities)
     chosen = []
     for fold in np.unique(folds):
         here = folds == fold
@@ -222,21 +208,17 @@ def _by_fold(cases: Cases, choose: Callable[[Cases], str], n_folds: int, seed: i
     return cases.stating(values), chosen
 
 
-def cross_fitted(cases: Cases, name: str, n_folds: int = N_FOLDS, seed: int = 0) -> Cases:
+def cross_fitted(cases: Cases, name: str, seed: int = 0) -> Cases:
     """Every row restated by a map that was fitted on the prompts of the other folds: no score of the judge."""
-    return _by_fold(cases, lambda others: name, n_folds, seed)[0]
+    return _by_fold(cases, lambda others: name, seed)[0]
 
 
-def best_map(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0) -> str:
+def _best_map(cases: Cases, seed: int) -> str:
     """The map with the smallest cross-fitted loss on these rows, of all that differ there and none at all."""
     names = (NOTHING, *maps_for(cases))
-    losses = [
-        float(cases.weights @ log_losses(cases if name == NOTHING else cross_fitted(cases, name, n_folds, seed)))
-        for name in names
-    ]
-    return names[int(np.argmin(losses))]
+    return min(names, key=lambda name: float(cases.weights @ log_losses(cross_fitted(cases, name, seed))))
 
 
-def nested(cases: Cases, n_folds: int = N_FOLDS, seed: int = 0) -> tuple[Cases, list[str]]:
-    """As `cross_fitted`, by the `best_map` of the other folds, and the map of every fold."""
-    return _by_fold(cases, lambda others: best_map(others, n_folds, seed + 1), n_folds, seed)
+def nested(cases: Cases, seed: int = 0) -> tuple[Cases, list[str]]:
+    """As `cross_fitted`, by the map that does best by cross-fitting on the other folds, and the map of every fold."""
+    return _by_fold(cases, lambda others: _best_map(others, seed + 1), seed)

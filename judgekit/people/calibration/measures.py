@@ -24,18 +24,17 @@ from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval, ra
 
 TARGETS = ("label", "votes", "matchups")
 EQUAL = 1e-9  # probabilities this close share the verdict
-KINDS = ("mass", "width")
 N_DRAWS, SEED = 1000, 0  # of the noise of cells; fixed, so that a number does not move
 FLOOR = 1e-12  # of probabilities in a logarithm, as in judgekit.scoring.metrics
 
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """Probabilities of a judge and shares of people, row by row; ValueError where they do not fit.
+    """Probabilities of a judge and shares of people's votes (one for the label), shape (n_items, n_classes), whose rows
+    sum to one; ValueError where they do not fit.
 
-    Shape (n_items, n_classes), rows sum to one: what the judge states, and the share of people's votes for each class,
-    or one for the label. ``clusters``: the prompt of each item. ``weights``: votes behind a row. ``symmetric``: whether
-    the judge says the same when the responses are swapped (the mean of both orders does).
+    ``clusters``: prompts. ``weights``: votes behind a row. ``symmetric``: whether the judge says the same when the
+    responses are swapped (the mean of both orders does).
     """
 
     items: tuple[str, ...]
@@ -60,7 +59,7 @@ class Cases:
 
     @cached_property
     def cluster_index(self) -> Array:
-        """Place of every item's prompt among the sorted names."""
+        """The number of every item's prompt."""
         return np.unique(np.asarray(self.clusters), return_inverse=True)[1]
 
     @cached_property
@@ -105,7 +104,7 @@ def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verd
     On a set without ties, probabilities are those given that there is none. A judge that states none but scores single
     responses is read by the difference of the scores, the log odds that it was trained to be. ``target``: ``label``;
     ``votes``: shares weighted by their number; ``matchups``: those of all votes on what is compared, whichever side it
-    is on (MT-bench). ValueError where the target is unknown or no item has it, or the judge states nothing of an item.
+    is on (MT-bench). ValueError where no item has the target, or the judge states nothing of an item.
     """
     if target not in TARGETS:
         raise ValueError(f"target {target!r} is not one of {', '.join(TARGETS)}")
@@ -146,26 +145,18 @@ def _stated_or_scored(
     return ClassProbabilities(tuple(pair.item_id for pair in pairs), values)
 
 
-# ---------------------------------------------------------------- measures
-
-
 def _error(sums: Floats) -> float:
     """Standard error of a sum over prompts, from its centred parts; infinite for one prompt."""
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum())) if len(sums) > 1 else np.inf
 
 
-def bin_edges(confidence: Floats, n_bins: int, kind: str = "mass") -> Floats:
-    """Inner edges of bins: quantiles of the values (``mass``), or equal steps on [0, 1] (``width``)."""
-    if kind not in KINDS or n_bins < 1:
-        raise ValueError(f"{n_bins} bins of equal {kind!r}: at least one, of equal {' or '.join(KINDS)}")
-    steps = np.linspace(0, 1, n_bins + 1)[1:-1]
-    return np.unique(np.quantile(confidence, steps)) if kind == "mass" else steps
-
-
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Gaps of cells: ``weight``, share of the items, and ``gap``, mean residual, (n_cells,); ``noise``, covariance of
-    the gaps over prompts; ``by_prompt``, centred influence of every prompt on the weighted mean square."""
+    the gaps over prompts; ``by_prompt``, centred influence of every prompt on the weighted mean square.
+
+    Each property is a value with the low and the high end of its interval.
+    """
 
     weight: Floats
     gap: Floats
@@ -174,8 +165,8 @@ class Cells:
 
     @property
     def square(self) -> Ends:
-        """Weighted mean square of the true gaps, low and high end: unbiased, so it may be negative. The variance is
-        that of a quadratic form in normal gaps, kept above its value for no gaps."""
+        """Weighted mean square of the true gaps: unbiased, so it may be negative. The variance is that of a quadratic
+        form in normal gaps, kept above its value for no gaps."""
         value = float(self.weight @ self.gap**2) - float(self.weight @ np.diag(self.noise))
         form = np.sqrt(np.outer(self.weight, self.weight)) * self.noise
         null = 2 * float((form**2).sum())
@@ -185,8 +176,8 @@ class Cells:
 
     @property
     def root(self) -> Ends:
-        """Root mean square of the true gaps, low and high end, none below zero: near zero the square is close to its
-        limit, far from zero the root is, and the interval holds both of theirs."""
+        """Root mean square of the true gaps, none below zero: near zero the square is close to its limit, far from zero
+        the root is, and the interval holds both of theirs."""
         value, low, high = self.square
         root = np.sqrt(max(0.0, value))
         aside = (high - value) / (2 * root) if root else 0.0
@@ -194,8 +185,7 @@ class Cells:
 
     @property
     def absolute(self) -> Ends:
-        """Weighted mean of absolute gaps, and an interval that holds the true one: absolute gaps differ from true ones
-        by no more than their noise, whose mean is rarely exceeded."""
+        """Weighted mean of absolute gaps, which differ from true ones by no more than their noise."""
         value = float(self.weight @ np.abs(self.gap))
         levels, axes = np.linalg.eigh(self.noise)
         normal = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(levels)))
@@ -206,8 +196,9 @@ class Cells:
 
 
 def verdict_cells(cases: Cases, n_bins: int) -> Cells:
-    """Cells of the verdict's probability: whether people say what the judge says as often as it states."""
-    bins = np.searchsorted(bin_edges(cases.confidence, n_bins), cases.confidence, side="right")
+    """Cells of equal mass of the verdict's probability: whether people say what the judge says as often as stated."""
+    edges = np.unique(np.quantile(cases.confidence, np.linspace(0, 1, n_bins + 1)[1:-1]))
+    bins = np.searchsorted(edges, cases.confidence, side="right")
     residuals, prompt = cases.hits - cases.confidence, cases.cluster_index
     sums, counts = (
         np.bincount(prompt * n_bins + bins, part, cases.n_prompts * n_bins).reshape(-1, n_bins)
@@ -226,7 +217,7 @@ def verdict_cells(cases: Cases, n_bins: int) -> Cells:
 
 
 def measures(cases: Cases, n_bins: int = 10) -> dict[str, Number]:
-    """What says how far a judge's probabilities can be believed; ``n`` is the number of rows.
+    """How far a judge's probabilities can be believed.
 
     ``ece`` (mean absolute gap) and ``ece_debiased`` (root mean square gap, debiased), in bins of equal mass;
     ``overconfidence``, mean ``confidence`` less mean ``hit_rate``; with ties ``tie_excess``, their mean probability
@@ -267,13 +258,12 @@ def paired(cases: Cases, other: Cases) -> Number:
     return number(mean_interval(change, cases.weights, cases.cluster_index), cases)
 
 
-def reliability_table(cases: Cases, n_bins: int = 10, kind: str = "mass") -> pd.DataFrame:
-    """The diagram, one row per bin that is not empty: columns confidence, accuracy, low, high, count.
+def reliability_table(cases: Cases, n_bins: int = 10) -> pd.DataFrame:
+    """The diagram, a row per bin of equal width that is not empty: columns confidence, accuracy, low, high, count.
 
     Wilson's interval at the number of independent items that the spread between prompts amounts to.
     """
-    edges, rows = bin_edges(cases.confidence, n_bins, kind), []
-    places = np.searchsorted(edges, cases.confidence, side="right")
+    places, rows = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], cases.confidence, side="right"), []
     for place in np.unique(places):
         here = cases.at(places == place)
         share = here.weights / here.weights.sum()

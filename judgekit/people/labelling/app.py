@@ -5,7 +5,6 @@ The content security policy is the second wall; this is the first.
 """
 
 import secrets
-from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -52,20 +51,12 @@ _OLD_LINK = "This link is not one of this server: use the link that it printed l
 _NO_COOKIE = "This page has no session with the server that runs now: open the link that it printed last."
 
 
-def create_app(
-    pairs: Iterable[PreferencePair],
-    path: str | Path,
-    annotators: str | Iterable[str],
-    *,
-    framed: bool = False,
-    **options: Any,
-) -> Starlette:
-    """The labelling page; other arguments and errors as for `judgekit.people.labelling.session.Session`.
+def create_app(session: Session, framed: bool = False) -> Starlette:
+    """The labelling page; ``framed``: whether a notebook on this machine may show it in a frame.
 
-    ``framed``: whether a notebook on this machine may show it in a frame. ``app.state`` has its ``session``, and
-    ``link(annotator)``: the address, from the root, that an annotator opens for as long as the application lives.
+    ``app.state.link(annotator)``: the address, from the root, that an annotator opens for as long as the app lives.
     """
-    page = _Page(Session(pairs, path, annotators, **options))
+    page = _Page(session)
     routes = [
         Mount("/static", StaticFiles(directory=PAGE)),
         Route("/a/{annotator}/", page.page, methods=["GET"]),
@@ -90,7 +81,7 @@ def create_app(
     ]
     app = Starlette(routes=routes, middleware=middleware)
     app.router.redirect_slashes = False
-    app.state.session, app.state.link = page.session, page.link
+    app.state.link = page.link
     return app
 
 
@@ -207,9 +198,6 @@ def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
 def _text(written: str) -> dict[str, str]:
     """A text as written and as safe HTML."""
     return {"raw": visible(written), "html": rendered(written)}
-
-
-# ---------------------------------------------------------------- texts of strangers
 
 
 @lru_cache(maxsize=256)

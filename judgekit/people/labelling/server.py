@@ -14,13 +14,14 @@ from judgekit.people.labelling.session import Session
 from judgekit.records import PreferencePair
 
 _PATIENCE = 20  # seconds for a server to go down
+_HEIGHT = 760  # pixels of the frame in a notebook
 
 
 class Labelling:
     """A labelling page in the background of this process; as a context manager it stops at the end.
 
-    Options and errors as for `judgekit.people.labelling.app.create_app`. OSError if the port is taken; port 0 is any
-    free one.
+    Options and errors as for `Session`. OSError if the port is taken; port 0 is any free one. ``framed``: whether a
+    notebook on this machine may show it in a frame.
     """
 
     def __init__(
@@ -29,14 +30,15 @@ class Labelling:
         path: str | Path,
         annotators: str | Iterable[str],
         port: int = 0,
+        framed: bool = False,
         **options: Any,
     ) -> None:
         import uvicorn
 
         from judgekit.people.labelling.app import create_app
 
-        self.app = create_app(pairs, path, annotators, **options)
-        self.session: Session = self.app.state.session
+        self.session = Session(pairs, path, annotators, **options)
+        self.app = create_app(self.session, framed)
         with ExitStack() as opened:
             opened.callback(self.session.close)
             # asyncio sends small replies at once only where the protocol is named: 40 ms a vote otherwise.
@@ -89,10 +91,9 @@ def show(
     annotators: str | Iterable[str],
     *,
     host: str = "localhost",
-    height: int = 760,
     **options: Any,
 ) -> Labelling:
-    """Show the first annotator's page inside a notebook, ``height`` pixels high; options as for `Labelling`.
+    """Show the first annotator's page inside a notebook; options as for `Labelling`.
 
     ``host``: "localhost" or "127.0.0.1", what stands in the notebook's own address: a browser keeps the page's cookie
     back where the two differ.
@@ -102,15 +103,14 @@ def show(
     page = Labelling(pairs, path, annotators, framed=True, **options)
     names = page.session.annotators
     links = [f'<a href="{page.link(name, host)}" target="_blank" rel="noopener">{name}</a>' for name in names]
-    display(IFrame(page.link(host=host), "100%", height), HTML(f"In a tab of its own: {', '.join(links)}"))
+    display(IFrame(page.link(host=host), "100%", _HEIGHT), HTML(f"In a tab of its own: {', '.join(links)}"))
     return page
 
 
 class Client(requests.Session):
-    """One annotator's session over HTTP, by the link that the server printed.
+    """One annotator's session over HTTP, by the link that the server printed; requests.HTTPError has its refusals.
 
     ``now`` is what the page shows: ``ticket``, ``pair`` (None when all is done), ``progress``, ``agreement``, ``said``.
-    requests.HTTPError has the server's refusal in its own words.
     """
 
     def __init__(self, link: str) -> None:

@@ -47,11 +47,8 @@ def fewest_votes_first(votes: Votes) -> list[str]:
 
 
 def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
-    """Share of comparisons of an annotator's vote with another's on the same item in which both are equal.
-
-    In [0, 1] with a 95 % interval (prompts are resampled), n comparisons; None where the items shared with others have
-    fewer than `LEAST_PROMPTS` prompts.
-    """
+    """Share of comparisons of an annotator's vote with another's on the same item in which both are equal, prompts
+    resampled; None where the items shared with others have fewer than `LEAST_PROMPTS` prompts."""
     if annotator not in votes.annotators:
         return None
     own = votes.codes[:, [votes.annotators.index(annotator)]]
@@ -98,9 +95,8 @@ class Session:
 
     Labels, votes, models and sets of the pairs are shown to nobody. ``order``: "random" or "file", or a function of
     `Votes` on all pairs that returns item ids, best first (those that it leaves out come last), asked again every
-    `REFRESH` votes. ``seed``: of sides and of the random order. ValueError if there are no pairs or annotators, an
-    id is repeated, a name or the order is none, or the file holds votes on other texts under these ids; VoteFileBusy
-    and PairFileError as `judgekit.people.labelling.votefile.VoteFile`.
+    `REFRESH` votes. ``seed``: of sides and of the random order. ValueError for what cannot be labelled, also if the
+    file holds votes on other texts under these ids; VoteFileBusy and PairFileError as `VoteFile`.
     """
 
     def __init__(
@@ -122,8 +118,8 @@ class Session:
             raise ValueError(f"order {order!r}: use random, file or a function of votes")
         self.clusters = {item: pair.cluster for item, pair in self.pairs.items()}
         self._order, self._seed = order, seed
-        self._ranking: list[str] | None = None  # item ids as the order's function gave them
-        self._ranked_at = 0
+        self._ranking: list[str] = []  # item ids as the order's function gave them
+        self._ranked_at = -REFRESH  # lines of the file at that time
         self._trouble: str | None = None
         self._lock, self.file = threading.RLock(), VoteFile(path)
         # Votes in the file must be on these texts: line numbers as ids move when a line is put in.
@@ -164,16 +160,15 @@ class Session:
         if not callable(self._order):
             return list(self.pairs)
         n_lines = len(self.file.lines)
-        if self._ranking is None or n_lines - self._ranked_at >= REFRESH:
+        if n_lines - self._ranked_at >= REFRESH:
             self._ranked_at, self._trouble = n_lines, None
             try:
                 ranking = list(self._order(self._votes_on_pairs()))
-                if strangers := [item for item in ranking if item not in self.pairs]:
-                    raise KeyError(f"no pair is called {strangers[0]!r:.80}")
+                positions(ranking, self.pairs, "pair")
+                self._ranking = ranking
             except Exception as error:  # a user's function may fail in any way, and labelling must go on
-                ranking, reason = self._ranking or [], f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}"
                 self._trouble = f"The order could not be computed ({reason}); the last one is kept."
-            self._ranking = ranking
         return list(dict.fromkeys([*self._ranking, *self.pairs]))
 
     def votes(self) -> Votes:
@@ -197,8 +192,7 @@ class Session:
     def vote(self, annotator: str, ticket: str, choice: str) -> bool:
         """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
 
-        Nothing is filed where it raises: StaleTicket if the ticket is not the present one, ValueError for another
-        choice, OSError if it could not be written.
+        Nothing is filed where it raises: StaleTicket, ValueError for another choice, OSError if it was not written.
         """
         if choice not in CHOICES:
             raise ValueError(f"choice {choice!r:.40}: use first, second or tie")

@@ -76,10 +76,8 @@ class VoteFile:
             raise Place(self.path).error(f"cannot be written to ({error.strerror or error})") from None
         try:
             if not lock_descriptor(self._descriptor, blocking=False):
-                raise VoteFileBusy(
-                    f"{self.path}: votes are being written to this file already; "
-                    "stop the other page, or name another file"
-                )
+                busy = "votes are being written to this file already; stop the other page, or name another file"
+                raise VoteFileBusy(f"{self.path}: {busy}")
             self._repair()
             _sync_folder(self.path.parent)
         except BaseException:
@@ -98,10 +96,10 @@ class VoteFile:
         os.fsync(self._descriptor)
 
     def append(self, vote: Vote) -> None:
-        """Write one vote; when this returns it is on disk.
+        """Write one vote; when this returns it is on disk. PairFileError if it could not be read again.
 
         OSError if it could not be written (disk full), or another program moved, replaced or wrote to the file, which
-        is then as it was before; PairFileError if it could not be read again.
+        is then as it was before.
         """
         line = json.dumps(asdict(vote)).encode() + b"\n"  # ASCII, so that an item's id may hold anything
         _vote_in(line, Place(Path("a vote")))
@@ -137,8 +135,8 @@ class VoteFile:
 def read_lines(path: str | Path) -> list[Vote]:
     """All lines of a file of votes, also those that were superseded; the file may be open elsewhere.
 
-    PairFileError names file, line and field if there is no such file or a line is no vote; a last line that was not
-    written to its end is left out, with a warning `TornLine`.
+    PairFileError if there is no such file or a line is no vote; a last line that was not written to its end is left
+    out, with a warning `TornLine`.
     """
     path = _regular(path)
     try:
@@ -157,10 +155,10 @@ def _regular(path: str | Path) -> Path:
 
 
 def read_votes(path: str | Path, clusters: Mapping[str, str] | None = None) -> Votes:
-    """The votes that stand in a file, items and annotators in the order of their first vote.
+    """The votes that stand in a file; PairFileError as `read_lines`, also if one is on an item that has no prompt.
 
     ``clusters``: item to its prompt, ``{pair.item_id: pair.cluster for pair in pairs}``; by default every item is its
-    own. PairFileError as `read_lines`, also if an item with a vote is not in ``clusters``.
+    own.
     """
     lines = read_lines(path)
     for item, annotator in standing(lines):
