@@ -29,7 +29,6 @@ FORBIDDEN = (
     "data.catalogue",
     "scoring",
     "judges.replay",
-    "studies.audit_benchmarks",
     "studies.label_errors",
     "bias",
     "people.calibration",
