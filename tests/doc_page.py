@@ -1,5 +1,6 @@
 """A page of the docs, or the README, as tests read it."""
 
+import configparser
 import contextlib
 import io
 import re
@@ -47,19 +48,14 @@ def words_of(line):
 
 
 class Reader:
-    """Somebody who does, in a folder, what a text says: writes the files, gives the commands, runs the Python.
+    """Somebody who does, in a folder, what a page says: writes the files, gives the commands, runs the Python.
 
-    Parameters
-    ----------
-    text : str
-        Markdown. A block under a file's name is that file; a block of ``text`` alone is what must have been printed.
-    make : callable
-        Takes the words after ``make``.
+    A block under a file's name is that file; a block of ``text`` alone is what must have been printed. ``make`` takes
+    the words after ``make``.
     """
 
     def __init__(self, text, make=None):
-        self.blocks, self.make, self.said = BLOCK.findall(text), make, ""
-        self.did = []
+        self.blocks, self.make, self.said, self.did = BLOCK.findall(text), make, "", []
 
     def read(self):
         """Do everything, in order; the commands that were given."""
@@ -113,9 +109,8 @@ def install_here():
     info = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    groups = [
-        "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in points.items())])
-        for group, points in project["entry-points"].items()
-    ]
-    (info / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
+    groups = configparser.ConfigParser()
+    groups.read_dict(project["entry-points"])
+    with (info / "entry_points.txt").open("w") as file:
+        groups.write(file)
     return 0

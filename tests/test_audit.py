@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from notebook_functions import functions_of
 
+from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.votes import ClassProbabilities
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import Contest, score
 from judgekit.stats import proportion_interval
-from judgekit.studies import audit_benchmarks as audit
 from judgekit.studies import label_errors
 
 N_BOOT = 200
@@ -41,7 +41,7 @@ def verdicts_on(pairs, labels, p=None):
     [("plain, café, naïve", False), ("itâ€™s", True), ("caf\ufffd", True), ("a\x00b", True), ("a\tb\n", False)],
 )
 def test_damage(text, damaged):
-    assert pd.Series([text]).str.contains(audit.DAMAGED).item() is damaged
+    assert pd.Series([text]).str.contains(NOTEBOOK.DAMAGED).item() is damaged
 
 
 def test_exact_copies_differ_in_case_and_spaces_only():
@@ -87,21 +87,19 @@ def test_length_tells_labels_that_follow_it_and_no_others():
         for n, (x, y) in enumerate(sizes)
     ]
     blind = [replace(one, label=label) for one, label in zip(follows, rng.choice(["A", "B"], 300), strict=True)]
-    ((cue, hits, n, gain),) = audit.told_blindly(follows, N_BOOT)
+    ((cue, hits, n, gain),) = NOTEBOOK.told_blindly(follows)
     assert (cue, n) == ("length", 300) and gain.low > 0.35 and hits > 280
-    assert audit.told_blindly(blind, N_BOOT)[0][3].low < 0
+    assert NOTEBOOK.told_blindly(blind)[0][3].low < 0
     named = [replace(one, model_a="x" if one.label == "A" else "y", model_b="z") for one in blind]
-    assert {cue: gain.low > 0.3 for cue, _, _, gain in audit.told_blindly(named, N_BOOT)} == {
-        "length": False,
-        "models": True,
-    }
-    assert audit.told_blindly(follows[:20], N_BOOT) == []
+    told = {cue: gain.low > 0.3 for cue, _, _, gain in NOTEBOOK.told_blindly(named)}
+    assert told == {"length": False, "models": True}
+    assert NOTEBOOK.told_blindly(follows[:20]) == []
 
 
 def test_no_row_is_predicted_by_a_fit_that_saw_its_prompt():
     clusters = np.repeat(np.arange(40), 5).astype(str)
     codes = np.repeat(np.random.default_rng(1).integers(0, 2, 40), 5)
-    predicted = audit.cross_fitted(pd.get_dummies(clusters).to_numpy(float), codes, clusters)
+    predicted = NOTEBOOK.cross_fitted(pd.get_dummies(clusters).to_numpy(float), codes, clusters)
     assert (predicted == codes).mean() < 0.75  # by heart it would be all of them
 
 
@@ -117,10 +115,8 @@ def sample_contest():
         return [one.label if rng.random() < accuracy else rng.choice(LABELS) for one in pairs]
 
     first = judged(0.9)
-    p = {
-        one.item_id: tuple(0.8 if label == given else 0.1 for label in LABELS)
-        for one, given in zip(pairs, first, strict=True)
-    }
+    stated = {given: tuple(0.8 if label == given else 0.1 for label in LABELS) for given in LABELS}
+    p = {one.item_id: stated[given] for one, given in zip(pairs, first, strict=True)}
     judges = {"stating": verdicts_on(pairs, first, p)}
     judges |= {name: verdicts_on(pairs, judged(accuracy)) for name, accuracy in (("second", 0.85), ("third", 0.8))}
     return Contest("sample_natural", "sample_natural", pairs, judges)
@@ -164,8 +160,6 @@ def test_planted_errors_are_another_label_and_as_many_as_asked_for():
 
 @pytest.mark.realdata
 def test_the_published_kappa_is_reproduced_to_the_digit():
-    from judgekit.data.benchmarks.outputs import published_verdicts
-
     pairs = load_set("llmbar_natural")
     ids = {one.item_id for one in pairs}
     given = [v for v in published_verdicts("gpt-4-vanilla-norules") if v.item_id in ids]

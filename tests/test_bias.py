@@ -30,9 +30,9 @@ from judgekit.scoring import primary_protocol, run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
 from judgekit.stats import coverage
-from judgekit.studies import verbosity_bias as study
 
 nan = np.nan
+VERBOSITY = functions_of("41_verbosity_bias")
 
 
 def table_of(*credits, prompts=None):
@@ -176,23 +176,28 @@ def judged_by(pairs, judge):
     ],
 )
 def test_edits(edit, text, expected):
-    assert study.EDITS[edit](text) == expected
+    assert VERBOSITY.EDITS[edit](text) == expected
 
 
 def test_padding_repeats_every_item_and_adds_no_word_of_content():
-    added = set(words_of(study.padded(LIST))) - set(words_of(LIST))
-    assert added <= set(words_of(" ".join(study.REFRAMED)))
-    assert study.padded(LIST).count("ed\n") == 2 and study.padded(LIST).endswith(LIST.partition("\n")[2])
+    padded = VERBOSITY.padded(LIST)
+    assert set(words_of(padded)) - set(words_of(LIST)) <= set(words_of(" ".join(VERBOSITY.REFRAMED)))
+    assert padded.count("ed\n") == 2 and padded.endswith(LIST.partition("\n")[2])
+    again = "1. In other words, red\n2. That is to say, green\n3. Put differently, blue\n"
+    assert VERBOSITY.padded("1. Red\n2. Green\n3. Blue") == f"{again}1. Red\n2. Green\n3. Blue"
 
 
 def test_twins_are_a_response_against_itself_and_stand_once():
-    made = study.twins([listed(n) for n in range(40)] + [listed(0)], "heading")
+    made = functions_of("41_verbosity_bias", most=None).twins_of(
+        [listed(n) for n in range(40)] + [listed(0)], "heading"
+    )
     assert len(made) == 80 and {twin.label for twin in made} == {None}
     assert 0.2 < np.mean([twin.model_a == "edited" for twin in made]) < 0.8
-    assert study.twins([listed(n) for n in range(40)], "heading", 5) == made[:5]
+    few = functions_of("41_verbosity_bias", most=5).twins_of([listed(n) for n in range(40)], "heading")
+    assert few == made[:5]
     for twin in made:
         edited, original = twin.responses if twin.model_a == "edited" else twin.responses[::-1]
-        assert edited == study.EDITS["heading"](original) != original
+        assert edited == VERBOSITY.EDITS["heading"](original) != original
 
 
 def sample_table(judge_of):
@@ -225,7 +230,7 @@ def annotated(number, label="A", model_a="m", model_b="base", **fields):
 def test_annotations_are_of_the_model_whatever_its_side():
     pairs = [annotated(0), annotated(1, "B", "base", "m").swapped(), annotated(2, "tie", "base", "n")]
     pairs += [annotated(3, "B", soft_label=0.3), annotated(0)]
-    notebook = functions_of("41_verbosity_bias")
+    notebook = VERBOSITY
     table = notebook.annotation_table(pairs)
     assert table["model"].tolist() == ["m", "m", "n", "m"]
     assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]

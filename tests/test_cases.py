@@ -119,11 +119,11 @@ def case_of(pair, **more):
 def test_reasons_are_computed_from_the_case():
     words = case_of(LISTED)["why"]
     assert words.startswith(
-        "minilm says B (A 0.04, B 0.91); the label is A, and 0 of 2 judges say so. Words: 14 in A, "
+        "MiniLM (ours) says B (A 0.04, B 0.91); the label is A, and 0 of 2 judges say so. Words: 14 "
     )
     pushes = case_studies.dissect(features(), LISTED)[0]
     best = pushes.idxmax()
-    assert f"For A speak most, in the score of minilm: {best.replace('_', ' ')} ({pushes[best]:.2f}), " in words
+    assert f"For A speak most, in the score of MiniLM (ours): {best.replace('_', ' ')} ({pushes[best]:.2f}), " in words
     assert "gate" not in words and "edit" not in words
     edited = case_of(LISTED, beside=0.25, attack="correct_assertion", added=7, p_before=0.1, p_after=0.75)["why"]
     assert "off-topic with probability 0.25. The edit correct assertion adds 7 words" in edited
@@ -138,7 +138,7 @@ def test_what_is_tracked_holds_no_text_of_a_data_set(project):  # noqa: F811
     cases = [case_of(LISTED), flip]
     tracked = case_studies.save_cases("laptop", cases).read_text()
     assert SECRET not in tracked and "Red" not in tracked and "Item listed of planted; label A" in tracked
-    assert r"\relax minilm & B & B & B & 0.04 & 0.91 & 0.04 \\" in tracked.replace("0.05", "0.04")
+    assert r"\relax MiniLM (ours) & B & B & B & 0.04 & 0.91 & 0.04 \\" in tracked.replace("0.05", "0.04")
     assert r"\IfFileExists{../outputs/laptop/cases/flip_1.tex}" in tracked and "are not shipped" in tracked
     texts = {path.stem: path.read_text() for path in (project / "outputs" / "laptop" / "cases").glob("*.tex")}
     assert set(texts) == {case["name"] for case in cases}

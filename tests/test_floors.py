@@ -76,7 +76,7 @@ LIGHT = """
     report
     report.workflow
     scoring
-    studies.audit_benchmarks
+    studies.label_errors
 """.split()
 
 

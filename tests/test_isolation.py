@@ -28,7 +28,6 @@ FORBIDDEN = (
     "data.catalogue",
     "scoring",
     "judges.replay",
-    "studies.audit_benchmarks",
     "studies.label_errors",
     "bias",
     "people.calibration",

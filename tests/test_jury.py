@@ -9,32 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_functions import functions_of
 
-from judgekit.data.catalogue import load_set
-from judgekit.judges import load_judge
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict
-from judgekit.report import save_results
-from judgekit.scoring import run_judge, score
-from judgekit.scoring.store import VerdictStore
-from judgekit.stats import Number, prompt_folds
+from judgekit.scoring import score
+from judgekit.stats import prompt_folds
 from judgekit.studies.jury import Panel, cross_fitted, majority, mean_probability, pool_weights
 
-QUICK = {"n_boot": 200}
 LETTER = {"A": "A", "B": "B", "t": "tie", "-": None}
 
 
 def pairs_of(labels, benchmark="chatbot_arena", clusters=None):
+    prompts, said = clusters or [f"p{n}" for n in range(len(labels))], [LETTER[label] for label in labels]
     return [
-        PreferencePair(
-            item_id=f"i{n}",
-            benchmark=benchmark,
-            question="q",
-            response_a="a",
-            response_b="b",
-            cluster_id=clusters[n] if clusters else f"p{n}",
-            label=LETTER[label],
-            votes={"x": LETTER[label]},
-        )
-        for n, label in enumerate(labels)
+        PreferencePair(f"i{n}", benchmark, "q", "a", "b", cluster_id=prompt, label=label, votes={"x": label})
+        for n, (prompt, label) in enumerate(zip(prompts, said, strict=True))
     ]
 
 
@@ -65,29 +52,36 @@ def noisy(rng, labels, share, choices="ABt"):
     )
 
 
+def notebook(**more):
+    return functions_of("34_jury_and_cascade", n_boot=200, **more)
+
+
 @cache
-def sample_panel(name="sample_natural"):
-    store, pairs = VerdictStore(":memory:"), load_set(name)
-    rules = {rule: load_judge(f"baseline/{rule}") for rule in ("longer", "shorter", "random")}
-    return Panel(name, pairs, {rule: run_judge(j, pairs, store, progress=False) for rule, j in rules.items()})
+def two_judges(benchmark="chatbot_arena", n=300):
+    """A cheap judge that knows when it is unsure, and a strong one."""
+    rng = np.random.default_rng(3)
+    labels = "".join(rng.choice(list("AB"), n))
+    p = rng.uniform(0.5, 1, n)
+    right = rng.random(n) < p
+    cheap = "".join(label if ok else SWAPPED[label] for label, ok in zip(labels, right, strict=True))
+    rows = [(q, 1 - q, 0) if letter == "A" else (1 - q, q, 0) for q, letter in zip(p, cheap, strict=True)]
+    pairs = pairs_of(labels, benchmark, [f"p{k // 3}" for k in range(n)])
+    verdicts = {"cheap": said("c", cheap, ORDERS, rows), "strong": said("s", noisy(rng, labels, 0.9, "AB"), ORDERS)}
+    return Panel(benchmark, pairs, verdicts)
 
 
 def test_a_member_that_is_never_wrong_weighs_what_the_penalty_allows():
     """Without a penalty its weight has no bound; with one of w^2 / 2 it is where w = n / (1 + exp(w))."""
-    labels = "AB" * 20
-    chances = [(1.0, 0.0, 0.0) if label == "A" else (0.0, 1.0, 0.0) for label in labels]
-    pairs = pairs_of(labels)
-    panel = Panel("chatbot_arena", pairs, {"x": said("x", labels, p=chances)})
-    (weight,), tie = pool_weights(panel, np.full(len(pairs), True))
-    assert weight == pytest.approx(len(labels) / (1 + np.exp(weight)), rel=1e-3) and tie == 0
+    panel = Panel("chatbot_arena", pairs_of("AB" * 20), {"x": said("x", "AB" * 20, p=[(1, 0, 0), (0, 1, 0)] * 20)})
+    (weight,), tie = pool_weights(panel, np.full(40, True))
+    assert weight == pytest.approx(40 / (1 + np.exp(weight)), rel=1e-3) and tie == 0
 
 
 # ---------------------------------------------------------------- panels
 
 
 def test_verdicts_are_joined_by_item_and_never_by_position():
-    pairs = pairs_of("ABt", "autoj")
-    panel = Panel("autoj", pairs, {"x": said("x", "ABt")[::-1], "y": said("y", "ABA")})
+    panel = Panel("autoj", pairs_of("ABt", "autoj"), {"x": said("x", "ABt")[::-1], "y": said("y", "ABA")})
     assert panel.credits.tolist() == [[1, 1], [1, 1], [1, 0]]
 
 
@@ -111,8 +105,7 @@ def test_misaligned_verdicts_are_refused(message):
 
 
 def test_orders_are_those_that_every_member_has():
-    pairs = pairs_of("AB", "autoj")
-    panel = Panel("autoj", pairs, {"x": said("x", "AB", ORDERS), "y": said("y", "AB")})
+    panel = Panel("autoj", pairs_of("AB", "autoj"), {"x": said("x", "AB", ORDERS), "y": said("y", "AB")})
     assert panel.orders == ["ab"]
     assert panel.seated(["x"]).orders == list(ORDERS)
 
@@ -130,8 +123,7 @@ def test_majority_by_hand():
 
 
 def test_a_level_vote_where_no_tie_is_allowed_earns_half_over_both_orders():
-    pairs = pairs_of("AB", "llmbar_natural")
-    panel = Panel("llmbar_natural", pairs, {"x": said("x", "AA", ORDERS), "y": said("y", "BB", ORDERS)})
+    panel = panel_of("AB", "llmbar_natural", orders=ORDERS, x="AA", y="BB")
     assert panel.credits_of(majority(panel)).tolist() == [0.5, 0.5]
 
 
@@ -149,8 +141,7 @@ def test_mean_probability_by_hand():
 
 
 def test_the_mass_of_ties_is_split_where_no_tie_is_allowed():
-    pairs = pairs_of("A", "chatbot_arena")
-    panel = Panel("chatbot_arena", pairs, {"x": said("x", "t", p=[(0.3, 0.1, 0.6)])})
+    panel = Panel("chatbot_arena", pairs_of("A"), {"x": said("x", "t", p=[(0.3, 0.1, 0.6)])})
     assert panel.beliefs["ab"][0, 0].tolist() == pytest.approx([0.75, 0.25, 0])
 
 
@@ -173,10 +164,9 @@ def test_names_and_sequence_play_no_part(lists, random):
 
 
 def test_a_jury_is_scored_as_any_judge():
-    panel = sample_panel()
-    verdicts = majority(panel)
-    scored = score(verdicts, panel.pairs, panel.benchmark, n_boot=50)["accuracy"]
-    assert panel.credits_of(verdicts).mean() == pytest.approx(scored.value)
+    panel = two_judges()
+    scored = score(majority(panel), panel.pairs, panel.benchmark, n_boot=50)["accuracy"]
+    assert panel.credits_of(majority(panel)).mean() == pytest.approx(scored.value)
     assert set(score(mean_probability(panel), panel.pairs, panel.benchmark, n_boot=50)) >= {"nll", "ece"}
 
 
@@ -185,17 +175,13 @@ def test_a_jury_is_scored_as_any_judge():
 
 @cache
 def planted():
-    """A corpus and another one with the same judges: one good, two poor who copy each other, one who is no use."""
-    panels = []
-    for seed in (1, 2):
-        rng = np.random.default_rng(seed)
-        labels = "".join(rng.choice(list("AB"), 400))
-        poor = noisy(rng, labels, 0.55, "AB")
-        members = {"good": noisy(rng, labels, 0.9, "AB"), "poor": poor, "copy": poor}
-        members["coin"] = noisy(rng, labels, 0.5, "AB")
-        clusters = [f"{seed}-{n // 2}" for n in range(400)]
-        panels.append(panel_of(labels, "chatbot_arena", clusters, **members))
-    return panels
+    """One good judge, two poor ones who copy each other, and one who is no use."""
+    rng = np.random.default_rng(1)
+    labels = "".join(rng.choice(list("AB"), 400))
+    poor = noisy(rng, labels, 0.55, "AB")
+    members = {"good": noisy(rng, labels, 0.9, "AB"), "poor": poor, "copy": poor}
+    members["coin"] = noisy(rng, labels, 0.5, "AB")
+    return panel_of(labels, "chatbot_arena", [f"p{n // 2}" for n in range(400)], **members)
 
 
 def everything(panel):
@@ -204,7 +190,7 @@ def everything(panel):
 
 
 def test_learnt_weights_find_the_planted_judge():
-    panel, _ = planted()
+    panel = planted()
     weights = everything(panel)
     assert max(weights, key=weights.get) == "good" and weights["good"] > 5 * weights["coin"]
     assert weights["poor"] == pytest.approx(weights["copy"], abs=1e-3)
@@ -230,7 +216,7 @@ def test_a_tie_has_a_bias_of_its_own_where_ties_are_allowed():
 
 
 def test_cross_fitting_uses_other_prompts_only():
-    panel, _ = planted()
+    panel = planted()
     before = {v.item_id: v.verdict for v in cross_fitted(panel)}
     # All labels of one fold are turned round: its own verdicts cannot change, though its score falls.
     fold = prompt_folds([f"{pair.benchmark}/{pair.cluster}" for pair in panel.pairs], 5, 0) == 0
@@ -241,16 +227,7 @@ def test_cross_fitting_uses_other_prompts_only():
     assert {v.judge for v in cross_fitted(panel)} == {"jury/crossfit"}
 
 
-def test_cross_fitted_numbers_have_a_study_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
-    number = Number(0.5)
-    for key in ("scores.pandalm.crossfit_log_odds.accuracy", "jury.pandalm.all.crossfit_logistic.accuracy"):
-        with pytest.raises(ValueError, match="_crossfit"):
-            save_results("laptop", "34_jury_and_cascade", {key: number})
-    assert save_results("laptop", "34_jury_and_cascade", {"jury_crossfit.pandalm.all.log_odds.accuracy": number})
-
-
-# ---------------------------------------------------------------- members
+# ---------------------------------------------------------------- members and cascades
 
 
 def test_effective_members_by_hand():
@@ -260,36 +237,15 @@ def test_effective_members_by_hand():
     assert worth(panel_of("AAAA", x="AABB", y="BBAA")).value == pytest.approx(2)
 
 
-# ---------------------------------------------------------------- cascades
-
-
-def notebook(**more):
-    return functions_of("34_jury_and_cascade", n_boot=200, **more)
-
-
-@cache
-def two_judges(benchmark="chatbot_arena", n=300):
-    """A cheap judge that knows when it is unsure, and a strong one."""
-    rng = np.random.default_rng(3)
-    labels = "".join(rng.choice(list("AB"), n))
-    p = rng.uniform(0.5, 1, n)
-    right = rng.random(n) < p
-    cheap = "".join(label if ok else ("B" if label == "A" else "A") for label, ok in zip(labels, right, strict=True))
-    rows = [(q, 1 - q, 0) if letter == "A" else (1 - q, q, 0) for q, letter in zip(p, cheap, strict=True)]
-    pairs = pairs_of(labels, benchmark, [f"p{k // 3}" for k in range(n)])
-    verdicts = {"cheap": said("c", cheap, ORDERS, rows), "strong": said("s", noisy(rng, labels, 0.9, "AB"), ORDERS)}
-    return Panel(benchmark, pairs, verdicts)
-
-
 @pytest.mark.parametrize("benchmark", ["autoj", "mtbench", "llmbar_natural"])
 def test_the_ends_of_the_curve_are_the_two_judges(benchmark):
     panel, own = two_judges(benchmark), notebook()
     curve, numbers = own.cascade_numbers(*own.cascade_of(panel, "cheap", "strong"))
     for end, member in ((0, "cheap"), (-1, "strong")):
-        alone = score(panel.verdicts[member], panel.pairs, benchmark, **QUICK)["accuracy"]
+        alone = score(panel.verdicts[member], panel.pairs, benchmark, n_boot=200)["accuracy"]
         assert curve["value"].iloc[end] == pytest.approx(alone.value) == pytest.approx(curve["random"].iloc[end])
-        given = (numbers[member].value, numbers[member].low, numbers[member].high)
-        assert given == pytest.approx((alone.value, alone.low, alone.high))
+        assert [numbers[member].low, numbers[member].high] == pytest.approx([alone.low, alone.high])
+        assert numbers[member].value == pytest.approx(alone.value)
     middle = curve.set_index("share").loc[0.5]
     assert numbers["gain_at_half"].value == pytest.approx(middle["value"] - middle["random"])
     # The confidence was planted as the chance of being right: sending on by it must beat sending at random.

@@ -30,8 +30,8 @@ def source(cell):
     return "".join(cell["source"])
 
 
-def parameter_cells(path):
-    return [cell for cell in cells_of(path) if "parameters" in cell["metadata"].get("tags", [])]
+def has_parameters(cell):
+    return "parameters" in cell["metadata"].get("tags", [])
 
 
 def comments_by_line(text):
@@ -81,7 +81,7 @@ def code_faults(text):
 @each
 def test_the_package_owns_every_long_function(path):
     for cell in cells_of(path, "code"):
-        if "parameters" not in cell["metadata"].get("tags", []):
+        if not has_parameters(cell):
             assert code_faults(source(cell)) == [], source(cell)
 
 
@@ -100,7 +100,7 @@ def test_it_opens_with_title_question_and_what_it_touches_and_ends_with_a_conclu
     assert re.fullmatch(r"# [A-Z0-9].+", lines[0])
     assert lines[1].startswith("> ") and lines[1].endswith("?")
     assert re.search(r"\bReads\b", source(title)) and re.search(r"\bWrites\b", source(title))
-    assert "parameters" in parameters["metadata"].get("tags", [])
+    assert has_parameters(parameters)
     assert source(last).startswith("**Conclusion.**") and "Open:" in source(last)
 
 
@@ -112,7 +112,7 @@ def names_used(cells):
 
 @each
 def test_parameters_are_plain_explained_and_used(path):
-    (cell,) = parameter_cells(path)
+    (cell,) = filter(has_parameters, cells_of(path))
     assert parameter_faults(source(cell)) == []
     values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(source(cell)).body}
     assert values["run"] == "sample"

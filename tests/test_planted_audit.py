@@ -9,7 +9,6 @@ from scipy.special import ndtr
 from sklearn import config_context
 
 from judgekit.stats import coverage
-from judgekit.studies.audit_benchmarks import cross_fitted, gain_over_majority
 from judgekit.studies.label_errors import detection_area
 
 pytestmark = pytest.mark.slow
@@ -54,7 +53,7 @@ def told_by_a_cue(number):
     codes = (rng.random(PROMPTS * EACH) < 0.6).astype(int)
     cue = np.where(mixed(rng, 0.85, 0.15), codes, 1 - codes)[:, None].astype(float)
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        return cross_fitted(cue, codes, CLUSTERS, 2), codes
+        return NOTEBOOK.cross_fitted(cue, codes, CLUSTERS, 2), codes
 
 
 def difference(hits, group, clusters, n_boot):
@@ -63,6 +62,10 @@ def difference(hits, group, clusters, n_boot):
 
 def design_effect(credit, clusters, n_boot):
     return NOTEBOOK.design_effect(credit, clusters)
+
+
+def gain_over_majority(predicted, codes, clusters, n_boot):
+    return NOTEBOOK.gain_over_majority(predicted, codes, clusters)
 
 
 @pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])

@@ -397,7 +397,7 @@ def cell_of(seed=0, n=80, signal=2.0):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_those_of_nested_cross_validation(tmp_path, workers):
     cell = cell_of()
-    results = run_study([cell], METHODS, tmp_path, workers=workers, shown=False)
+    results = run_study([cell], METHODS, tmp_path, workers=workers)
     assert set(results) == {("toy", "aspect", "binary", name) for name in METHODS}
     for name, families in (("linear", ("logistic",)), ("wide", ("logistic", "rbf_svm"))):
         features = {"mean": cell.features["mean"]}
@@ -406,10 +406,10 @@ def test_results_are_those_of_nested_cross_validation(tmp_path, workers):
 
 
 def test_what_is_stored_is_not_computed_again_and_what_is_damaged_is(tmp_path, monkeypatch):
-    first = run_study([cell_of()], METHODS, tmp_path, shown=False)
+    first = run_study([cell_of()], METHODS, tmp_path)
     computed = []
     monkeypatch.setattr(study, "nested_probe", lambda *task: computed.append(1) or nested_probe(*task))
-    again = run_study([cell_of()], METHODS, tmp_path, shown=False)
+    again = run_study([cell_of()], METHODS, tmp_path)
     assert not computed
     for key, result in first.items():
         assert again[key].scores.tolist() == result.scores.tolist()
@@ -417,14 +417,14 @@ def test_what_is_stored_is_not_computed_again_and_what_is_damaged_is(tmp_path, m
 
     path = sorted(tmp_path.glob("*.json"))[0]
     path.write_text(path.read_text()[:-20])
-    run_study([cell_of()], METHODS, tmp_path, shown=False)
+    run_study([cell_of()], METHODS, tmp_path)
     assert len(computed) == 1
     json.loads(path.read_text())
 
 
 @pytest.mark.parametrize("change", ["features", "labels", "groups", "seed"])
 def test_other_material_is_computed_anew(tmp_path, change):
-    run_study([cell_of()], METHODS, tmp_path, shown=False)
+    run_study([cell_of()], METHODS, tmp_path)
     other, seed = cell_of(), int(change == "seed")
     if change == "features":
         other.features["mean"][0, 0, 0] += 1
@@ -433,7 +433,7 @@ def test_other_material_is_computed_anew(tmp_path, change):
         other.labels[0] = 1 - other.labels[0]
     elif change == "groups":
         other.groups[0] = "q9"
-    run_study([other], METHODS, tmp_path, seed, shown=False)
+    run_study([other], METHODS, tmp_path, seed)
     assert len(list(tmp_path.iterdir())) == 2 * len(METHODS)
 
 
@@ -448,7 +448,7 @@ def reader(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rated_cells(reader):
     ratings = {"sample": {aspect: items[:60] for aspect, items in load_sample_ratings().items()}}
-    states = read_states(ratings, reader, ("mean", "max"), shown=False)
+    states = read_states(ratings, reader, ("mean", "max"))
     return ratings, *cells_of(ratings, states, ("binary", "five", "ordinal"))
 
 
@@ -463,14 +463,14 @@ def test_cells_hold_states_and_scores_and_small_ones_are_left_out(rated_cells, r
     n_words = np.expm1(cell.features["length"][7, 0, 1])
     assert n_words == pytest.approx(len(items[7].response.replace(".", " ").split()), abs=2)
     few = {"sample": {"factuality": items[:20]}}
-    cells, skipped = cells_of(few, read_states(few, reader, ("mean",), shown=False), ("binary", "five"))
+    cells, skipped = cells_of(few, read_states(few, reader, ("mean",)), ("binary", "five"))
     assert not cells and "of 20 items in the rarest class" in skipped["sample", "factuality", "five"]
 
 
 def test_a_rater_comes_out_of_the_study_with_its_estimates(rated_cells, reader, tmp_path):
     _, cells, _ = rated_cells
     part = [cell for cell in cells if cell.head.name == "binary"]
-    results = run_study(part, {"linear": Method(("mean", "max"), {"binary": ("logistic",)})}, tmp_path, shown=False)
+    results = run_study(part, {"linear": Method(("mean", "max"), {"binary": ("logistic",)})}, tmp_path)
     table = metric_table(part, results, n_boot=50)
     rater = fit_rater(part, table, reader, ("mean", "max"))
     assert rater.name == "sample-binary"
@@ -525,4 +525,4 @@ def test_a_causal_model_is_asked_for_the_score_and_an_encoder_is_not(rated_cells
 )
 def test_ratings_that_cannot_be_learnt_from_are_named(rows, words):
     with pytest.raises(ValueError, match=words):
-        fit_probes(rows, ["logicality"], shown=False)
+        fit_probes(rows, ["logicality"])

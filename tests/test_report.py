@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_latex import needs_lualatex
 
-from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.data.paths import PRETRAINED
 from judgekit.report import latex, load_results, save_results
 from judgekit.report.latex import SCRIPTS
 from judgekit.report.quotes import document_files, find_quotes, read_keys
@@ -36,12 +36,14 @@ TYPED = re.compile(
 )
 
 
+def code_of(files):
+    """LaTeX without its comments."""
+    return "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in files)
+
+
 @pytest.mark.parametrize("document", latex.DOCUMENTS)
 def test_all_that_is_quoted_exists(document):
-    results = load_results(RUN)
-    if not results:
-        pytest.skip(f"outputs/{RUN}/results is empty: run 'make report RUN={RUN}'")
-    missing = []
+    results, missing = load_results(RUN), []
     for kind, name, place in find_quotes(document_files(document)):
         ending = "tex" if kind == "table" else "pdf"
         kept = name in results if kind == "number" else (ROOT / f"outputs/{RUN}/{kind}s/{name}.{ending}").exists()
@@ -78,13 +80,15 @@ def test_typed_numbers_are_noticed(line):
     assert TYPED.search(line)
 
 
+def keys_of(command, text):
+    """All that stands, between commas, in the braces of a LaTeX command."""
+    found = re.findall(rf"\\(?:{command})\{{([^}}]*)\}}", text)
+    return {key.strip() for keys in found for key in keys.split(",")}
+
+
 def test_references_exist():
-    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in TEX)
-    cited = {
-        key.strip()
-        for group in re.findall(r"\\(?:text|paren|auto)?cite\w*\{([^}]*)\}", text)
-        for key in group.split(",")
-    }
+    text = code_of(TEX)
+    cited = keys_of(r"(?:text|paren|auto)?cite\w*", text)
     bibliography = (REPORT / "refs.bib").read_text(encoding="utf-8")
     known = set(re.findall(r"@\w+\{([^,\s]+),", bibliography))
     assert cited <= known, f"cited but not in refs.bib: {sorted(cited - known)}"
@@ -92,14 +96,12 @@ def test_references_exist():
 
 
 FLOAT = re.compile(r"\\begin\{(figure|table)(\*?)\}(.*?)\\end\{\1\2\}", re.DOTALL)
-
-
 OWNED = re.compile(r"\\owner\{\d\d_[a-z_]+\}?$|\\texttt\{tests/[a-z_/\\]+\.py\}\.$")
 
 
 def test_captions_of_results_end_with_the_notebook_or_script_that_made_them():
     for path in TEX:
-        for _, _, body in FLOAT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
+        for _, _, body in FLOAT.findall(code_of([path])):
             caption = re.search(r"\\caption\{(.*?)\}\s*\\label", body, re.DOTALL)
             assert caption, f"{path.name}: a float without caption and label: {body.strip()[:60]}"
             if r"\result" in body:
@@ -110,7 +112,7 @@ PARTS = ["aim", "principle", "content", "results", "limits", "process", "divisio
 
 
 def test_seven_parts_are_there_in_order():
-    text = COMMENT.sub("", (REPORT / "report.tex").read_text(encoding="utf-8"))
+    text = code_of([REPORT / "report.tex"])
     inputs = re.findall(r"\\input\{sections/(\w+)\}", text)
     assert [name for name in inputs if name in PARTS] == PARTS
     assert inputs[0] == "abstract" and "owners" in inputs
@@ -151,11 +153,11 @@ def test_typed_numbers_on_a_page_are_noticed(tmp_path):
     assert TYPED_ON_PAGE.findall(page_text(page)) == ["61.1", "61%", "62.5％", "百分之"]
 
 
-def tracked(folder):
-    """The files of the laptop run that are kept, in one folder."""
-    command = ["git", "-C", str(ROOT), "ls-files", f"outputs/{RUN}/{folder}"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [ROOT / name for name in listed]
+def tracked(*folders):
+    """The kept files of some folders."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", *folders]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [ROOT / name for name in listed if name]
 
 
 @pytest.fixture(scope="module")
@@ -170,24 +172,22 @@ def shown():
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
 @pytest.mark.parametrize("folder", ["figures", "tables"])
 def test_every_kept_figure_and_table_is_shown(folder, shown):
-    kept = {path.stem for path in tracked(folder)}
+    kept = {path.stem for path in tracked(f"outputs/{RUN}/{folder}")}
     unused = {name for name in kept if (folder, name) not in shown}
     assert kept
     assert sorted(unused) == [], "show it in a document or link it in the docs, or do not save it"
 
 
 def test_every_notebook_is_referred_to():
-    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in TEX)
-    named = {
-        name.strip() for names in re.findall(r"\\(?:owner|notebook|from)\{([^}]*)\}", text) for name in names.split(",")
-    }
+    text = code_of(TEX)
+    named = keys_of("owner|notebook|from", text)
     notebooks = {path.stem for path in ROOT.glob("notebooks/*.ipynb")}
     assert notebooks <= named, "no document names it as the owner of a figure or table"
     assert {name for name in named if re.match(r"\d\d_", name)} <= notebooks, "there is no such notebook"
 
 
 def test_every_results_file_has_what_makes_it():
-    owners = {path.stem for path in tracked("results")}
+    owners = {path.stem for path in tracked(f"outputs/{RUN}/results")}
     assert owners <= set(jobs_of(RUN)) | set(SCRIPTS), "neither a notebook nor a script makes it"
     assert set(SCRIPTS) <= owners
 
@@ -206,7 +206,7 @@ DRAWN = 10
 
 def drawn_intervals():
     """Ten quoted numbers of ten studies, drawn by a fixed seed: key and interval, as it is printed."""
-    text = "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in document_files("report"))
+    text = code_of(document_files("report"))
     quoted = sorted(set(re.findall(r"\\result(?:pc|ci)\{([^}]*)\}", text)))
     results = load_results(RUN)
     studies = {}
@@ -222,11 +222,11 @@ def drawn_intervals():
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files a clone holds is not known")
 @pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
 def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", *NEEDED]
-    for name in filter(None, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")):
-        if (ROOT / name).is_file():  # one that was removed and not yet committed is no part of the next clone
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, tmp_path / name)
+    for path in tracked(*NEEDED):
+        if path.is_file():  # one that was removed and not yet committed is no part of the next clone
+            copy = tmp_path / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
     command = [sys.executable, "-m", "judgekit.report.latex", "--run", RUN]
     command += ["--document", "supplement", "--document", "report"]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
@@ -243,8 +243,8 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
 # ---------------------------------------------------------------- the figure of the whole system
 
 
-FIGURE = (project_root() / "report" / "overview.tex").read_text(encoding="utf-8")
-PAGE = (project_root() / "docs" / "overview.md").read_text(encoding="utf-8")
+FIGURE = (REPORT / "overview.tex").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
 DRAWING = FIGURE[FIGURE.index(r"\begin{tikzpicture}") :]
 
 

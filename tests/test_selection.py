@@ -12,7 +12,7 @@ from judgekit.data.sample import load_sample
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair
-from judgekit.studies.data_selection import LEARNERS, Views, cross_fit, folds_of, prompts_apart, view
+from judgekit.studies.data_selection import LEARNERS, Views, cross_fit, folds_of, view
 from judgekit.training.features import FeatureTable
 
 POOL = {"pool": 1.0}
@@ -87,7 +87,7 @@ def test_only_decided_pairs_are_looked_at(seen):
 
 def test_validation_is_cut_by_prompt():
     held_out = {"x": [pair(i, question=f"q{i // 2}", benchmark="x") for i in range(80)], "y": [pair(1, question="q1")]}
-    choosing, comparing = prompts_apart(held_out, ["x"], ["x", "y"])
+    choosing, comparing = notebook().prompts_apart(held_out, ["x"], ["x", "y"])
     assert 10 < len(choosing) < 60 and {p.benchmark for p in choosing} == {"x"}
     assert len(choosing) + len(comparing["x"]) == 80
     assert not {p.asked for p in choosing} & {p.asked for part in comparing.values() for p in part}
@@ -166,10 +166,8 @@ def test_a_random_part_has_as_many_of_each_source():
 def test_the_threshold_has_the_best_f1_of_finding_wrong_labels():
     right = np.random.default_rng(0).normal(1, 1, 400)
     truth, weight = np.repeat([0, 1], 400), np.repeat([0.8, 0.2], 400)
-    f1 = [
-        f1_score(truth, np.concatenate([right, -right]) < cut, sample_weight=weight)
-        for cut in (notebook().threshold(right, -right), *np.linspace(-3, 3, 50))
-    ]
+    cuts, scores = [notebook().threshold(right, -right), *np.linspace(-3, 3, 50)], np.concatenate([right, -right])
+    f1 = [f1_score(truth, scores < cut, sample_weight=weight) for cut in cuts]
     assert f1[0] > max(f1) - 0.03
 
 

@@ -95,11 +95,9 @@ def curve(
     *,
     spread: str | None = None,
     beside: Mapping[str, str] | None = None,
-    ends: bool = False,
     apart: float = 0.0,
     marked: bool = True,
     diagonal: bool = False,
-    counts: str | None = None,
     reference: float | None = None,
     percent: str = "y",
     log: str = "",
@@ -109,14 +107,10 @@ def curve(
 
     ``spread``: ``"band"`` or ``"bars"`` for columns low and high. ``beside``: further columns, drawn as thin lines of
     the same colour (the first dashed, the second dotted), and what the legend says of them. ``apart``: by how much
-    lines are shifted along x, so that no whisker hides another. ``counts``: a column drawn as pale bars at the foot.
-    ``percent``, ``log``: ``"x"``, ``"y"``, ``"xy"``.
+    lines are shifted along x, so that no whisker hides another. ``percent``, ``log``: ``"x"``, ``"y"``, ``"xy"``.
     """
     required(table, x, y, hue, *(beside or {}), *(["low", "high"] if spread else []))
     groups = list(dict.fromkeys(table[hue]))
-    if counts:
-        height = 0.28 * table[counts] / table[counts].max()
-        ax.bar(table[x], height, width=0.055, color=LIGHT, zorder=0)
     if diagonal:
         ax.axline((0, 0), slope=1, color=GREY, lw=0.7, ls=DASHED, zorder=1)
     for place, name in enumerate(groups):
@@ -128,20 +122,8 @@ def curve(
         elif spread == "bars":
             error = _whiskers(part, y, "low", "high")
             ax.errorbar(at, part[y], yerr=error, fmt="none", ecolor=colour, elinewidth=0.6)
-        sns.lineplot(
-            x=at.to_numpy(),
-            y=part[y].astype(float).to_numpy(),
-            ax=ax,
-            color=colour,
-            marker=marker if marked else None,
-            markersize=3.5,
-            markeredgecolor=colour,
-            markeredgewidth=0.6,
-            sort=False,
-            estimator=None,
-            label=display_name(str(name)),
-            legend=False,
-        )
+        mark: Any = {"marker": marker, "ms": 3.5, "mew": 0.6} if marked else {}
+        ax.plot(at, part[y].astype(float), color=colour, label=display_name(str(name)), **mark)
         for column, dashes in zip(beside or {}, (DASHED, DOTTED), strict=False):
             ax.plot(at, part[column], color=colour, lw=0.7, ls=dashes)
     for said, dashes in zip((beside or {}).values(), (DASHED, DOTTED), strict=False):
@@ -149,7 +131,6 @@ def curve(
     if reference is not None:
         ax.axhline(reference, color=GREY, lw=0.8, ls=DASHED, zorder=1)
     _scales(ax, percent, log)
-    ax.set(xlabel="", ylabel="")
 
 
 def _scales(ax: Axes, percent: str, log: str) -> None:
@@ -175,8 +156,6 @@ def scatter(
     label: str | None = None,
     named: bool | str = True,
     clear: str | None = None,
-    chance: tuple[float, float] | None = None,
-    diagonal: bool = False,
     percent: str = "xy",
     log: str = "",
     styles: Styles = None,
@@ -184,8 +163,7 @@ def scatter(
     """Points with the intervals of both coordinates (``<x>_low``, ``<x>_high``, where there are any).
 
     ``named``: each point (of a column of booleans, those that are true) has its name (``label``, by default its
-    ``hue``) beside it; of the others the legend tells.
-    ``clear``: a column of booleans, false is hollow. ``chance``: dashed lines for x and y.
+    ``hue``) beside it; of the others the legend tells. ``clear``: a column of booleans, false is hollow.
     """
     required(table, x, y, hue)
     labelled = set()
@@ -203,10 +181,6 @@ def scatter(
         ax.errorbar(row[x], row[y], label=told, **mark)
         if beside:
             name_point(ax, row[x], row[y], row[label] if label else display_name(str(row[hue])), DARK)
-    for value, line in zip(chance or (), (ax.axvline, ax.axhline), strict=False):
-        line(value, color=GREY, lw=0.7, ls=DASHED, zorder=0)
-    if diagonal:
-        ax.axline((0, 0), slope=1, color=GREY, lw=0.7, ls=DASHED, zorder=0)
     ax.margins(0.1)
     _scales(ax, percent, log)
 
@@ -216,31 +190,29 @@ def heat(
     table: pd.DataFrame,
     x: str,
     y: str,
-    value: str = "value",
     *,
     order: Sequence[Any] | None = None,
     clear: str | None = None,
     limit: float | None = None,
     root: bool = False,
 ) -> None:
-    """Cells with their numbers in points (hundredths). With ``limit`` they have a sign, white is zero, full at it.
+    """Cells with their numbers (column value) in points; with ``limit`` they have a sign, white is zero, full at it.
 
     ``clear``: a column of booleans; what could be chance is grey. ``order``: rows from above. ``root``: small values
     are darker.
     """
-    required(table, x, y, value)
+    required(table, x, y, "value")
     across, down = list(dict.fromkeys(table[x])), list(order or dict.fromkeys([*table[y], *table[x]]))
     down = [name for name in down if name in set(table[y])]
     if set(across) == set(down):  # everybody against everybody
         across = down
-    cells = table.pivot(index=y, columns=x, values=value).reindex(index=down, columns=across).astype(float)
+    cells = table.pivot(index=y, columns=x, values="value").reindex(index=down, columns=across).astype(float)
     sign = "+" if limit else ""
     texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{sign}.0f}".replace("-", "−"))
     texts = texts.replace({"+0": "0", "−0": "0"})
     colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if limit else {"cmap": "Greys", "vmin": 0, "vmax": 1.25}
     shades = np.sqrt(cells) if root else cells
-    letters = {"size": 7}
-    sns.heatmap(shades, annot=texts, fmt="", cbar=False, ax=ax, linewidths=0.4, annot_kws=letters, **colours)
+    sns.heatmap(shades, annot=texts, fmt="", cbar=False, ax=ax, linewidths=0.4, annot_kws={"size": 7}, **colours)
     if clear:
         told = table.pivot(index=y, columns=x, values=clear).reindex(index=down, columns=across)
         shown = [bool(told.iloc[at]) for at in zip(*np.nonzero(cells.notna().to_numpy()), strict=True)]
@@ -255,15 +227,14 @@ def heat(
     ax.set(xlabel="", ylabel="")
 
 
-def bars(ax: Axes, table: pd.DataFrame, y: str = "set", hue: str = "label", value: str = "count") -> None:
-    """Counts as shares of their row, stacked, each with its number."""
-    required(table, y, hue, value)
-    counts = table.pivot_table(index=y, columns=hue, values=value, aggfunc="sum", fill_value=0, sort=False)
+def bars(ax: Axes, table: pd.DataFrame) -> None:
+    """Counts of labels (columns set, label, count) as shares of their set, stacked, each with its number."""
+    required(table, "set", "label", "count")
+    counts = table.pivot_table(index="set", columns="label", values="count", aggfunc="sum", fill_value=0, sort=False)
     shares = counts.div(counts.sum(axis=1).replace(0, 1), axis=0)
     left = pd.Series(0.0, index=counts.index)
     for name in counts.columns:
-        colour = LABELS.get(str(name)) or _style(None, name)[0]
-        drawn = ax.barh(range(len(counts)), shares[name], left=left, height=0.68, color=colour, label=str(name))
+        drawn = ax.barh(range(len(counts)), shares[name], left=left, height=0.68, color=LABELS[name], label=name)
         texts = [f"{n:,}" if share >= 0.12 else "" for n, share in zip(counts[name], shares[name], strict=True)]
         ax.bar_label(drawn, texts, label_type="center", color="white" if name == "A" else "black", fontsize=7)
         left += shares[name]
@@ -274,12 +245,12 @@ def bars(ax: Axes, table: pd.DataFrame, y: str = "set", hue: str = "label", valu
     percent_axis(ax.xaxis)
 
 
-def waterfall(ax: Axes, table: pd.DataFrame, y: str = "step", value: str = "count") -> None:
-    """What is dropped, reason by reason, from what was read (first row) to what is kept (last row).
+def waterfall(ax: Axes, table: pd.DataFrame) -> None:
+    """What is dropped (columns step, count), reason by reason, from what was read (first row) to what is kept (last).
 
     ValueError if the last is not the first less all between.
     """
-    counts = required(table, y, value)[value].to_numpy()
+    counts = required(table, "step", "count")["count"].to_numpy()
     if len(counts) < 2 or counts[0] - counts[1:-1].sum() != counts[-1]:
         raise ValueError(f"read {counts[0]} less dropped {counts[1:-1].sum()} is not kept {counts[-1]}: a row is lost")
     left = np.r_[0, counts[0] - np.cumsum(counts[1:-1]), 0]
@@ -287,7 +258,7 @@ def waterfall(ax: Axes, table: pd.DataFrame, y: str = "step", value: str = "coun
     drawn = ax.barh(range(len(counts)), counts, left=left, height=0.68, color=colours)
     texts = [f"{n:,}" if colour == BLUE else f"−{n:,}" for n, colour in zip(counts, colours, strict=True)]
     ax.bar_label(drawn, texts, padding=3, fontsize=7)
-    ax.set_yticks(range(len(counts)), table[y])
+    ax.set_yticks(range(len(counts)), table["step"])
     ax.set(xlim=(0, 1.17 * counts[0]), ylim=(len(counts) - 0.4, -0.6))
     ax.xaxis.set_major_formatter(lambda number, _: short(number))
     ax.grid(axis="y", visible=False)

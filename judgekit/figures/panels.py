@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from judgekit.figures.style import TEXT, required, use_style
@@ -36,17 +36,15 @@ def draw(
     sharey: bool = True,
     xlabel: str = "",
     ylabel: str = "",
-    within: FigureBase | None = None,
     finished: bool = True,
     **options: Any,
-) -> FigureBase:
+) -> Figure:
     """A figure of one kind (``forest``, ``curve``, ``scatter``, ``heat``, ...), a panel for each value of a column.
 
     Panels stand in the order of their first rows, ``columns`` side by side; without ``panel`` there is one.
     ``width`` and ``height`` (of a panel) in inches; kinds with rows are as high as these need (``row_height`` each).
-    ``options`` go to the kind. ``within``: a part of a figure of yours, in place of a new one. What you add to, you
-    end yourself (``finished=False``): `legend` and `place_names`. ValueError where a column is missing or the table is
-    empty.
+    ``options`` go to the kind. What you add to, you end yourself (``finished=False``): `legend` and `place_names`.
+    ValueError where a column is missing or the table is empty.
     """
     use_style()
     names = list(dict.fromkeys(required(table, *([panel] if panel else []))[panel])) if panel else [""]
@@ -63,7 +61,7 @@ def draw(
         tallest = [max(counts[i : i + columns]) for i in range(0, len(parts), columns)]
         aslant = 0.05 * max(map(len, table[options["x"]].astype(str))) if "x" in parameters else 0  # names below cells
         heights = [height or 0.35 + aslant + row_height * count for count in tallest]
-    figure = within or plt.figure(figsize=(width, sum(heights) + 0.35))
+    figure = plt.figure(figsize=(width, sum(heights) + 0.35))
     shared: Any = {"sharex": sharex, "sharey": sharey, "squeeze": False, "height_ratios": heights}
     axes = figure.subplots(n_rows, columns, **shared)
     for ax, name, part in zip(axes.flat, names, parts, strict=False):
@@ -72,13 +70,13 @@ def draw(
     for empty in axes.flat[len(parts) :]:
         empty.set_visible(False)
     _label(figure, axes, len(parts), xlabel, ylabel)
-    if finished and isinstance(figure, Figure):
+    if finished:
         legend(figure)
         place_names(figure)
     return figure
 
 
-def _label(figure: FigureBase, axes: Any, count: int, xlabel: str, ylabel: str) -> None:
+def _label(figure: Figure, axes: Any, count: int, xlabel: str, ylabel: str) -> None:
     """Labels once for all panels; a panel with an empty place below it keeps the labels of its ticks."""
     columns = axes.shape[1]
     for ax in axes.flat[max(0, count - columns) : count]:

@@ -14,7 +14,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
 COLUMN, SLIDE, TEXT = 3.4, 5.5, 7.0  # widths in inches: of a column and of the text of the report, of a slide's text
-GREY, LIGHT, PALE, DARK = "#6b6b6b", "#d9d9d9", "#999999", "#444444"
+GREY, LIGHT, DARK = "#6b6b6b", "#d9d9d9", "#444444"
 # Okabe and Ito's colours, which colour-blind readers can tell apart; grey for judges that do not read the responses.
 BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
 JUDGES = {
@@ -58,14 +58,9 @@ OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
 LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
 # Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
-CJK_FAMILIES: tuple[str, ...] = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "PingFang SC",
-)
-CJK_FAMILIES += ("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "AR PL SungtiL GB")
+CJK_FAMILIES: tuple[str, ...] = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC")
+CJK_FAMILIES += ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei")
+CJK_FAMILIES += ("AR PL SungtiL GB",)
 
 
 @lru_cache(maxsize=1)
@@ -120,6 +115,7 @@ def judge_style(judge: str) -> tuple[str, str]:
 
 
 def required(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The table; ValueError where it is empty or lacks a column."""
     if missing := [column for column in columns if column not in table.columns]:
         raise ValueError(f"the table lacks {', '.join(missing)}; it has {', '.join(map(str, table.columns))}")
     if table.empty:

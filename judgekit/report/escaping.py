@@ -1,7 +1,7 @@
 r"""Any text made safe to print: for LaTeX (under LuaLaTeX, with ``report/results.sty``) and for Markdown tables.
 
-Benchmark text holds LaTeX commands, control characters, lone surrogates, every script and emoji; none of it is
-trusted. Characters outside the text font go through ``\unitext``, which picks a font or shows the code point.
+Benchmark text may hold anything and is not trusted. Characters outside the text font go through ``\unitext``, which
+picks a font or shows the code point.
 """
 
 import re

@@ -1,9 +1,7 @@
 r"""Results become documents by latexmk: ``results/*.json`` -> ``numbers.tex`` -> ``\result{key}`` -> PDF.
 
-Beside the numbers a document gets their owners, data, team, and its fonts: only characters that it holds are looked up,
-and only fonts that are installed are named; without them it compiles too, and shows code points. The fallback of
-luaotfload does not do here: it tears emoji that joiners and variation selectors make one, and leaves a box where no
-font has a character.
+Only fonts that are installed are named, for the characters that a document holds; without them it shows code points.
+(The fallback of luaotfload tears emoji that joiners make one, and leaves a box where no font has a character.)
 """
 
 import argparse
@@ -63,11 +61,10 @@ class BuildError(RuntimeError):
 
 
 def build(run: str = TEXT_RUN, document: str = "report") -> Path:
-    """Compile ``report/<document>.tex`` with the results of ``run``; returns the PDF beside it.
+    """Compile ``report/<document>.tex`` with the results of ``run``, if something has changed; the PDF beside it.
 
-    What LaTeX leaves is in ``report/build/<run>/``; it compiles only if something has changed since. ResultsError
-    where the run has no results; BuildError where a program or the document is missing, LaTeX fails, or (printed for
-    runs other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference, character or font.
+    ResultsError where the run has no results; BuildError where a program or the document is missing, LaTeX fails, or
+    (printed for runs other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference or font.
     """
     report = paths.project_root() / "report"
     if not load_results(run):
@@ -114,10 +111,7 @@ def write_numbers(run: str) -> Path:
 
 
 def write_generated(run: str) -> Path:
-    """Write all that a build of ``run`` inputs; returns its folder ``report/build/<run>/``.
-
-    ValueError where a member of ``report/team.yaml`` lacks a field.
-    """
+    """Write all that a build of ``run`` inputs into its folder ``report/build/<run>/``, which is returned."""
     write_numbers(run)
     report = paths.project_root() / "report"
     folder = report / "build" / run

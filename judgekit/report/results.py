@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -38,17 +39,15 @@ def save_results(
     notebook: str,
     numbers: Mapping[str, Number],
     data: Mapping[str, str] | None = None,
-    seconds: float | None = None,
     variant: str | None = None,
-    judges: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
-    ``data``: SHA-256 of the upstream files that were read. ``seconds``: by default the age of this process. ``judges``:
-    fingerprints by name, by default of those that `load_judge` loaded for the run. Numbers that nothing reads stay in
-    their frames. A file whose numbers, data, judges and versions are unchanged keeps the commit that first made them.
-    ValueError where a key is not ``study.part[.part].quantity``, another file of the run owns it, or it calls a score
-    what is none (``..._repro``, ``..._crossfit``).
+    ``data``: SHA-256 of the upstream files that were read; the fingerprints of the judges that `load_judge` loaded for
+    the run stand beside them. Numbers that nothing reads stay in their frames. A file whose numbers, data, judges and
+    versions are unchanged keeps the commit that first made them. ValueError where a key is not
+    ``study.part[.part].quantity``, another file of the run owns it, or it calls a score what is none (``..._repro``,
+    ``..._crossfit``).
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}
@@ -59,9 +58,8 @@ def save_results(
     for other in _results_files(run):
         if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):
             raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
-    seconds = round(float(process_age() if seconds is None else seconds), 1)
-    provenance = {"data": dict(data or {}), "seconds": seconds, "versions": versions(), "machine": machine()}
-    provenance |= git_state() | {"judges": dict(judges_of_run(run) if judges is None else judges)}
+    provenance = {"data": dict(data or {}), "seconds": round(process_age(), 1), "versions": versions()}
+    provenance |= git_state() | {"judges": judges_of_run(run), "machine": machine()}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
     if not (path.exists() and _stays(_read(path), document)):
         with replaced(path) as temporary:
@@ -125,13 +123,11 @@ def _results_files(run: str) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    with suppress(ValueError):
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not a results file: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "numbers" not in document:
-        raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
-    return document
+        if isinstance(document, dict) and document.get("schema") == SCHEMA and "numbers" in document:
+            return document
+    raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
 
 
 def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.paths import checked_name
+from judgekit.judges.names import display_name
 from judgekit.report.escaping import escape, escape_markdown, rendered, template
 from judgekit.stats import Number
 
 if TYPE_CHECKING:
     import pandas as pd
 
+NAMED = ("judge", "model", "method", "scorer")  # columns whose slugs are printed as the pictures print them
 SIGNED = re.compile(r"(?<=\d)-(?=\+)")  # between the bounds of an interval as ``Number`` writes it with a plus sign
 
 
@@ -44,7 +46,8 @@ def save_table(
     r"""Write a frame or a list of dicts as ``outputs/<run>/tables/<name>.tex`` and ``.md``; returns the LaTeX file.
 
     Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float (in format ``spec``), str, ``Stacked``, or None.
-    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. ``best``:
+    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. Judges and
+    models (columns judge, model, method, scorer) have their display names. ``best``:
     columns whose highest cells, as printed, are bold. ``align``: LaTeX specifications by column. ``sections``: a column
     that is not printed; each new value starts rows under a head. ``intervals``: whether numbers have theirs, or the
     columns that do; ``stacked``: below the number. ValueError where the table is empty or a column is not there.
@@ -61,7 +64,7 @@ def save_table(
     letters: list[str] = []
     cells: list[list[tuple[str, str]]] = []  # of each column, in LaTeX and in Markdown
     for column in shown:
-        values = [_plain(value, spec) for value in frame[column]]
+        values = _values(frame, column, spec)
         with_interval = intervals if isinstance(intervals, bool) else column in intervals
         cells.append([_cell(value, with_interval, stacked) for value in values])
         letters.append((align or {}).get(column) or ("l" if any(isinstance(value, str) for value in values) else "r"))
@@ -72,7 +75,7 @@ def save_table(
             pairs = zip(cells[-1], bold, strict=True)
             cells[-1] = [(rf"\textbf{{{tex}}}", f"**{md}**") if b else (tex, md) for (tex, md), b in pairs]
     rows, above = [], None
-    heads = [None if pd.isna(head) else str(head) for head in frame[sections]] if sections else [None] * len(frame)
+    heads = _values(frame, sections, spec) if sections else [None] * len(frame)
     for head, *row in zip(heads, *cells, strict=True):
         rows.append((None if head == above else head, row))
         above = head
@@ -88,6 +91,13 @@ def save_table(
             text = rendered(_TEMPLATE, target.suffix[1:], **words)
             temporary.write_text(text + "\n", encoding="utf-8")
     return path
+
+
+def _values(frame: "pd.DataFrame", column: Hashable, spec: str) -> list[Number | Stacked | str | None]:
+    """What the cells of a column print."""
+    values = [_plain(value, spec) for value in frame[column]]
+    named = (column[-1] if isinstance(column, tuple) else column) in NAMED
+    return [display_name(value) if named and isinstance(value, str) else value for value in values]
 
 
 def _plain(value: Any, spec: str) -> Number | Stacked | str | None:

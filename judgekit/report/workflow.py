@@ -18,14 +18,14 @@ from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
 from judgekit.judges.declared import FILE, declared_judges
-from judgekit.report.results import ResultsError, check_inputs
+from judgekit.report.results import check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
-class WorkflowError(Exception):
+class WorkflowError(ValueError):
     """Something a user can mend: a parameter that no notebook has, a notebook that failed."""
 
 
@@ -115,14 +115,6 @@ def read_parameters(run: str, name: str) -> dict[str, Any]:
     return given
 
 
-def _judges_of(run: str) -> dict[str, Any]:
-    """What a run's judges are declared to be; WorkflowError where an entry is wrong."""
-    try:
-        return {name: one.model_dump() for name, one in declared_judges(run).items()}
-    except ValueError as wrong:
-        raise WorkflowError(str(wrong)) from None
-
-
 def _yaml_mapping(path: Path) -> dict[str, Any]:
     where = path.relative_to(project_root()).as_posix()
     try:
@@ -178,7 +170,8 @@ def code_files(name: str) -> dict[Path, str]:
 def stamp(run: str, job: str) -> Path:
     """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
     modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
-    made_of = [read_parameters(run, job), _judges_of(run), _digest_and_imports(_notebook_code(job))[0], modules]
+    judges = {name: one.model_dump() for name, one in declared_judges(run).items()}
+    made_of = [read_parameters(run, job), judges, _digest_and_imports(_notebook_code(job))[0], modules]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
@@ -188,7 +181,7 @@ def stamp(run: str, job: str) -> Path:
 
 
 def run_notebook(name: str, run: str) -> Path:
-    """Execute one job of a run; returns the executed copy, ``outputs/<run>/executed/<name>.ipynb``.
+    """Execute one job of a run; its executed copy, ``outputs/<run>/executed/<name>.ipynb``.
 
     WorkflowError on failure, with the copy that shows it (``<name>.failed.ipynb``), or where another process runs it.
     """
@@ -243,7 +236,7 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
     for job in jobs_of(run):
         read_parameters(run, job)
     resources_of(run)
-    _judges_of(run)
+    declared_judges(run)
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
@@ -279,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "make":
             return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
-    except (WorkflowError, ResultsError, OSError) as error:  # OSError: a full disk, a folder that may not be written
+    except (ValueError, OSError) as error:  # OSError: a full disk, a folder that may not be written
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 r"""What is too long for `70_case_studies`: the table that its rules read, a verdict taken apart, and the pages.
 
 Pages (``\input{../outputs/\run/tables/case_studies}``, tracked) hold ids, votes, verdicts and the analysis. Texts of
-data sets are not tracked: they stand in ``outputs/<run>/cases/<name>.tex``; where that is not there, the page says so.
+data sets are not tracked: they stand in ``outputs/<run>/cases/<name>.tex``, or the page says that they do not.
 """
 
 import re
@@ -15,6 +15,7 @@ import pandas as pd
 from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.judges.base import Judge, request_of
+from judgekit.judges.names import display_name
 from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
 from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
 from judgekit.report.escaping import LONGEST_WORD, break_word, escape, typeset
@@ -32,8 +33,7 @@ NOTICE = "The texts belong to the data set and are not shipped; the notebook pri
 def verdict_table(contest: Contest) -> pd.DataFrame:
     """A row for each judge and pair of a contest, judges in its order: `COLUMNS`.
 
-    unanimous: what all people say; verdict: of both orders (a tie where they differ) or of the one there is; p_a, p_b,
-    p_tie: means over the orders, or NaN.
+    unanimous: what all people say; verdict: of both orders (a tie where they differ) or of the one there is; p: means.
     """
     rows = []
     for judge, verdicts in contest.verdicts.items():
@@ -55,9 +55,8 @@ def verdict_table(contest: Contest) -> pd.DataFrame:
 def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, float | None]:
     """What each feature adds to the score of A less B's; P(A, B, tie) by features alone; P(off-topic) by the gate.
 
-    The score of a surface model is linear in standardised features. None where the judge has no gate; as the gate
-    leaves ``P(tie) = (1 - off) * P_features(tie)``, it is read from the reply. ``judge``: ``baseline/features`` or an
-    undefended encoder; TypeError where there is no surface model.
+    The gate, if any, leaves ``P(tie) = (1 - off) * P_features(tie)`` and is read from the reply. ``judge``:
+    ``baseline/features`` or an undefended encoder; TypeError where there is no surface model.
     """
     model = getattr(judge, "surface", None) or getattr(judge, "model", None)
     if not isinstance(model, SurfaceModel):
@@ -95,7 +94,8 @@ def page_lines(case: Mapping[str, Any], run: str) -> list[str]:
     counts = [votes.count(label) for label in LABELS]
     where += "; people's votes: {} for A, {} for B, {} for a tie".format(*counts) if votes else ""
     texts = f"../outputs/{run}/cases/{case['name']}.tex"
-    given = case["verdicts"][GIVEN].itertuples(index=False)
+    given = case["verdicts"][GIVEN]
+    given = given.assign(judge=given["judge"].map(display_name)).itertuples(index=False)
     return [
         rf"\begin{{casestudy}}{{{escape(case['title'])}}}{{{_prose(where)}}}",
         rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\casetext{{Texts}}{{{NOTICE}}}}}",

@@ -13,7 +13,7 @@ from judgekit.scoring.contests import contest_scores
 from judgekit.scoring.tables import metric_title
 from judgekit.stats import Number
 
-BESIDE = ["table", "judge", "ours", "set", "metric", "published", "protocol", "recomputed", "same_rule", "points"]
+BESIDE = "table judge ours set metric published protocol recomputed same_rule points why source".split()
 
 
 def published_beside(
@@ -21,12 +21,9 @@ def published_beside(
 ) -> pd.DataFrame:
     """Published figures of which verdicts are stored, recomputed under the set's own protocol and under theirs.
 
-    Columns table, judge (theirs), ours, set, metric, published, protocol (its words), recomputed (primary protocol),
-    same_rule (their protocol, None where it cannot be applied), points (same rule less published, in percentage
-    points), why, source. Empty when nothing can be recomputed.
-
-    ``contests``: by set; where a judge covers a part of it only, the part's contest under ``<set>/<slug>``; ``tables``:
-    published ones, all by default.
+    Columns `BESIDE`: judge is theirs, protocol its words, recomputed by the primary protocol, same_rule by theirs (None
+    where it cannot be applied), points same_rule less published, in percentage points. ``contests``: by set, or where a
+    judge covers a part of it only under ``<set>/<slug>``; ``tables``: published ones, all by default.
     """
     rows = []
     for figure in (figure for name in tables or (None,) for figure in published_scores(name)):
@@ -46,7 +43,7 @@ def published_beside(
         printed = Number(figure.value, spec=f".{figure.decimals}%")
         row = (figure.table, figure.judge, ours, figure.set, figure.metric, printed, figure.protocol)
         rows.append((*row, numbers["primary"], same, points, counterpart.why, figure.source))
-    return pd.DataFrame(rows, columns=[*BESIDE, "why", "source"])
+    return pd.DataFrame(rows, columns=BESIDE)
 
 
 def figure_table(
@@ -60,10 +57,9 @@ def figure_table(
 ) -> list[dict[Any, Any]]:
     """A published table rebuilt: published beside recomputed, then judges that the paper did not have, in order.
 
-    ``scores``: as `judgekit.scoring.contests.contest_scores`, of all sets; ``titles``: of the sets; ``tags``: protocol
-    to its letter, to which those that are met are added; cells are text with the letter of theirs, or None;
-    ``recomputed_on``: set to the part of it that the counterpart of a published row covers; ``stacked`` makes a cell of
-    a recomputed score and its interval, for wide tables (beside the score by default).
+    ``scores``: of `contest_scores`, for all sets; ``titles``: of the sets; ``tags``: protocol to its letter, to which
+    those that are met are added; ``recomputed_on``: set to the part of it that the counterpart of a published row
+    covers; ``stacked`` makes a cell of a recomputed score and its interval, for wide tables (else they are one text).
     """
     numbers: dict[Any, Any] = {
         (row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()

@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.progress import progress_over
 from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.files import seal
 from judgekit.records import PreferencePair
@@ -121,22 +122,17 @@ def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Leve
     return levels
 
 
-def _embedder(recipe: RelevanceRecipe, folder: str | Path) -> Embedder:
+@lru_cache(maxsize=1)
+def _embedder(recipe: RelevanceRecipe, folder: Path) -> Embedder:
+    """Of an encoder that is trained already; settings that share one follow each other."""
     return Embedder(load_encoder(recipe, folder), recipe.bf16)
 
 
-def run_level(
-    level: Level,
-    material: Material,
-    folder: str | Path,
-    judge_folder: str | Path,
-    embedders: Callable[..., Embedder] = _embedder,
-) -> dict[str, Any]:
+def run_level(level: Level, material: Material, folder: Path, judge_folder: Path) -> dict[str, Any]:
     """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
 
-    ``hits``: set to list of 0 and 1, in the order of the pairs (``misleading`` and ``broken`` last); ``clusters``: set
-    to prompts; ``seconds``: of training. The encoder in ``folder`` is not trained again if it is there; the judge goes
-    to ``judge_folder``, which may be the same. ``embedders``: gives the embedder of a recipe and a folder.
+    ``hits`` and ``clusters``: set to 0 and 1, and to prompts, of its pairs; ``seconds``: of training. The encoder in
+    ``folder`` is not trained again if it is there; the judge goes to ``judge_folder``, which may be the same.
     """
     recipe, chosen = level.recipe, level.pairs_of(material)
     weight = source_weights([material.train[i] for i in chosen], material.shares)
@@ -148,7 +144,7 @@ def run_level(
         parts = level.questions_of(material), material.parts["validation"]
         seconds += train_relevance(recipe, material.bank, *parts, folder, progress=False)["seconds"]
     reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
-    reader = reader_of(material, reading, quality, embedders(recipe, folder), _OTHERS)
+    reader = reader_of(material, reading, quality, _embedder(recipe, folder), _OTHERS)
     judge = ALWAYS_OPEN
     if level.share:
         gates = fit_gates(
@@ -156,9 +152,9 @@ def run_level(
         )
         judge = gates[level.share]
     save_encoder(reading, reader, judge if level.share else None, judge_folder)
-    if recipe.r and Path(judge_folder) != Path(folder):
+    if recipe.r and judge_folder != folder:
         part = "adapter" if recipe.r > 0 else "model"
-        shutil.copytree(Path(folder) / part, Path(judge_folder) / part, dirs_exist_ok=True)
+        shutil.copytree(folder / part, judge_folder / part, dirs_exist_ok=True)
         seal(judge_folder, (*WEIGHTS, OTHERS))
     held_out = dict(material.validation)
     for name, kinds in _CONSTRUCTED.items():
@@ -169,20 +165,14 @@ def run_level(
 
 
 def run_study(
-    levels: Mapping[tuple[str, str], Level],
-    material: Material,
-    seeds: Sequence[int],
-    folder: str | Path,
-    progress: Callable[[Any], Iterable[Any]] = iter,
+    levels: Mapping[tuple[str, str], Level], material: Material, seeds: Sequence[int], folder: Path
 ) -> pd.DataFrame:
-    """Every setting of `levels_of` run with every seed: a row for each factor, level, seed, set and pair.
+    """Every setting with every seed: columns factor, level, seed, seconds (of training), set, pair, prompt, hit.
 
-    Columns factor, level, seed, seconds (of training), set, pair (number), prompt, hit. ``folder`` holds a JSON file
-    per run, and a folder with its judge; a finished run is read back, so an interrupted study goes on.
+    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
+    study goes on.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    embedders = lru_cache(maxsize=1)(_embedder)
+    _embedder.cache_clear()  # a folder may have been trained anew since the last study
     runs = []
     for seed in seeds:
         shared = levels[BASE, BASE].changed(seed=seed).encoder
@@ -190,12 +180,12 @@ def run_study(
             level, stem = levels[factor, name].changed(seed=seed), f"{factor}-{name}-{seed}"
             runs.append((factor, name, seed, level, stem, f"{BASE}-{seed}" if level.encoder == shared else stem))
     rows = []
-    for factor, name, seed, level, stem, encoder in progress(sorted(runs, key=lambda run: run[-1])):
+    for factor, name, seed, level, stem, encoder in progress_over(sorted(runs, key=lambda run: run[-1])):
         path = folder / f"{stem}.json"
         identity = json.loads(json.dumps([repr(level), material_key(material)]))
         result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if result.get("identity") != identity:
-            result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem, embedders)}
+            result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem)}
             write_json(path, result)
         for held_out, hits in result["hits"].items():
             given = {"factor": factor, "level": name, "seed": seed, "seconds": result["seconds"], "set": held_out}

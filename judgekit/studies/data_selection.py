@@ -1,6 +1,6 @@
 """Small judges that score a pool of labelled pairs without having learnt from what they score."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,31 +12,11 @@ from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair
 from judgekit.stats import Array, Floats, outcome_probabilities
 from judgekit.training.bank import share_of
-from judgekit.training.constructed import OFF_TOPIC
-from judgekit.training.encoder import RelevanceRecipe, base_encoder
 from judgekit.training.features import FeatureTable, feature_table, fit_features
-from judgekit.training.mixture import make_material, source_weights
+from judgekit.training.mixture import source_weights
 
 LIMIT = 128  # tokens that small judges read of a response
-_CHOOSING = 0.4  # of the validation prompts of the pool's corpora
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
-
-
-def prompts_apart(
-    held_out: Mapping[str, Sequence[PreferencePair]],
-    corpora: Collection[str],
-    wanted: Sequence[str],
-) -> tuple[list[PreferencePair], dict[str, list[PreferencePair]]]:
-    """Validation pairs cut by prompt: those to choose thresholds on, and by set those to compare students on.
-
-    Thresholds are chosen on pairs like those that are cut: of ``corpora``, the sets of the pool, or, where none of them
-    holds pairs out, of the sets ``wanted`` for comparing.
-    """
-    named = sorted(set(corpora) & set(held_out)) or list(wanted)
-    own = [pair for name in named for pair in held_out.get(name, ())]
-    choosing = [pair for pair in own if share_of(pair.asked, "threshold") < _CHOOSING]
-    asked = {pair.asked for pair in choosing}
-    return choosing, {name: [pair for pair in held_out.get(name, ()) if pair.asked not in asked] for name in wanted}
 
 
 @dataclass(frozen=True)
@@ -115,7 +95,7 @@ Judge = Callable[[Views], Floats]  # views to the probability of A, shape (n_pai
 
 
 def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
-    """The surface-feature judge; ``weight``: of what is learnt from. The fit is convex and needs no seed."""
+    """The surface-feature judge; the fit is convex and needs no seed."""
     parts = fit_features(views.features, weight=weight, l2=_L2)
 
     def p_a(seen: Views) -> Floats:
@@ -126,12 +106,7 @@ def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
 
 
 def _learn_probe(views: Views, weight: Array, seed: int = 0) -> Judge:
-    """The pairwise probe on states of the untrained encoder, with its family's usual setting; seed of the projection.
-
-    ValueError where all labels are the same.
-    """
-    if len(set(views.prefers_a.tolist())) < 2:
-        raise ValueError(f"all {len(views)} pairs have the same label: a probe needs both")
+    """The pairwise probe on states of the untrained encoder, in its family's usual setting; seed of the projection."""
     probe = make_probe("pair_logistic", FAMILIES["pair_logistic"].usual, seed=seed)
     probe.fit(views.states, views.prefers_a, classify__sample_weight=weight)
     return lambda seen: probe.predict_proba(seen.states)[:, 1]
@@ -148,11 +123,11 @@ def folds_of(questions: Sequence[str], n_folds: int, seed: int = 0) -> npt.NDArr
 
 
 def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: int = 5, seed: int = 0) -> Judge:
-    """A judge that has not learnt from what it judges: one per fold of questions, fitted on the other folds.
+    """A judge that has not learnt from what it judges: one (of `LEARNERS`) per fold, fitted on the other folds.
 
     Each question, of the pool or not, is judged by the judge of its fold, so that scores of validation pairs are
-    comparable with those of the pool. ``learner``: one of `LEARNERS`; ``mixture``: share of each source of the pool in
-    what is learnt from. ValueError where a fold is empty or holds the whole pool.
+    comparable with those of the pool. ``mixture``: share of each source in what is learnt from. ValueError where a fold
+    is empty.
     """
     weight, folds = source_weights(pool.pairs, mixture), folds_of(pool.questions, n_folds, seed)
     if len(set(folds.tolist())) < n_folds:
@@ -166,12 +141,3 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
         return values
 
     return p_a
-
-
-def misleading_pairs(
-    train: Sequence[PreferencePair], mixture: dict[str, float], comparing: dict[str, list[PreferencePair]]
-) -> list[PreferencePair]:
-    """Validation pairs whose worse response suits a near question, as they are constructed for the encoder judge."""
-    recipe = RelevanceRecipe(max_response_tokens=LIMIT)
-    material = make_material(train, mixture, comparing, base_encoder(recipe), bf16=recipe.bf16)
-    return material.constructed("validation", tuple(OFF_TOPIC), 2, 150)

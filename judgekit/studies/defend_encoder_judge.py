@@ -28,19 +28,19 @@ _PENALTY = 0.03  # scikit-learn's C
 
 
 def attacked_pairs(
-    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0, kinds: Sequence[str] = TRAINABLE
+    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0
 ) -> tuple[list[PreferencePair], list[str]]:
     """Decided pairs whose worse response was tampered with, in wordings for training, and the attack on each.
 
     Labels as they were; ties, and pairs whose worse response is empty, are left out. ``per_pair``: attacks on each,
-    drawn without replacement from ``kinds``, none of which may be held out.
+    drawn without replacement.
     """
     rng, made, attacks = np.random.default_rng(seed), [], []
     for pair in pairs:
         worse = {"A": "response_b", "B": "response_a"}.get(pair.label or "")
         if worse is None or not getattr(pair, worse).strip():
             continue
-        for name in rng.choice(kinds, size=min(per_pair, len(kinds)), replace=False):
+        for name in rng.choice(TRAINABLE, size=min(per_pair, len(TRAINABLE)), replace=False):
             text = tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)
             changed: dict[str, Any] = {worse: text}
             made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **changed))
@@ -67,10 +67,7 @@ class DefenceTable:
     def defended(
         self, quality: Mapping[str, Any], gates: Mapping[str, Any], tamper: Mapping[str, Any] | None
     ) -> Floats:
-        """Probabilities of A, B and tie, shape (n_pairs, 3).
-
-        ``gates``: ``relevance`` and ``gate`` of the judge; ``tamper``: of `fit_tamper`, with this preference part.
-        """
+        """Probabilities of A, B and tie, shape (n_pairs, 3), by a preference part and the gates that go with it."""
         score_a, score_b, log_nu = scores_of(quality, self.features.a, self.features.b, self.features.pair)
         outcomes = outcome_probabilities(score_a - score_b, log_nu)
         p = replace(self.pairs, outcomes=outcomes).probabilities(gates)
@@ -105,8 +102,8 @@ def defence_data(
 ) -> DefenceData:
     """The data of a defence, from the material that the judge was trained on and chosen by.
 
-    ``n_pairs``: training pairs that are attacked, drawn by the shares of the mixture; ``per_pair``: attacks on each;
-    ``n_validation``: validation pairs of each set that are attacked, at most.
+    ``n_pairs`` training pairs are attacked, drawn by the shares of the mixture, and at most ``n_validation`` of each
+    validation set, ``per_pair`` times each.
     """
     limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
     embedder = Embedder(judge.encoder, judge.bf16)
@@ -166,11 +163,10 @@ def fit_setting(
 
 
 def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """The gate against tampering, a penalised logistic regression on responses: weights of each part, and ``bias``.
+    """The gate against tampering, a penalised logistic regression on responses, as `tamper_odds` takes it.
 
-    As `judgekit.judges.encoder.tamper_odds` takes them. Both responses of natural pairs count as untouched; the worse
-    response of attacked pairs (some ``rows``) was tampered with. ``quality``: the preference part of the judge saved,
-    whose means and scales standardise the features.
+    Both responses of natural pairs count as untouched; the worse response of attacked pairs (some ``rows``) was
+    tampered with. ``quality``: the preference part of the judge saved, whose means and scales standardise features.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -193,14 +189,8 @@ def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], 
     return gate | {"bias": float(model.intercept_[0] + np.log(setting.prior / (1 - setting.prior)))}
 
 
-def save_defended(
-    quality: Mapping[str, Any], tamper: Mapping[str, Any] | None, base: str | Path, folder: str | Path
-) -> None:
-    """Write a defended judge beside the one that it defends, whose weights it shares (``base``: its folder).
-
-    ValueError if the folders do not stand side by side.
-    """
-    base, folder = Path(base), Path(folder)
+def save_defended(quality: Mapping[str, Any], tamper: Mapping[str, Any] | None, base: Path, folder: Path) -> None:
+    """Write a defended judge beside the one that it defends, whose weights it shares (``base``: its folder)."""
     if base.parent.resolve() != folder.parent.resolve():
         raise ValueError(f"{folder} must stand beside {base}, whose weights it shares")
     config = json.loads((base / "judge.json").read_text(encoding="utf-8")) | rounded_parts(quality)

@@ -37,6 +37,8 @@ Ratings = Mapping[str, Mapping[str, Sequence[Response]]]  # set to aspect to res
 Results = dict[tuple[str, str, str, str], NestedResult]  # by set, aspect, head and method
 TITLES = {"gsm8k": "GSM8K", "gpqa": "GPQA", "alpacaeval": "AlpacaEval"}  # of rated sets, as printed
 SAVED = {"binary": ("logistic",), "five": ("logistic",), "ordinal": ("ordinal",)}  # families that can be kept
+_STEP = 64  # texts read at a time
+_POOLINGS = ("mean", "last")  # that probes of one's own may choose from
 _LEAST = {"binary": 15, "five": 5, "ordinal": 5}  # items that the rarest class must have: fewer say nothing
 _SPECS = {"weighted_f1": ".1%", "macro_f1": ".1%", "accuracy": ".1%", "spearman": ".2f"}
 
@@ -58,9 +60,7 @@ class Cell:
         return self.set, self.aspect, self.head.name
 
 
-def read_states(
-    ratings: Ratings, reader: "StateReader", quantities: Sequence[str], step: int = 64, shown: bool = True
-) -> dict[str, dict[str, np.ndarray]]:
+def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
     """States of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
 
     ``length``, shape (1, 2), is always there: logarithms of one plus the characters, and the words, of the response.
@@ -70,9 +70,9 @@ def read_states(
     items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
     responses = {rated_text(item.question, item.response): item.response for item in items}
     ordered, states = sorted(responses, key=lambda text: (len(text), text)), {}
-    with progress_bar(len(ordered), "reading", "text", shown) as bar:
-        for start in range(0, len(ordered), step):
-            batch = ordered[start : start + step]
+    with progress_bar(len(ordered), "reading", "text") as bar:
+        for start in range(0, len(ordered), _STEP):
+            batch = ordered[start : start + _STEP]
             read = reader.read(batch, tuple(quantities))
             for row, text in enumerate(batch):
                 length = np.log1p([[len(responses[text]), len(words_of(responses[text]))]])
@@ -86,7 +86,7 @@ def read_states(
 def cells_of(
     ratings: Ratings, states: Mapping[str, Mapping[str, np.ndarray]], heads: Iterable[str]
 ) -> tuple[list[Cell], dict[tuple[str, str, str], str]]:
-    """Cells of a study; and those left out (set, aspect, head), to why: too few items of a class.
+    """Cells of a study, and why others (set, aspect, head) are left out: too few items of a class.
 
     Scores of 0 and 1 are labels of the binary head already. ValueError where an item has no score.
     """
@@ -112,10 +112,9 @@ def cells_of(
 
 
 def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, seed: int = 0) -> pd.DataFrame:
-    """Every metric of every method on every cell, a row each.
+    """Every metric of every method on every cell: columns set, aspect, head, method, metric, number and its parts.
 
-    Columns set, aspect, head, method, metric, number (a `Number`), and its value, low, high, n, spec. Questions are
-    resampled, not items; that other training sets would have given other probes is not in the interval.
+    Questions are resampled; that other training sets would have given other probes is not in the interval.
     """
     by_name, rows = {cell.name: cell for cell in cells}, []
     for (*name, method), result in results.items():
@@ -159,41 +158,34 @@ def fit_rater(
 
 
 def fit_probes(
-    rows: Sequence[Mapping[str, Any]],
-    aspects: Sequence[str],
-    head: str = "binary",
-    base: str = "minilm",
-    name: str = "own",
-    poolings: Sequence[str] = ("mean", "last"),
-    seed: int = 0,
-    shown: bool = True,
+    rows: Sequence[Mapping[str, Any]], aspects: Sequence[str], head: str = "binary", base: str = "minilm"
 ) -> tuple[Rater, pd.DataFrame]:
     """A rater fitted on one's own ratings (for `judgekit.inside.rating.save_rater`), and estimates of its probes.
 
     The estimates (`metric_table`) are by nested cross-validation, of ``linear`` (the probes' own procedure) and of
     ``majority``. ``rows``: with ``question``, ``response`` and a whole score from 1 to 5 (or 0 and 1) per aspect; a
     score of None is left out. ``head``: ``binary`` (4 and 5 are good), ``five`` or ``ordinal``. ``base``: the frozen
-    model. ``poolings``: may be chosen. ValueError where a row lacks a field, or an aspect has too few ratings.
+    model. ValueError where a row lacks a field, or an aspect has too few ratings.
     """
     from judgekit.models.states import StateReader
 
-    ratings = {name: {aspect: _rated_items(rows, aspect, name) for aspect in aspects}}
+    ratings = {"own": {aspect: _rated_items(rows, aspect) for aspect in aspects}}
     reader = StateReader(base)
-    cells, skipped = cells_of(ratings, read_states(ratings, reader, poolings, shown=shown), (head,))
+    cells, skipped = cells_of(ratings, read_states(ratings, reader, _POOLINGS), (head,))
     if skipped:
         (_, aspect, _), why = next(iter(skipped.items()))
         raise ValueError(f"aspect {aspect!r}: {why}: too few to fit a probe")
     results: Results = {}
     for cell in cells:
-        features = {pooling: cell.features[pooling] for pooling in poolings}
+        features = {pooling: cell.features[pooling] for pooling in _POOLINGS}
         for method, families in (("linear", SAVED[head]), ("majority", ("majority",))):
             given = (features, cell.labels, cell.groups, cell.head, Space(families=families))
-            results[*cell.name, method] = nested_probe(*given, seed=seed)
-    table = metric_table(cells, results, seed=seed)
-    return fit_rater(cells, table, reader, poolings, seed), table
+            results[*cell.name, method] = nested_probe(*given)
+    table = metric_table(cells, results)
+    return fit_rater(cells, table, reader, _POOLINGS), table
 
 
-def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> list[Response]:
+def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str) -> list[Response]:
     """The rows that have a score of an aspect, as responses."""
     items = []
     for number, row in enumerate(rows):
@@ -203,7 +195,11 @@ def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str, name: str) -> l
             continue
         if not isinstance(row[aspect], int) or not 0 <= row[aspect] <= 5:
             raise ValueError(f"row {number}: field {aspect!r} is {row[aspect]!r}, not a whole score from 0 to 5")
-        about: dict[str, Any] = {"benchmark": name, "cluster_id": text_key(row["question"]), "source": f"rows:{number}"}
+        about: dict[str, Any] = {
+            "benchmark": "own",
+            "cluster_id": text_key(row["question"]),
+            "source": f"rows:{number}",
+        }
         items.append(Response(str(number), row["question"], row["response"], score=float(row[aspect]), **about))
     if not items:
         raise ValueError(f"aspect {aspect!r}: no row has a score")

@@ -1,8 +1,7 @@
 """Juries of judges whose verdicts are stored: votes, averaged probabilities, weights from other prompts.
 
-The label with the highest total is the jury's. Where the highest are level it says *tie*; where a set allows none, its
-protocol reads that as the response shown first, which is half credit over the two orders. A reply without a verdict
-abstains; where all abstain, so does the jury.
+The label with the highest total is the jury's, *tie* where the highest are level (where a set allows none, its protocol
+reads that as the response shown first). A reply without a verdict abstains; where all abstain, so does the jury.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,17 +19,17 @@ from judgekit.scoring.protocols import Protocol, primary_protocol, read_verdict,
 from judgekit.scoring.scores import decided_probabilities
 from judgekit.stats import Array, Floats, prompt_folds, ratio
 
-RIDGE = 1.0  # penalty on weights, in items: a prior that a few hundred labels outweigh
+RIDGE = 1.0  # penalty on weights, in items: few against hundreds; members who say the same share a weight
 _LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
 _TIE = LABELS.index("tie")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Judges who all judged the same pairs, matched by item and order (`Contest` has what it is made of).
+    """Judges who all judged the same pairs, matched by item and order.
 
-    ValueError where a member lacks an item, has a stranger or one twice, saw the exchanged order of some items only, or
-    failed on one; or where the set's protocol drops items, for members would be scored on different ones.
+    ValueError where a member lacks an item or failed on one, has a stranger or one twice, or saw the exchanged order of
+    some items only; or where the set's protocol drops items, for members would be scored on different ones.
     """
 
     benchmark: str  # the set whose primary protocol applies
@@ -159,10 +158,7 @@ def mean_probability(panel: Panel) -> list[Verdict]:
 
 
 def cross_fitted(panel: Panel, n_folds: int = 5, seed: int = 0) -> list[Verdict]:
-    """Probabilities pooled with weights that are learnt on the other folds' prompts: verdicts of ``jury/crossfit``.
-
-    Their scores are ``jury_crossfit.*``, never ``scores.*``: labels of the same test set went into them.
-    """
+    """Probabilities pooled with weights learnt on other folds' prompts: verdicts of ``jury/crossfit``, no scores."""
     folds = prompt_folds([f"{pair.benchmark}/{pair.cluster}" for pair in panel.pairs], n_folds, seed)
     totals = {order: np.empty((len(panel.pairs), len(LABELS))) for order in panel.orders}
     for fold in range(n_folds):
@@ -177,10 +173,7 @@ def cross_fitted(panel: Panel, n_folds: int = 5, seed: int = 0) -> list[Verdict]
 
 
 def pool_weights(panel: Panel, chosen: Array) -> tuple[Floats, float]:
-    """Weights (at least 0) and bias of *tie* of the pool P(label) ~ exp(sum of weight times probability).
-
-    Penalised likelihood has one optimum, so that members who say the same share a weight.
-    """
+    """Weights (at least 0) and bias of *tie* of the pool P(label) ~ exp(sum of weight times probability)."""
     items, labels = panel.references
     items, labels = items[chosen[items]], labels[chosen[items]]
     beliefs = np.concatenate([panel.beliefs[order][items] for order in panel.orders])

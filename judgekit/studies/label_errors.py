@@ -57,9 +57,8 @@ def label_quality(votes: Votes, probabilities: ClassProbabilities) -> tuple[dict
 
     ``confidence``: the probability of the label; flagged where the judge's verdict is another. ``confident learning``:
     the same less what the judge gives that class on average (Northcutt et al. 2021); flagged by cleanlab. ``CROWDLAB``:
-    its quality as a vote among those of the judges; flagged where the consensus of all is another label.
-
-    ``probabilities``: of a judge that was not trained on these labels; ValueError where its items are others.
+    its quality as a vote among those of the judges; flagged where the consensus of all is another label. ValueError
+    where the probabilities are of other items.
     """
     from cleanlab.filter import find_label_issues
     from cleanlab.multiannotator import get_label_quality_multiannotator
@@ -126,10 +125,7 @@ def plant_and_find(
     n_boot: int = 2000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """How many planted errors each method finds: rows of set, method, planted, precision, recall, area (`Number`).
-
-    ``pairs``: those whose labels are beyond doubt; errors are planted `REPEATS` times, and all counted together.
-    """
+    """How many errors, planted `REPEATS` times among labels beyond doubt, each method finds: rows of `Number`s."""
     votes, probabilities = evidence(contest, pairs, stating)
     runs: list[Any] = []
     for repeat in range(REPEATS):

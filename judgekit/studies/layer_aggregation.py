@@ -20,16 +20,16 @@ from judgekit.stats import (
     spearman,
 )
 
+_N_BINS = 10  # of equal width, from the lowest score to the highest
 
-def calibration_error(
-    predicted: Array, labels: Array, scores: Sequence[int], n_bins: int = 10, weight: Array | None = None
-) -> Floats:
+
+def calibration_error(predicted: Array, labels: Array, scores: Sequence[int], weight: Array | None = None) -> Floats:
     """Mean gap between predicted scores and people's, over bins of predicted scores, as a share of the scale.
 
-    ``n_bins``: of equal width from the lowest score to the highest. ``weight``: how often each item counts, one row per
-    resample, shape (..., n_items). The expected calibration error (Guo et al. 2017, arXiv:1706.04599) with shares of
-    the scale in the places of confidence and accuracy: do items that get a 4 deserve a 4 on average? A constant at the
-    mean label is calibrated. Biased upwards for few items. ValueError where a score lies outside the scale.
+    The expected calibration error (Guo et al. 2017, arXiv:1706.04599) with shares of the scale in the places of
+    confidence and accuracy: do items that get a 4 deserve a 4 on average? A constant at the mean label is calibrated.
+    Biased upwards for few items. ``weight``: how often each counts, shape (..., n_items). ValueError where a score lies
+    outside the scale.
 
     >>> round(float(calibration_error([3, 3, 5], [1, 3, 5], range(1, 6))), 4)  # bins: gap 1 of 4 twice, and 0
     0.1667
@@ -41,9 +41,9 @@ def calibration_error(
             ends = f"{values.min():g} to {values.max():g}"
             raise ValueError(f"{name} from {ends} on a scale from {scale[0]} to {scale[-1]}")
         shares.append(np.clip((values - scale[0]) / (scale[-1] - scale[0]), 0, 1))
-    bins = reliability_bins(shares[0], shares[1], n_bins)
+    bins = reliability_bins(shares[0], shares[1], _N_BINS)
     weight = np.ones(len(bins)) if weight is None else np.asarray(weight, float)
-    return expected_calibration_error((weight @ bins.reshape(len(bins), -1)).reshape(*weight.shape[:-1], 3, n_bins))
+    return expected_calibration_error((weight @ bins.reshape(len(bins), -1)).reshape(*weight.shape[:-1], 3, _N_BINS))
 
 
 def evaluated(
@@ -58,10 +58,9 @@ def evaluated(
     """Measures of scores held against people's, with intervals from a bootstrap over questions.
 
     ``pearson``, ``spearman``, ``kendall`` (tau-b), `calibration_error` and ``absolute_error`` in points. A correlation
-    does not see whether scores are too high, or all in the middle of the scale; calibration does. ``predicted``: shape
-    (n_items,). ``clusters``: question of each item. ``other``: scores whose measures are taken off, in the same
-    resamples. ValueError where the material does not fit together, a score is missing or outside the scale, or there
-    are fewer than two items.
+    does not see whether scores are too high, or all in the middle of the scale; calibration does. ``clusters``: the
+    question of each item. ``other``: scores whose measures are taken off, in the same resamples. ValueError where the
+    material does not fit together, a score is missing or outside the scale, or there are fewer than two items.
     """
     sides = [np.asarray(side, float) for side in (predicted, other) if side is not None]
     labels = np.asarray(labels, float)

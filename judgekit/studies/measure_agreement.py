@@ -17,8 +17,8 @@ from judgekit.stats import Number, interval, share_of
 def ceiling_table(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Every ceiling that the votes of a set allow: columns who, what (parts of a result key), people, quantity, number.
 
-    Where everybody voted on everything (PandaLM), annotators are held against each other by name; elsewhere (MT-bench)
-    any two votes on the same comparison are. ValueError where there are no votes, or only one on each comparison.
+    Where everybody voted on everything (PandaLM), of annotators by name; elsewhere (MT-bench) of any two votes on the
+    same comparison. ValueError where there are no votes, or only one on each comparison.
     """
     panels = {frozenset(pair.votes) for pair in pairs}
     one_panel = len(panels) == 1 and len(next(iter(panels))) > 1
@@ -82,11 +82,10 @@ def vote_agreement(
     n_boot: int = N_BOOT,
     seed: int = 0,
 ) -> Number:
-    """Share of comparisons of two people's votes on the same thing that agree (MT-bench).
+    """Share of comparisons of two people's votes on one question, turn and pair of models that agree (MT-bench).
 
     ``ties``: whether ties count as a verdict (FastChat's S1); otherwise a comparison with a tie on either side is left
-    out (S2). The same two models were shown in both orders, as two items; votes on both meet here. Every two votes on
-    one question, turn and pair of models are one comparison (``n``); questions are resampled.
+    out (S2). The same two models were shown in both orders, as two items: votes on both meet here.
     """
     by_matchup: dict[tuple[Any, ...], list[str]] = {}
     for pair in pairs:

@@ -43,10 +43,7 @@ class Evaluator:
 
 
 def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
-    """Every method whose outputs are stored for some models, by model in the order given; KeyError if one has none.
-
-    ``models``: as in the names of replay judges, e.g. ``gpt-4``, ``chatgpt-0301``.
-    """
+    """Every method whose outputs are stored for some models (``gpt-4``, ``chatgpt-0301``); KeyError if one has none."""
     evaluators = []
     for model in models:
         longer = tuple(f"{other}-" for other in models if other.startswith(f"{model}-"))
@@ -61,9 +58,9 @@ def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
 def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
     """A model (as the server calls it; empty for none) asked live in several ways; its slug begins with ``live_``.
 
-    ``methods``: method, as the tables name it, to the strategy that asks in that way. The number and order of
-    demonstrations may differ: ``{"plain": "vanilla", "two_back": "demonstrations?shots=2&shots_order=reversed"}``.
-    ValueError for a model without methods, methods without a model, or two that share a name or a strategy.
+    ``methods``: method, as the tables name it, to the strategy that asks in that way, with the number and order of
+    demonstrations: ``{"plain": "vanilla", "two_back": "demonstrations?shots=2&shots_order=reversed"}``. ValueError for
+    a model without methods, methods without a model, or two that share a name or a strategy.
 
     >>> live_evaluators("org/gpt-4o", {"vanilla": "rules-strict"})
     [Evaluator(model='live_gpt_4o', method='vanilla', judge='openai/org/gpt-4o#rules-strict')]
@@ -80,11 +77,10 @@ def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
 def outcome_table(
     evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
 ) -> pd.DataFrame:
-    """What every evaluator earned on every item, both orders; judges and sets are given by name.
+    """What every evaluator earned on every item: columns set, model, method, item_id, cluster, credit, read, same.
 
-    Columns set, model, method, item_id, cluster, credit (share of the two orders that are right), read (whether both
-    could be read), same (and say the same, as the set's protocol reads them). RuntimeError where a live judge failed on
-    some items: a failed call is no wrong verdict. Those that succeeded are stored.
+    credit: the share of the two orders that are right; read: whether both could be read; same: and say the same.
+    RuntimeError where a live judge failed on some items, which is no wrong verdict; those that succeeded are stored.
     """
     tables = []
     for (name, pairs), one in product(sets.items(), evaluators):
@@ -104,10 +100,9 @@ def outcome_table(
 
 
 def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
-    """Calls for a verdict and characters written for it, by stored evaluator; others are left out.
+    """Calls for a verdict and characters written for it, by set and stored evaluator: columns `CALLS`.
 
-    Columns set, model, method, calls, characters. A reference, a list of metrics or ratings serve both orders of an
-    item; a synthesis is asked for only where the orders disagree.
+    A reference, metrics or ratings serve both orders of an item; a synthesis is asked for where the orders disagree.
     """
     rows: list[tuple[Any, ...]] = []
     for one in (one for one in evaluators if one.judge.startswith("replay/")):
@@ -131,8 +126,6 @@ def set_of(file: str) -> str:
 def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
     """Calls and characters written for one item, both orders, from the steps that are stored for it.
 
-    >>> cost_of([["a reference", "stop"], {"swap = False": {"completion": ["(a)"]}, "swap = True": {"winner": "1"}}])
-    (3, 14)
     >>> cost_of([{"score_1": ["5", "stop"], "score_2": ["9", "stop"], "swap = False": {}, "swap = True": {}}])
     (2, 2)
     """
@@ -155,9 +148,8 @@ def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
 def live_judges(evaluators: Sequence[Evaluator], settings: Mapping[str, Any] | None = None) -> dict[str, Judge]:
     """The judges of live evaluators (others are passed over), by the evaluator's judge.
 
-    ``settings``: fields of `judgekit.judges.openai.Settings`; and for the strategy ``demonstrations`` those of `SHOTS`:
-    how many are shown, of which set, in which order. Budgets are for each judge. `judgekit.models.Unavailable`
-    where the environment names no server or no key, or a setting is wrong.
+    ``settings``: fields of `judgekit.judges.openai.Settings` (budgets are for each judge) and, for demonstrations, of
+    `SHOTS`. `judgekit.models.Unavailable` where the environment names no server or key, or a setting is wrong.
     """
     given = dict(settings or {})
     shots = {name: given.pop(name, default) for name, default in SHOTS.items()}

@@ -44,12 +44,11 @@ def modal_score(probabilities: Array, scores: Sequence[int]) -> Floats:
 def aggregated_scores(
     logits: Array, scores: Sequence[int], learned: Array | None = None, last: bool = True
 ) -> dict[str, Floats]:
-    """Scores of the same logits by every published method and ablation, each of shape (n_items,).
+    """Scores of the same logits, shape (n_items, n_layers, n_scores), by every published method, each (n_items,).
 
-    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` and ``learned``,
-    the expected score of logits averaged over layers, whose ablations end in ``_argmax``, ``_probabilities`` and
-    ``_double_softmax`` (what is averaged), or both. ``logits``: shape (n_items, n_layers, n_scores), NaN for an item
-    without a score. ``last``: whether the uniform average counts the last layer.
+    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` (with or without
+    the ``last`` layer) and ``learned``, the expected score of logits averaged over layers, whose ablations end in
+    ``_argmax``, ``_probabilities`` and ``_double_softmax`` (what is averaged), or both. NaN for an item without logits.
     """
     n_layers = np.shape(logits)[1]
     at_last = distribution(logits, last_only(n_layers))
@@ -74,9 +73,8 @@ def published_weights(
 ) -> LayerWeights:
     """Weights after one epoch of Adam, as LAGER's code fits them; material as for `judgekit.inside.layers.fit_weights`.
 
-    ``last``: whether the last layer is used. ``batch_size``: the published code has 4 with the mixed loss, and 8 with
-    cross-entropy. The search starts from equal weights; with the last layer, from parameters 0 and 1 for the last. An
-    item moves a parameter by about 0.01 / ``batch_size`` at most: a thousand items cannot bring the weights far.
+    ``last``: whether the last layer is used, whose parameter starts at 1 (others at 0). ``batch_size``: 8 there with
+    cross-entropy. An item moves a parameter by 0.01 / ``batch_size`` at most: a thousand do not bring weights far.
     """
     items = RatedItems(logits if last else np.asarray(logits)[:, :-1], labels, scores, loss)
     start = torch.zeros(items.logits.shape[1], dtype=torch.float64)
@@ -119,9 +117,7 @@ def seeded_prompts(seed: int = 1) -> tuple[list[list[int]], list[int]]:
 
 
 def up_to_score(prompt: Sequence[int], written: Sequence[int]) -> list[int] | None:
-    """A prompt with what was written before its last score; None where no score was written.
-
-    Tokens of one digit are found inside longer numbers, as in the published code: "of 10" says 1.
+    """A prompt with what was written before its last score (also inside a longer number); None where none was written.
 
     >>> up_to_score([3], [30, 11, 7, 12, 4]), up_to_score([3], [30, 7])
     ([3, 30, 11, 7], None)
@@ -131,10 +127,9 @@ def up_to_score(prompt: Sequence[int], written: Sequence[int]) -> list[int] | No
 
 
 def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """This package's values and the published code's, of the same shape, by part; computed now.
+    """This package's values, computed now, and the published code's, of the same shape, by part.
 
-    ``logits`` of every layer, ``vscore`` and ``escore``, weights by both losses, and scores of the last rows by every
-    aggregate, which weights from the first rows go into. ValueError where the completions differ.
+    Scores of the last rows by aggregates have weights from the first rows. ValueError where the completions differ.
     """
     theirs = json.loads((resources.files("judgekit.studies") / "published_layers.json").read_text(encoding="utf-8"))
     engine, (prompts, labels) = CausalModel(seeded_model()), seeded_prompts()

@@ -37,8 +37,7 @@ def _replay(
 ) -> Array:
     """Whether the consensus is right before any vote (the judge alone) and after each round, (n_rounds + 1, n_items).
 
-    ``batches``: votes to buy in each round, at random in the first. Votes on an item come in an order of chance, the
-    same for all strategies.
+    ``batches``: votes to buy in each round, at random in the first, in an order of chance that strategies share.
     """
     values = aligned(pool, probabilities)
     rng = np.random.default_rng([seed, 0, 2])  # another stream than that of the votes put aside
@@ -69,18 +68,16 @@ def gain_curves(
     rounds: int = 8,
     share: float = 0.5,
     seeds: Sequence[int] = range(3),
-    progress: bool = False,
 ) -> Curves:
-    """Replays of buying votes by several strategies, from the same votes, one replay of each for every seed.
+    """Replays of buying a ``share`` of the votes by several strategies, one replay of each for every seed.
 
-    ``truth``: class codes, shape (n_items,); without it each item needs two votes, and one of them is put aside, drawn
-    anew for each seed. ``share``: how many of the votes for sale are bought in all.
+    ``truth``: class codes, shape (n_items,); without it one of each item's votes is put aside, anew for each seed.
     """
     n = len(votes.items)
     budget = int(share * (votes.given.sum() - (n if truth is None else 0)))
     bought = np.linspace(0, budget, rounds + 1).astype(int)
     sums = {strategy: np.zeros((rounds + 1, n)) for strategy in strategies}
-    with progress_bar(len(seeds) * len(strategies), "replays", "replay", progress) as bar:
+    with progress_bar(len(seeds) * len(strategies), "replays", "replay") as bar:
         for seed in seeds:
             pool, graded = hold_out(votes, seed) if truth is None else (votes, truth)
             for strategy in strategies:

@@ -41,23 +41,17 @@ class Method:
 
 
 def run_study(
-    cells: Sequence[Cell],
-    methods: Mapping[str, Method],
-    folder: str | Path,
-    seed: int = 0,
-    workers: int = 1,
-    shown: bool = True,
+    cells: Sequence[Cell], methods: Mapping[str, Method], folder: Path, seed: int = 0, workers: int = 1
 ) -> Results:
-    """Nested cross-validation of every cell by every method.
+    """Nested cross-validation of every cell by every method, on some processes.
 
-    ``folder``: results are stored here, one file per cell and method, named by their content: what is there is not
-    computed again, and an interrupted run loses only what was in flight. ``workers``: processes.
+    ``folder`` holds a file per cell and method, named by their content: what is there is not computed again, and an
+    interrupted run loses only what was in flight.
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    work = partial(_study_cell, methods=dict(methods), folder=Path(folder), seed=seed)
+    work = partial(_study_cell, methods=dict(methods), folder=folder, seed=seed)
     results: Results = {}
     pool: Any = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else nullcontext()
-    with progress_bar(len(cells), "probes", "cell", shown) as bar, pool as processes:
+    with progress_bar(len(cells), "probes", "cell") as bar, pool as processes:
         for done in (processes.map if processes else map)(work, cells):
             results |= done
             bar.update()
@@ -111,8 +105,7 @@ def tuned_results(
 ) -> Results:
     """Out-of-fold predictions of an encoder tuned on all aspects of a set together (`judgekit.training.rater`).
 
-    Folds are of questions over all aspects: a response that stands under several aspects is held out of all.
-    ``recipe``: fields of `judgekit.training.rater.TunedRecipe` beside its defaults.
+    Folds are of questions over all aspects: a response is held out under all of them. ``recipe``: of `TunedRecipe`.
     """
     from judgekit.training.rater import TunedRecipe, readings, tuned_predictions
 

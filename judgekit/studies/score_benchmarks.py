@@ -17,8 +17,7 @@ def resources_of(
 ) -> dict[str, Number]:
     """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge of a run on the first items of a set.
 
-    Measured in a fresh process, so that one judge's memory is not another's. Timings differ between machines and runs:
-    they are for orientation. RuntimeError where the process fails; the message ends with its last words.
+    In a fresh process, so that one judge's memory is not another's. RuntimeError, with its last words, where it fails.
     """
     task = json.dumps([name, run, benchmark, n_items])
     done = subprocess.run(

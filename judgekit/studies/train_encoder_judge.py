@@ -32,8 +32,7 @@ def read_cleaned(
 ) -> Cleaned:
     """The texts of the tables ``training_split`` and ``training_answers``: the corpora of ``shares`` and some sets.
 
-    At most ``max_validation`` pairs of each validation set, and ``max_answers`` responses of each source and part.
-    ValueError where a corpus of the mixture or a validation set has no pair.
+    ``max_answers``: of each source and part. ValueError where a corpus of the mixture or a validation set has no pair.
     """
     corpora = [name for name in shares if name not in KINDS]
     pairs = {name: load_set(name) for name in [*corpora, *validation_sets] if name in set(split["benchmark"])}

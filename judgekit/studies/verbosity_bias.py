@@ -1,93 +1,9 @@
-"""What is too long for `41_verbosity_bias`: responses edited in form, and win rates before and after length control.
-
-Twins are a response against itself with its form changed: a preference is the form's doing.
-"""
-
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+"""What is too long for `41_verbosity_bias`: win rates of models before and after length control."""
 
 import numpy as np
 import pandas as pd
 
-from judgekit.data.sources import heads, text_key
-from judgekit.judges.surface import BOLD, HEADING
-from judgekit.records import PreferencePair
 from judgekit.stats import Array, Floats, Number, interval_of, kendall, spearman, t_quantile
-
-CODE = re.compile(r"```|`[^`\n]+`")
-ITEM = re.compile(r"(?m)^[ \t]*(?:\(?\d{1,3}[.)、]|[-*•–])[ \t]+(?=\S)")
-FIRST_WORD = re.compile(r"(?:^|(?<=[.!?])(?<!\d\.)[ \t]+(?=[A-Z])|(?<=\n))([A-Za-z]+)")
-MIN_ITEMS = 3  # lines that make a list
-REFRAMED = ("In other words, ", "That is to say, ", "Put differently, ", "To say it another way, ", "Once more: ")
-
-
-def padded(text: str) -> str:
-    """A list with every item said again in other words before it: longer, and nothing more in it.
-
-    The attack of Zheng et al. (2023), arXiv:2306.05685, section 3.3, whose rewording was GPT-4's. A text without a list
-    of three items stays as it is.
-
-    >>> print(padded("1. Red\\n2. Green\\n3. Blue"))
-    1. In other words, red
-    2. That is to say, green
-    3. Put differently, blue
-    1. Red
-    2. Green
-    3. Blue
-    """
-    lines = text.splitlines()
-    marks = {place: match[0] for place, line in enumerate(lines) if (match := ITEM.match(line))}
-    if len(marks) < MIN_ITEMS:
-        return text
-    again = []
-    for number, (place, mark) in enumerate(marks.items()):
-        item = lines[place][len(mark) :]
-        item = item[0].lower() + item[1:] if item[1:2].islower() else item
-        again.append(f"{mark}{REFRAMED[number % len(REFRAMED)]}{item}")
-    return "\n".join([*lines[: next(iter(marks))], *again, *lines[next(iter(marks)) :]])
-
-
-def _unmarked(text: str) -> str:
-    """A text without the marks of Markdown; fenced code keeps its lines."""
-    text = re.sub(r"(?m)^[ \t]*#{1,6}[ \t]+|^[ \t]*[-*•][ \t]+|^```[^\n]*\n?", "", text)
-    return re.sub(r"`([^`\n]+)`", r"\1", re.sub(r"\*\*([^*\n]+)\*\*", r"\1", text))
-
-
-def _emboldened(text: str) -> str:
-    """The first word of every sentence in bold, where nothing is and there is no code."""
-    if BOLD.search(text) or CODE.search(text) or not text.strip():
-        return text
-    return FIRST_WORD.sub(lambda match: match[0].replace(match[1], f"**{match[1]}**"), text)
-
-
-def _headed(text: str) -> str:
-    return text if HEADING.search(text) or not text.strip() else f"## Answer\n\n{text}"
-
-
-EDITS: dict[str, Callable[[str], str]] = {
-    "padded": padded,
-    "unmarked": _unmarked,
-    "bold": _emboldened,
-    "heading": _headed,
-}
-
-
-def twins(pairs: Sequence[PreferencePair], edit: str, most: int | None = None) -> list[PreferencePair]:
-    """Each distinct response that an edit (a key of `EDITS`) changes, against itself unedited; without label.
-
-    ``model_a`` and ``model_b`` are ``edited`` and ``original``; sides and drawing are by a hash of the texts.
-    """
-    made = {}
-    for pair in pairs:
-        for text in pair.responses:
-            if (changed := EDITS[edit](text)) != text:
-                key = text_key(f"{edit}\n{pair.question}\n{text}")
-                twin = PreferencePair(f"{edit}/{key}", pair.benchmark, pair.asked, changed, text)
-                cluster = f"{pair.benchmark}/{pair.cluster}"
-                twin = replace(twin, cluster_id=cluster, model_a="edited", model_b="original")
-                made[key] = twin if heads(key) else twin.swapped()
-    return [made[key] for key in sorted(made)[:most]]
 
 
 def _equal_length_rates(credit: Floats, doublings: Floats, model: Array, weight: Array) -> Floats:
@@ -113,13 +29,10 @@ def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[
 
     ``table``: a row per model and prompt, with credit and doublings of length over the baseline's response. For each
     model :math:`\operatorname{logit} E[c] = \theta + \lambda d`; the win rate at equal length is
-    :math:`\sigma(\theta)`, after AlpacaEval 2 (Dubois et al. 2024, arXiv:2404.04475). All that goes with length is
-    controlled for: where longer responses say more, the controlled rate is too low.
-
-    The board has the columns model, doublings (the mean), raw and controlled. The changes are ``kendall_controlled``,
-    between the two rankings, and ``length_raw`` and ``length_controlled``, Spearman's correlation of win rate with mean
-    length. Intervals resample prompts: of win rates by the standard error of the draws and t quantiles, which needs
-    fewer draws than percentiles. The models are these, not a sample of them.
+    :math:`\sigma(\theta)`, after AlpacaEval 2 (Dubois et al. 2024, arXiv:2404.04475): too low where longer responses
+    say more. The board: model, doublings (mean), raw, controlled. The changes: ``kendall_controlled``, between the two
+    rankings; ``length_raw`` and ``length_controlled``, Spearman's correlation of win rate with mean length. Prompts are
+    resampled, not models; win rates' intervals take the draws' standard error, which needs fewer than percentiles.
     """
     models, model = np.unique(table["model"].astype(str), return_inverse=True)
     names, prompt = np.unique(table["prompt"].astype(str), return_inverse=True)
