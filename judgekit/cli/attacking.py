@@ -38,7 +38,7 @@ def attack(
     An interrupted run is continued by the same command and repeats no finished verdict. Exit code 3: the judge failed
     on a pair; the same command tries it again.
     """
-    from judgekit.bias.attacks import SearchBudget, Suite, attackable
+    from judgekit.bias.attacks import Suite, attackable
     from judgekit.bias.attacks import attack as run_attacks
 
     check_out(out, pairs)
@@ -48,7 +48,7 @@ def attack(
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
     try:
-        suite = Suite(tuple(attacks or Suite.edits), search=SearchBudget(queries) if queries else None)
+        suite = Suite(tuple(attacks or Suite.edits), search=queries or None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
     asked = loaded_judge(judge, settings, quiet)
