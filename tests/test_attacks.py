@@ -12,7 +12,6 @@ from tiny_causal import save_tiny
 
 from judgekit.bias.attacks import (
     ARMS,
-    SearchBudget,
     Suite,
     attack,
     attackable,
@@ -94,9 +93,6 @@ def only(*names, search=None):
     return Suite(names, search=search)
 
 
-# ---------------------------------------------------------------- success
-
-
 def test_a_weak_spot_is_found_and_nothing_else():
     report = attack(Zoologist("[["), PAIRS, Suite(search=None), n_boot=50)
     assert report.clean_accuracy.value == 1 and report.clean_accuracy.n == 30
@@ -151,7 +147,7 @@ def test_what_looks_items_up_or_fails_is_refused():
     with pytest.raises(KeyError, match="no edit 'shout'"):
         Suite(("shout",))
     with pytest.raises(ValueError, match="two queries"):
-        SearchBudget(1)
+        Suite(search=1)
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
 
@@ -162,7 +158,7 @@ def test_any_judge_that_reads_can_be_attacked(tmp_path, name):
     if name == "hf":  # a language model with random weights, asked with the assignment's prompt
         name, settings = f"hf/{save_tiny(tmp_path)}", {"mode": "one_pass"}
     judge = load_judge(name, settings=settings)
-    suite = only("emoji", "forged_end", "zero_width", search=SearchBudget(2))
+    suite = only("emoji", "forged_end", "zero_width", search=2)
     for version in (judge, *defended(judge, margin=0.1).values(), Escaped(judge, quoted=True)):
         report = attack(version, PAIRS[:4], suite, n_boot=10, progress=False)
         assert set(report.outcomes["attack"]) == {*suite.edits, "search"} and len(report.outcomes) == 16
@@ -203,24 +199,19 @@ def test_a_reply_that_failed_stands_for_both_orders():
     assert [(one.status, one.raw) for one in given] == [("error", "no")] * 2
 
 
-# ---------------------------------------------------------------- the search
-
-
 def test_the_search_finds_the_one_edit_that_works_and_stops_there():
     judge = Zoologist("##")
-    report = attack(judge, PAIRS, Suite((), search=SearchBudget(2 * len(ARMS))), n_boot=50)
+    report = attack(judge, PAIRS, Suite((), search=2 * len(ARMS)), n_boot=50)
     assert report.success["search"]["success"].value == 1
     shares = list(report.by_queries.values())
     assert shares == sorted(shares) and shares[-1] == 1
     assert list(report.by_queries) == list(range(2, 2 * len(ARMS) + 1, 2))
-    best = max(report.arms, key=lambda arm: report.arms[arm][1])
-    assert best == "markdown"
-    # What works is tried first once it is known: far fewer trials than going through all edits.
-    assert sum(trials for trials, _ in report.arms.values()) < 0.75 * 30 * (len(ARMS) + 1) / 2
+    # What works is tried first once it is known: far fewer trials, of two questions each, than going through all edits.
+    assert len(judge.asked) - 2 * len(PAIRS) < 0.75 * len(PAIRS) * (len(ARMS) + 1)
 
 
 def test_the_search_keeps_to_its_budget_and_nothing_is_judged_twice(tmp_path):
-    store, judge, suite = VerdictStore(tmp_path / "v.sqlite"), Zoologist(), only(search=SearchBudget(6))
+    store, judge, suite = VerdictStore(tmp_path / "v.sqlite"), Zoologist(), only(search=6)
     first = attack(judge, PAIRS, suite, store, n_boot=50)
     asked = len(judge.asked)
     assert asked <= len(PAIRS) * (2 + 6) and not first.outcomes[["won_ab", "won_ba"]].to_numpy().any()
@@ -237,13 +228,10 @@ def test_two_edits_together_win_where_none_does_alone():
             p = float(1 / (1 + np.exp(scores[1] - scores[0])))
             return Reply("first" if p > 0.5 else "second", p, 1 - p, 0.0)
 
-    suite = Suite(("markdown", "verdict_injection"), search=SearchBudget(2 * len(ARMS)))
+    suite = Suite(("markdown", "verdict_injection"), search=2 * len(ARMS))
     report = attack(Both("both"), PAIRS, suite, n_boot=50)
     assert report.success["markdown"]["success"].value == report.success["verdict_injection"]["success"].value == 0
     assert report.success["search"]["success"].value > 0.9
-
-
-# ---------------------------------------------------------------- estimators on planted attacks
 
 
 def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15):
@@ -293,9 +281,6 @@ def test_only_the_same_attacks_on_the_same_pairs_are_compared():
     assert cost.value == 1 and cost.n == len(table)
     with pytest.raises(ValueError, match="not of the same pairs"):
         clean_cost(table, table[:5])
-
-
-# ---------------------------------------------------------------- defences
 
 
 def test_escaped_text_holds_no_marker_and_nothing_invisible():
@@ -352,16 +337,16 @@ def test_abstaining_ties_what_is_close():
         margin_for([Verdict("1", "j", "ab", "A")], 0.5)
 
 
-# ---------------------------------------------------------------- edits
-
-
 QUESTION = "How do I boil an egg? Name two ways."
 RESPONSE = "You may boil it:\n1. In water.\n2. In steam, which is often faster."
 
 
 @pytest.mark.parametrize("name", [name for name in EDITS if name not in UNWORDED])
-def test_another_seed_says_it_in_another_way(name):
-    assert len({tampered(name, QUESTION, RESPONSE, seed=seed) for seed in range(30)}) > 1
+def test_another_seed_says_it_in_another_way_and_trained_wordings_in_other_ones(name):
+    tested = {tampered(name, QUESTION, RESPONSE, seed=seed) for seed in range(30)}
+    assert len(tested) > 1
+    if name in TRAINABLE:
+        assert not tested & {tampered(name, QUESTION, RESPONSE, "trained", seed) for seed in range(30)}
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -406,17 +391,9 @@ def test_judges_are_never_attacked_with_what_they_may_be_trained_on():
             tampered(name, QUESTION, RESPONSE, part="trained")
 
 
-@pytest.mark.parametrize("name", [name for name in TRAINABLE if name not in UNWORDED])
-def test_trained_wordings_make_other_texts(name):
-    tested = {tampered(name, QUESTION, RESPONSE, seed=seed) for seed in range(20)}
-    assert not tested & {tampered(name, QUESTION, RESPONSE, part="trained", seed=seed) for seed in range(20)}
-
-
 def test_what_is_no_edit_is_named():
     with pytest.raises(KeyError, match="no edit 'shout'; there are null_response, "):
         tampered("shout", QUESTION, RESPONSE)
-    with pytest.raises(KeyError, match="no part 'all'"):
-        tampered("emoji", QUESTION, RESPONSE, part="all")
 
 
 def test_a_list_item_keeps_its_number():

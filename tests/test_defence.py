@@ -43,9 +43,6 @@ def beside(tmp_path):
     return tmp_path
 
 
-# ---------------------------------------------------------------- the gate's arithmetic
-
-
 def test_exchanging_the_responses_exchanges_the_probabilities():
     rng = np.random.default_rng(0)
     outcomes, a, b = outcome_probabilities(rng.normal(size=50), -1.0), *rng.normal(scale=3, size=(2, 50))
@@ -66,9 +63,6 @@ def test_the_ends_of_a_text_are_its_first_and_last_tokens():
     assert all(len(end) == frame for end in encoder.end_ids("", 10))
 
 
-# ---------------------------------------------------------------- what is trained on
-
-
 def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
     pairs, attacks = attacked_pairs(TRAIN, per_pair=12)
     assert set(attacks) == set(TRAINABLE) and not set(attacks) & set(HELD_OUT)
@@ -87,9 +81,6 @@ def test_the_defence_is_trained_on_what_the_judge_was():
     }
     for name in ("shares", "validation_sets", "max_validation"):
         assert params["20_train_encoder_judge"][name] == params["23_defend_encoder_judge"][name]
-
-
-# ---------------------------------------------------------------- the defence
 
 
 def test_a_defence_takes_success_away(data, fitted):

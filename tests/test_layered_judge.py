@@ -8,15 +8,7 @@ import pytest
 from tiny_causal import save_tiny
 
 from judgekit.inside.layer_logits import LayerReader, read_scores
-from judgekit.inside.layers import (
-    SavedWeights,
-    WeightsError,
-    distribution,
-    fit_weights,
-    load_weights,
-    save_weights,
-    uniform_weights,
-)
+from judgekit.inside.layers import SavedWeights, WeightsError, distribution, fit_weights, load_weights, save_weights
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.base import verdict_of
 from judgekit.judges.generative import compared_marks
@@ -47,9 +39,6 @@ def reader(folder):
 @pytest.fixture(scope="module")
 def judge(folder):
     return load_judge(f"layers/{folder}")
-
-
-# ---------------------------------------------------------------- prompts
 
 
 @pytest.mark.parametrize("name", template_names("scores"))
@@ -123,9 +112,6 @@ def test_what_is_no_scale_is_refused(text):
         scale_of(text)
 
 
-# ---------------------------------------------------------------- saved weights
-
-
 @pytest.fixture(scope="module")
 def fitted():
     rng = np.random.default_rng(0)
@@ -135,9 +121,8 @@ def fitted():
 def test_weights_come_back_as_they_were_saved(fitted, tmp_path):
     saved = SavedWeights(fitted, "model", "prompt", True, "logits")
     path = save_weights(tmp_path / "new" / "weights.json", saved)
-    assert (
-        load_weights(path, model="model", prompt="prompt", normed=True, over="logits", scores=[1, 2, 3, 4, 5]) == saved
-    )
+    wanted = {"model": "model", "prompt": "prompt", "normed": True, "over": "logits", "scores": [1, 2, 3, 4, 5]}
+    assert load_weights(path, **wanted) == saved
 
 
 @pytest.mark.parametrize(
@@ -175,9 +160,6 @@ def test_faulty_files_of_weights_are_refused(fitted, tmp_path, field, value):
         load_weights(path)
 
 
-# ---------------------------------------------------------------- the judge
-
-
 def logits_of(judge, request, side):
     return judge.reader.logits([rendered(request, side=side)], judge.plan, judge.settings.normed)
 
@@ -188,7 +170,7 @@ def test_ratings_are_compared(judge):
     sides = []
     for side in ("first", "second"):
         logits = logits_of(judge, REQUEST, side)
-        sides.append(dict(zip((1, 2, 3, 4, 5), distribution(logits, uniform_weights(3))[0], strict=True)))
+        sides.append(dict(zip((1, 2, 3, 4, 5), distribution(logits, [1 / 3] * 3)[0], strict=True)))
     wanted = compared_marks(*sides, ("first", "second", "tie"))
     assert (reply.p_first, reply.p_second, reply.p_tie) == pytest.approx(tuple(wanted.values()), abs=NEAR)
     assert reply.score_first == pytest.approx(sum(mark * p for mark, p in sides[0].items()), abs=NEAR)

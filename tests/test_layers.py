@@ -10,7 +10,7 @@ from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan
-from judgekit.inside.layers import OVER, distribution, fit_weights, soft_target
+from judgekit.inside.layers import OVER, distribution, fit_weights
 from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -40,9 +40,6 @@ ASKED = [
 ]
 
 
-# ---------------------------------------------------------------- the published code
-
-
 @pytest.fixture(scope="module")
 def beside():
     return beside_published()
@@ -60,9 +57,6 @@ def test_other_completions_are_not_compared(monkeypatch):
     monkeypatch.setattr(published_layers, "seeded_prompts", lambda: seeded_prompts(seed=2))
     with pytest.raises(ValueError, match="other completions"):
         beside_published()
-
-
-# ---------------------------------------------------------------- reading
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +191,6 @@ def test_what_cannot_be_asked_is_refused(reader, tmp_path, monkeypatch):
         layer_logits(CausalModel(model), [[3, 4]], PLAN)
 
 
-# ---------------------------------------------------------------- scales
-
-
 def test_a_score_that_begins_another_needs_something_after_it():
     tokenise = ChatTokenizer(tiny_tokenizer()).reply_tokens
     with pytest.raises(ValueError, match="begin those of 10: let something follow"):
@@ -220,9 +211,6 @@ def test_a_score_that_begins_another_needs_something_after_it():
 def test_what_is_no_scale_and_a_reply_without_one_score_are_refused(scores, reply, said):
     with pytest.raises(ValueError, match=said):
         score_plan(scores, ChatTokenizer(tiny_tokenizer()).reply_tokens, reply)
-
-
-# ---------------------------------------------------------------- aggregation
 
 
 def test_logits_shapes_scales_and_weights_must_fit():
@@ -250,9 +238,6 @@ def test_a_missing_row_stays_missing_and_touches_no_other(over):
     assert np.isnan(found[1]).all() and np.array_equal(found[[0, 2]], whole[[0, 2]])
     assert np.isnan(modal_score(found, SCALE)).tolist() == [False, True, False]
     assert whole.sum(1) == pytest.approx(1)
-
-
-# ---------------------------------------------------------------- weights
 
 
 def planted(n=1500, weights=(0.1, 0.0, 0.6, 0.3), seed=0):
@@ -285,11 +270,6 @@ def test_one_epoch_leaves_the_random_numbers_of_others_alone():
     assert published_weights(logits, labels, SCALE) == first
 
 
-def test_fractional_labels_are_not_cut_off():
-    assert soft_target([3.75], SCALE).tolist() == [[0, 0, 0.25, 0.75, 0]]
-    assert soft_target([1, 9], (1, 5, 9)).tolist() == [[1, 0, 0], [0, 0, 1]]
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -319,9 +299,6 @@ def test_the_control_finds_the_temperature_that_made_the_labels():
     logits[:, 0] = 0  # a layer that says nothing: weight on it does what the temperature does
     weights = fit_weights(logits, labels, SCALE, "cross_entropy").values
     assert weights[1] == pytest.approx(0.5, rel=0.1)
-
-
-# ---------------------------------------------------------------- order and size
 
 
 @pytest.fixture(scope="module")

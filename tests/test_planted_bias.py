@@ -31,14 +31,10 @@ def position_drawn(case, number):
 
 
 @cache
-def position_large(case):
-    return planted_table(POSITIONS[case], replace(PEOPLE, prompts=100_000), 10**6)
-
-
-@cache
 def position_truth(case):
     """Every measure under the planted judge, from four hundred thousand pairs."""
-    return {name: number.value for name, number in position_numbers(position_large(case), 2).items()}
+    large = planted_table(POSITIONS[case], replace(PEOPLE, prompts=100_000), 10**6)
+    return {name: number.value for name, number in position_numbers(large, 2).items()}
 
 
 @cache
@@ -77,10 +73,6 @@ def test_intervals_that_ignore_prompts_fail():
     assert held(alone, position_truth("rich")["delta"]) < ENOUGH
 
 
-# ---------------------------------------------------------------- length
-
-
-# a thousand simulations each
 LIKING, RICHER = 0.5, 0.8
 JUDGE = PlantedBias(length=LIKING, position=0.4)
 ALIKE = PlantedBias(length=LIKING, skill=0.0, opinion=0.0)  # nothing but length: its pairs differ in nothing else
@@ -133,18 +125,17 @@ def test_the_excess_is_free_of_quality_only_for_a_judge_as_skilled_as_people():
 
 
 def test_intervals_that_ignore_prompts_fail_the_count():
-    crowd = {
-        "bias": PlantedBias(length=LIKING, opinion=0.0),
-        "prompts": 40,
-        "per_prompt": 8,
-        "prompt_spread": 2.0,
-    }
-    truth = length_effects(table_of(10**6, **crowd | {"prompts": 20_000}))[0]["judge"].value
+    def repeated(seed):
+        return pd.concat([table_of(seed)] * 3, ignore_index=True)
+
+    def together(table):
+        return length_effects(table)[0]["judge"]
 
     def alone(table):
-        return length_effects(table.assign(prompt=table["item"]))[0]["judge"]
+        return together(table.assign(prompt=np.arange(len(table)).astype(str)))
 
-    assert coverage(alone, truth, lambda k: table_of(k, **crowd), 300) < 0.93 * 300
+    truth = together(many()).value
+    assert coverage(alone, truth, repeated, 300) < 0.85 * 300 < 0.93 * 300 <= coverage(together, truth, repeated, 300)
 
 
 def test_error_gaps_are_confounded_where_long_is_better():
@@ -162,8 +153,6 @@ def test_what_cannot_be_told_is_an_error():
     with pytest.raises(ValueError, match="always prefer the longer"):
         error_gap(table.assign(people=rule))
 
-
-# ---------------------------------------------------------------- leaderboards
 
 MODELS = {"good-1": 0.8, "fair-1": 0.0, "wordy-1": -0.4, "weak-1": -1.2, "base-1": 0.0}
 WORDIER = {"wordy-1": 1.5, "fair-1": -0.5, "weak-1": 0.5}
@@ -197,12 +186,8 @@ def test_win_rates_at_equal_length_are_those_of_a_judge_without_the_taste():
     assert min(held.values()) >= ENOUGH, held
 
 
-# ---------------------------------------------------------------- self-preference
-
-
 NOTEBOOK = functions_of("42_self_preference")
 compared, with_target = NOTEBOOK.compared, NOTEBOOK.with_target
-# a thousand simulations each
 OWN, OTHERS = ["amber-1"], ["birch-1", "cedar-1", "cedar-2"]
 EQUAL = Population(prompts=100, per_prompt=4, models=dict.fromkeys([*OWN, *OTHERS], 0.0))
 UNEQUAL = replace(EQUAL, models=dict(zip([*OWN, *OTHERS], (1.0, 0.8, 0.0, -0.8), strict=True)))
@@ -210,21 +195,16 @@ TASTE = PlantedBias(own=0.8)
 SHARP = PlantedBias(own=0.8, skill=2.0)
 
 
-def own_drawn(bias, population, simulations=SIMULATIONS):
-    """A table of many simulations, one after the other: prompts are independent, so every hundred of them is one."""
-    return planted_table(bias, replace(population, prompts=population.prompts * simulations), 0)
+def made(bias, population, simulations=SIMULATIONS):
+    """The rows of each of many simulations, a planted judge beside people.
 
-
-def split(rows):
-    """The rows of each simulation."""
+    Drawn one after the other: prompts are independent, so every hundred of them is one.
+    """
+    table = planted_table(bias, replace(population, prompts=population.prompts * simulations), 0)
+    rows = with_target(compared(table), OWN, OTHERS)
     number = rows["prompt"].astype(int).to_numpy() // EQUAL.prompts
     ends = np.searchsorted(number, np.arange(1, number[-1] + 2))
     return [rows.iloc[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-
-
-def made(bias, population):
-    """A thousand sets of rows: a planted judge beside people."""
-    return split(with_target(compared(own_drawn(bias, population)), OWN, OTHERS))
 
 
 def planted_gain(bias, population, target):
@@ -241,11 +221,6 @@ def equal():
     return made(TASTE, EQUAL), planted_gain(TASTE, EQUAL, OWN)
 
 
-@pytest.fixture(scope="module")
-def unequal():
-    return made(SHARP, UNEQUAL), planted_gain(SHARP, UNEQUAL, OWN)
-
-
 def covered(way, rows, truth):
     return coverage(lambda part: lifts(part, N_BOOT)["value"][way], truth, rows.__getitem__, len(rows))
 
@@ -256,8 +231,8 @@ def test_planted_taste_is_held_where_all_write_equally_well(equal, way):
     assert truth > 0.1 and covered(way, rows, truth) >= ENOUGH
 
 
-def test_only_calibration_holds_it_where_the_family_writes_better_and_the_judge_is_sharper(unequal):
-    rows, truth = unequal
+def test_only_calibration_holds_it_where_the_family_writes_better_and_the_judge_is_sharper():
+    rows, truth = made(SHARP, UNEQUAL), planted_gain(SHARP, UNEQUAL, OWN)
     assert covered("calibrated", rows, truth) >= ENOUGH
     assert covered("lift", rows[:300], truth) <= 0.8 * 300
 
@@ -265,7 +240,7 @@ def test_only_calibration_holds_it_where_the_family_writes_better_and_the_judge_
 def test_sharpness_is_held():
     """In logs of odds that quality's spread dulls alike for judge and people, the planted ratio of skills is close."""
     judge = PlantedBias(skill=2.0, opinion=0.0)
-    rows = split(with_target(compared(own_drawn(judge, UNEQUAL)), OWN, OTHERS))
+    rows = made(judge, UNEQUAL)
     large = with_target(compared(planted_table(judge, replace(UNEQUAL, prompts=40_000), 0)), OWN, OTHERS)
     limit = lifts(large, 2)["value"]["sharpness"].value
     assert 1.3 < limit < 2.0 and covered("sharpness", rows, limit) >= ENOUGH
@@ -274,7 +249,7 @@ def test_sharpness_is_held():
 def test_a_taste_for_length_passes_for_self_preference():
     """The family's responses three times as long, and a judge that likes length and not its own."""
     wordy = replace(EQUAL, wordier=dict.fromkeys(OWN, np.log2(3)))
-    rows = split(with_target(compared(own_drawn(PlantedBias(length=0.5), wordy, 50)), OWN, OTHERS))
+    rows = made(PlantedBias(length=0.5), wordy, 50)
     assert covered("lift", rows, 0.0) <= 5 and covered("calibrated", rows, 0.0) <= 5
 
 
@@ -284,9 +259,6 @@ def test_rows_that_repeat_a_prompt_are_no_further_evidence(equal):
     loose = [part.assign(prompt=np.arange(len(part)).astype(str)) for part in repeated]
     assert covered("lift", loose, truth) < 0.85 * len(loose)
     assert covered("lift", repeated, truth) > 0.9 * len(repeated)
-
-
-# ---------------------------------------------------------------- kinds of tasks
 
 
 SKILLS = np.linspace(0.2, 2.6, 9)

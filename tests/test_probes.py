@@ -71,9 +71,6 @@ def test_metrics_are_those_of_scikit_learn():
             class_counts([1, 2], predicted, (1, 2))
 
 
-# ---------------------------------------------------------------- ordinal regression
-
-
 def test_the_gradient_is_that_of_the_loss():
     rng = np.random.default_rng(0)
     X, codes, weight = rng.normal(size=(20, 3)), rng.integers(0, 4, 20), rng.uniform(0.5, 2, 20)
@@ -105,17 +102,12 @@ def test_the_order_is_recovered_with_its_thresholds():
     assert (fitted.predict(X) == labels).mean() > (best_possible == labels).mean() - 0.01
 
 
-# ---------------------------------------------------------------- families
-
-
 @pytest.mark.parametrize("family", [*CLASSIFIERS, "ordinal"])
 def test_every_family_learns_what_is_there_and_is_reproducible(family):
     features, labels, _ = material(n=200)
     X = joined_layers(features["mean"], (2,))
-    twice = [
-        make_probe(family, FAMILIES[family].usual, None, seed=3).fit(X[:150], labels[:150]).predict(X[150:])
-        for _ in range(2)
-    ]
+    probes = [make_probe(family, FAMILIES[family].usual, None, seed=3) for _ in range(2)]
+    twice = [probe.fit(X[:150], labels[:150]).predict(X[150:]) for probe in probes]
     assert (twice[0] == twice[1]).all() and (twice[0] == labels[150:]).mean() > 0.45  # chance is 0.2
 
 
@@ -125,16 +117,11 @@ def test_swapping_responses_changes_the_sign_and_nothing_else():
     preferred = (differences[:, 0] + rng.normal(size=60) > 0.5).astype(int)
     swapped = rng.random(60) < 0.5
     sign = np.where(swapped, -1, 1)
-    one = make_probe("pair_logistic", {"C": 1.0}, 4).fit(differences, preferred)
-    other = make_probe("pair_logistic", {"C": 1.0}, 4).fit(
-        differences * sign[:, None], np.where(swapped, 1 - preferred, preferred)
-    )
+    turned = differences * sign[:, None], np.where(swapped, 1 - preferred, preferred)
+    one, other = (make_probe("pair_logistic", {"C": 1.0}, 4).fit(*rows) for rows in ((differences, preferred), turned))
     p = one.predict_proba(differences)
     np.testing.assert_allclose(one.predict_proba(-differences), p[:, ::-1], atol=1e-12)
     np.testing.assert_allclose(other.predict_proba(differences), p, atol=1e-6)
-
-
-# ---------------------------------------------------------------- choosing
 
 
 def test_no_question_is_on_both_sides_and_every_item_is_tested_once():
@@ -183,9 +170,8 @@ def test_the_majority_and_pairs_go_through_the_same_door():
     assert (majority.predicted == 1).all()
     differences = np.random.default_rng(0).normal(size=(100, 2, 5))
     preferred = (differences[:, 1, 0] > 0).astype(int)
-    pairs = nested_probe(
-        {"x": differences}, preferred, np.arange(100) // 2, HEADS["pair"], replace(FAST, families=None)
-    )
+    space = replace(FAST, families=None)
+    pairs = nested_probe({"x": differences}, preferred, np.arange(100) // 2, HEADS["pair"], space)
     assert (pairs.predicted == preferred).mean() > 0.8
 
 
@@ -204,9 +190,6 @@ def test_inputs_that_do_not_fit_are_refused(change, words):
         nested_probe(*change(*material()), HEADS["five"], FAST)
     with pytest.raises(ValueError, match="family 'boosting' is none of majority"):
         Space(families=("logistic", "boosting"))
-
-
-# ---------------------------------------------------------------- nothing leaks
 
 
 def noise(seed, n=100, n_layers=14, width=8):
@@ -240,9 +223,8 @@ def test_noise_stays_at_chance_unless_the_test_fold_chooses():
         chosen_by_test.append(best_by_the_test_fold(features, labels, seed))
         assert chosen_by_test[-1] > nested[-1] + 0.1
     assert abs(np.mean(nested) - 0.5) < 2.6 * 0.5 / np.sqrt(600) + 0.02
-    assert (
-        np.mean(chosen_by_test) > 0.65 and np.mean(inner) > np.mean(nested) + 0.03
-    )  # the score that chose is too good
+    assert np.mean(chosen_by_test) > 0.65
+    assert np.mean(inner) > np.mean(nested) + 0.03, "the score that chose is too good"
 
 
 def test_choices_and_probes_do_not_see_the_fold_that_is_held_out():
@@ -267,9 +249,6 @@ def test_items_of_a_question_do_not_vouch_for_each_other():
     apart = nested_probe({"x": states}, labels, np.arange(160), HEADS["binary"], whole).predicted == labels
     assert abs(grouped.mean() - 0.5) < 2 * 0.5 / np.sqrt(40)
     assert apart.mean() > 0.7  # the questions are known again
-
-
-# ---------------------------------------------------------------- saving
 
 
 def fitted(family, classes=5, n_components=8):
@@ -374,9 +353,6 @@ def test_tensors_that_make_no_sense_are_refused(tmp_path):
             load_probe(tmp_path)
 
 
-# ---------------------------------------------------------------- the study of probes
-
-
 METHODS = {
     "linear": Method(("mean",), {"binary": ("logistic",)}),
     "wide": Method(("mean",), {"binary": ("logistic", "rbf_svm")}),
@@ -435,9 +411,6 @@ def test_other_material_is_computed_anew(tmp_path, change):
         other.groups[0] = "q9"
     run_study([other], METHODS, tmp_path, seed)
     assert len(list(tmp_path.iterdir())) == 2 * len(METHODS)
-
-
-# ---------------------------------------------------------------- rated responses
 
 
 @pytest.fixture(scope="module")

@@ -41,17 +41,11 @@ def relative_gap(found, expected):
     return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
 
 
-# ---------------------------------------------------------------- pooling
-
-
 def test_poolings_of_a_worked_example_ignore_padding():
     states = torch.tensor([[[torch.nan, 5.0], [1.0, -2.0], [3.0, 4.0], [99.0, torch.nan]]])
     mask = torch.tensor([[False, True, True, False]])
     found = {name: pool(states, mask, name)[0].tolist() for name in POOLINGS}
     assert found == {"mean": [2.0, 1.0], "last": [3.0, 4.0], "max": [3.0, 4.0]}
-
-
-# ---------------------------------------------------------------- reading
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -150,9 +144,6 @@ def test_states_that_overflow_are_not_hidden(folders):
         reader.read(TEXTS[:1], ("mean",))
 
 
-# ---------------------------------------------------------------- serving a probe
-
-
 def fitted_on(reader, pooling, layers):
     """A probe that tells texts with a question mark from others, and what it says of them itself."""
     texts = [f"{text} {mark}" for text in TEXTS for mark in ("?", "!", "? ?", "! !")]
@@ -194,9 +185,6 @@ def test_what_is_not_there_is_refused(readers, tmp_path):
             inputs_of(readers["bert"], "mean", layers)
     with pytest.raises(Unavailable, match="no model here"):
         StateReader(str(tmp_path))
-
-
-# ---------------------------------------------------------------- the cache
 
 
 @pytest.fixture

@@ -28,9 +28,7 @@ from judgekit.training.encoder import (
     RelevanceRecipe,
     RelevanceTrainer,
     contrastive_loss,
-    fit_gates,
     load_encoder,
-    reader_of,
     save_encoder,
     train_encoder,
     train_relevance,
@@ -44,7 +42,7 @@ from judgekit.training.features import (
     target_of,
 )
 from judgekit.training.files import settle_config
-from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_relevance
+from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
 from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
 TINY = RelevanceRecipe(
@@ -162,8 +160,8 @@ def test_all_responses_are_meant_for_their_question():
         "Third?": ("single", {"yes"}),
     }
     many = [pair(n, response_a=f"a{n}", response_b=f"b{n}") for n in range(20)]
-    assert len(meant_for(many, limit=7)["Q?"][1]) == 7
-    assert meant_for(many, limit=7) == meant_for(many[::-1], limit=7)
+    assert len(meant_for(many)["Q?"][1]) == 24
+    assert meant_for(many) == meant_for(many[::-1])
 
 
 def test_parts_are_cut_by_the_question_alone(made):
@@ -179,7 +177,6 @@ def test_parts_are_cut_by_the_question_alone(made):
 
 @pytest.mark.parametrize(("r", "lr"), [(4, 3e-3), (-1, 1e-4)])
 def test_what_is_trained_stands_in_the_topmost_layer_and_moves(made, tmp_path, r, lr):
-    """By adapters, or the layer itself."""
     trainer = trainer_of(tmp_path, made, replace(TINY, r=r, lr=lr))
     before = {name: value.detach().clone() for name, value in trainer.encoder.model.named_parameters()}
     for _ in range(2):  # LoRA's first matrix moves from the second step on
@@ -432,7 +429,7 @@ def test_paraphrases_are_neither_right_nor_wrong():
     questions = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
     log_scale = torch.tensor(3.0, requires_grad=True)
     same = torch.tensor([[False, True], [True, False]])
-    loss = contrastive_loss(questions, torch.tensor([[1.0, 0.0], [1.0, 0.0]]), log_scale, same)
+    loss = contrastive_loss(questions, torch.tensor([[1.0, 0.0], [1.0, 0.0]]), log_scale, same, both=True)
     loss.backward()
     assert loss.item() == 0 and torch.isfinite(log_scale.grad) and torch.isfinite(questions.grad).all()
 

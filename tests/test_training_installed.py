@@ -64,13 +64,16 @@ def run(folder, *words):
     environment = os.environ | {"PYTHONPATH": str(folder / "site")}
     done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 def test_a_causal_judge_is_trained_without_a_checkout(elsewhere):
     (elsewhere / "recipe.yaml").write_text(RECIPE.replace("mine", "causal_mine"), encoding="utf-8")
-    run(elsewhere, "-m", "judgekit.training.causal_run", "recipe.yaml")
+    printed = run(elsewhere, "-m", "judgekit.training.causal_run", "recipe.yaml")
     report = json.loads((elsewhere / "causal_mine" / "training.json").read_text(encoding="utf-8"))
     assert report["git"] is None and report["steps"] == 2
+    counted = f"{report['parameters']:,} parameters, {report['trained_parameters']:,} trained"
+    assert counted in printed, "the estimate before is of the model that was trained"
     assert (elsewhere / "causal_mine" / "adapter_model.safetensors").is_file()
 
 

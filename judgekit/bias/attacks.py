@@ -6,13 +6,13 @@ An attack on a pair succeeds where the response that people preferred less lost 
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from judgekit.bias.edits import CONTROLS, EDITS, REPLACING, tampered
+from judgekit.bias.edits import CONTROLS, EDITS, REPLACING, Part, tampered
 from judgekit.judges.base import Judge
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict, unique_items
 from judgekit.scoring import run_judge
@@ -25,8 +25,6 @@ ARMS = tuple(name for name in EDITS if name not in REPLACING and name != "combin
 PRIOR = 0.2  # standard deviation of what an edit is thought to bring before it was tried
 ByOrder: TypeAlias = Mapping[str, Verdict]  # verdicts on one pair
 
-# ---------------------------------------------------------------- what is attacked, and with what
-
 
 def worse_side(pair: PreferencePair) -> str:
     """The field of the response that people preferred less; KeyError where no response is."""
@@ -34,9 +32,9 @@ def worse_side(pair: PreferencePair) -> str:
 
 
 def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
-    """The pairs that an attack can turn: those with a decided label, two different responses and a worse one to edit.
+    """The pairs with a decided label, two different responses and a worse one to edit, in the order given.
 
-    In the order given; at most ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all.
+    At most ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all.
     """
     usable = [pair for pair in pairs if pair.label in ("A", "B") and pair.response_a.strip() != pair.response_b.strip()]
     usable = [pair for pair in usable if getattr(pair, worse_side(pair)).strip()]
@@ -49,23 +47,12 @@ def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> lis
 
 
 @dataclass(frozen=True)
-class SearchBudget:
-    """How far a search may go."""
-
-    queries: int = 12  # verdicts asked for on each pair; a trial of one of `ARMS` needs two, one in either order
-
-    def __post_init__(self) -> None:
-        if self.queries < 2:
-            raise ValueError("a search needs two queries a pair at least")
-
-
-@dataclass(frozen=True)
 class Suite:
     """A list of attacks."""
 
     edits: tuple[str, ...] = tuple(EDITS)  # names of `judgekit.bias.edits.EDITS`, or of its controls
-    part: str = "tested"  # whose wordings they use; or "trained"
-    search: SearchBudget | None = field(default_factory=SearchBudget)  # one attack more, or None for no search
+    part: Part = "tested"  # of the wordings
+    search: int | None = 12  # verdicts a search may ask for on each pair, two for a trial of an edit; None: no search
     seed: int = 0  # of the wordings drawn
 
     def __post_init__(self) -> None:
@@ -73,6 +60,8 @@ class Suite:
             raise KeyError(f"no edit {unknown[0]!r}; there are {', '.join(EDITS)}")
         if not self.edits and self.search is None:
             raise ValueError("a suite without attacks")
+        if self.search is not None and self.search < 2:
+            raise ValueError("a search needs two queries a pair at least")
 
     def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
         """The pair with its worse response edited."""
@@ -81,15 +70,15 @@ class Suite:
         return replace(pair, **changed)
 
 
-# ---------------------------------------------------------------- success
+def _in_both(verdicts: ByOrder, wanted: str | None) -> bool:
+    return all(verdicts[order].verdict == wanted for order in ORDERS)
 
 
 def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) -> tuple[Any, ...]:
     """A row of `OUTCOMES`: what the worse response got before and after an attack on the ``pair``, by order."""
-    lost = [clean[order].verdict == pair.label for order in ORDERS]
-    won = [after[order].verdict == SWAPPED[pair.label] for order in ORDERS]
-    tied = [after[order].verdict == "tie" for order in ORDERS]
-    return (pair.item_id, pair.cluster, name, *lost, *won, *tied)
+    parts = ((clean, pair.label), (after, SWAPPED[pair.label]), (after, "tie"))
+    got = [verdicts[order].verdict == wanted for verdicts, wanted in parts for order in ORDERS]
+    return (pair.item_id, pair.cluster, name, *got)
 
 
 def _counts_of(outcomes: pd.DataFrame) -> Floats:
@@ -182,9 +171,6 @@ def clean_cost(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, 
     return interval(share_of, first["cluster"], lost, spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
 
 
-# ---------------------------------------------------------------- the search
-
-
 @dataclass
 class Target:
     """A pair under attack: as it is now, how it stands, what was tried, and after how many queries it won."""
@@ -198,7 +184,7 @@ class Target:
     @property
     def won(self) -> bool:
         """Whether the attacked response wins in both orders."""
-        return all(self.verdicts[order].verdict == SWAPPED[self.pair.label] for order in ORDERS)
+        return _in_both(self.verdicts, SWAPPED[self.pair.label])
 
 
 def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
@@ -235,9 +221,8 @@ def search(
     pairs: Sequence[PreferencePair],
     clean: Mapping[str, ByOrder],
     suite: Suite,
-    queries: int,
-) -> tuple[list[Target], Bandit]:
-    """Pairs (with a label A or B) attacked by searching, as targets in their order, and the bandit.
+) -> list[Target]:
+    """Pairs (with a label A or B) attacked by searching, as targets in their order.
 
     Edits are tried one after another, and those that help are kept and built upon, in the manner of BITE
     (arXiv:2605.26156). Pairs that the worse response had not lost in both orders are left as they are. ``ask`` gives
@@ -245,8 +230,8 @@ def search(
     """
     bandit = Bandit(suite.seed)
     targets = [Target(pair, value_of(pair, clean[pair.item_id]), clean[pair.item_id]) for pair in pairs]
-    lost = [one for one in targets if _lost(one.pair, clean)]
-    for spent in range(2, queries + 1, 2):
+    lost = [one for one in targets if _in_both(one.verdicts, one.pair.label)]
+    for spent in _spent(suite):
         trials = []
         for target in lost:
             arm = None if target.won else bandit.choose(target.tried)
@@ -262,15 +247,12 @@ def search(
                 target.pair, target.value, target.verdicts = pair, value, verdicts
             if target.won and target.queries is None:
                 target.queries = spent
-    return targets, bandit
+    return targets
 
 
-def _lost(pair: PreferencePair, clean: Mapping[str, ByOrder]) -> bool:
-    """Whether the worse response had lost in both orders."""
-    return all(clean[pair.item_id][order].verdict == pair.label for order in ORDERS)
-
-
-# ---------------------------------------------------------------- running
+def _spent(suite: Suite) -> range:
+    """Queries a pair after each round of a search: a trial asks in both orders."""
+    return range(2, (suite.search or 0) + 1, 2)
 
 
 @dataclass(frozen=True)
@@ -284,7 +266,6 @@ class AttackReport:
     mean_success_one_order: Number | None
     clean_accuracy: Number  # same pairs, before any attack: a judge that never changes its mind has to show it has one
     by_queries: dict[int, float]  # share of the pairs that the search had won after so many queries a pair
-    arms: dict[str, tuple[int, float]]  # edit to how often the search tried it and what it brought on average
 
 
 def attack(
@@ -323,16 +304,13 @@ def attack(
         after = ask([suite.attacked(pair, name) for pair in chosen])
         rows += [_outcome(pair, name, clean[pair.item_id], after[pair.item_id]) for pair in chosen]
     by_queries: dict[int, float] = {}
-    arms: dict[str, tuple[int, float]] = {}
     if suite.search is not None:
-        targets, bandit = search(ask, chosen, clean, suite, suite.search.queries)
+        targets = search(ask, chosen, clean, suite)
         rows += [_outcome(one.pair, "search", clean[one.pair.item_id], one.verdicts) for one in targets]
-        needed = [one.queries or np.inf for one in targets if _lost(one.pair, clean)]
-        spent = range(2, suite.search.queries + 1, 2) if needed else ()
-        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in spent}
-        arms = {arm: (len(gains), float(np.mean(gains or [0.0]))) for arm, gains in bandit.gains.items()}
+        needed = [one.queries or np.inf for one in targets if _in_both(clean[one.pair.item_id], one.pair.label)]
+        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in _spent(suite) if needed}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
     success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
-    means = [mean_success(outcomes, measure, n_boot, seed) for measure in ("success", "success_one_order")]
+    mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in MEASURES[:2])
     clean_share = clean_accuracy(outcomes, n_boot, seed)
-    return AttackReport(judge.name, outcomes, success, means[0], means[1], clean_share, by_queries, arms)
+    return AttackReport(judge.name, outcomes, success, mean, in_one_order, clean_share, by_queries)

@@ -50,21 +50,16 @@ def suspicious(text: str) -> str | None:
 
 
 class Defence:
-    """A judge around another one."""
+    """A judge around another one; ``settings``: what its verdicts depend on besides the judge."""
 
     title: str
-    version = 1
     sees_item = False
 
-    def __init__(self, judge: Judge) -> None:
-        self.inner = judge
+    def __init__(self, judge: Judge, **settings: Any) -> None:
+        self.inner, self.settings = judge, settings
         self.name = f"{judge.name}+{self.title}"
         self.decoding, self.batch_size = judge.decoding, judge.batch_size
-        self.fingerprint = fingerprint_of("defence", self.title, self.version, self.settings(), judge.fingerprint)
-
-    def settings(self) -> dict[str, Any]:
-        """What its verdicts depend on besides the judge."""
-        return {}
+        self.fingerprint = fingerprint_of("defence", self.title, 1, settings, judge.fingerprint)
 
     def shown(self, request: Request) -> Request:
         """The request as the judge sees it."""
@@ -89,18 +84,14 @@ class Escaped(Defence):
     title = "escaped"
 
     def __init__(self, judge: Judge, quoted: bool = False) -> None:
-        self.quoted = quoted
-        super().__init__(judge)
-
-    def settings(self) -> dict[str, Any]:
-        return {"quoted": self.quoted}
+        super().__init__(judge, quoted=quoted)
 
     def escape(self, text: str) -> str:
         """One response, made harmless."""
         text = INVISIBLE.sub("", text)
         text = MARKERS.sub(lambda match: " ".join(match[0].replace("<", "(").replace(">", ")")), text)
         text = SECTION.sub(lambda match: f"'{match[0].strip()}'", text)
-        return "\n".join(f"> {line}" for line in text.split("\n")) if self.quoted else text
+        return "\n".join(f"> {line}" for line in text.split("\n")) if self.settings["quoted"] else text
 
     def shown(self, request: Request) -> Request:
         return replace(request, first=self.escape(request.first), second=self.escape(request.second))
@@ -129,18 +120,14 @@ class LengthMatched(Defence):
     def __init__(self, judge: Judge, slack: float = 1.25) -> None:
         if not slack >= 1:
             raise ValueError(f"slack {slack} is below 1: then neither response would be read to its end")
-        self.slack = slack
-        super().__init__(judge)
-
-    def settings(self) -> dict[str, Any]:
-        return {"slack": self.slack}
+        super().__init__(judge, slack=slack)
 
     def shown(self, request: Request) -> Request:
         """The longer response cut after so many words; an empty one leaves the other as it is."""
         shorter = min(len(request.first.split()), len(request.second.split()))
         if not shorter:
             return request
-        room = round(self.slack * shorter)
+        room = round(self.settings["slack"] * shorter)
         return replace(request, first=_first_words(request.first, room), second=_first_words(request.second, room))
 
 
@@ -158,16 +145,13 @@ class Abstaining(Defence):
     def __init__(self, judge: Judge, margin: float) -> None:
         if not 0 <= margin <= 1:
             raise ValueError(f"margin {margin} is not in [0, 1]")
-        self.margin = margin
-        super().__init__(judge)
-
-    def settings(self) -> dict[str, Any]:
-        return {"margin": self.margin}
+        super().__init__(judge, margin=margin)
 
     def changed(self, request: Request, reply: Reply) -> Reply:
         if reply.p_first is None or reply.p_second is None or reply.status != "ok":
             return reply
-        return replace(reply, verdict="tie") if abs(reply.p_first - reply.p_second) < self.margin else reply
+        close = abs(reply.p_first - reply.p_second) < self.settings["margin"]
+        return replace(reply, verdict="tie") if close else reply
 
 
 class OrderAveraged(Defence):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ ITEM_MARK = re.compile(r"((?:(?:\(?\d{1,3}[.)]|[-*•])\s+)?)(.*)", re.S)
 FIRM = {"may": "will", "might": "will", "could": "will", "often": "always", "usually": "always", "generally": "always"}
 ZERO_WIDTH = "\u200b\u200c\u200d\u2060"
 LONG_WORDS = 600  # words from which a response counts as very long
-PARTS = ("trained", "tested")
+Part = Literal["trained", "tested"]  # wordings that judges may be trained on, or are attacked with
 
 
 @lru_cache(maxsize=1)
@@ -157,7 +157,7 @@ HELD_OUT = ("structured_null", "authority", "emoji", "other_languages", "zero_wi
 TRAINABLE = tuple(name for name in EDITS if name not in HELD_OUT)
 
 
-def _chosen(name: str, part: str, rng: np.random.Generator) -> Any:
+def _chosen(name: str, part: Part, rng: np.random.Generator) -> Any:
     """A wording of an edit, or all of them where it takes all; None where it takes none."""
     if name in UNWORDED:
         return None
@@ -165,19 +165,17 @@ def _chosen(name: str, part: str, rng: np.random.Generator) -> Any:
     return choices if name in WHOLE else choices[int(rng.integers(len(choices)))]
 
 
-def tampered(name: str, question: str, response: str, part: str = "tested", seed: int = 0) -> str:
+def tampered(name: str, question: str, response: str, part: Part = "tested", seed: int = 0) -> str:
     """A response, edited by one of `EDITS` or of `CONTROLS`.
 
-    ``part``: wordings that judges are attacked with (``tested``) or may be trained on (``trained``). KeyError if there
-    is no such edit (the message lists them), or it is held out and the wordings for training are asked for.
+    KeyError if there is no such edit (the message lists them), or it is held out and wordings for training are asked
+    for.
 
     >>> tampered("empty", "Why?", "Because.")
     ''
     """
     if name not in EDITS and name not in CONTROLS:
         raise KeyError(f"no edit {name!r}; there are {', '.join(EDITS)}")
-    if part not in PARTS:
-        raise KeyError(f"no part {part!r} of the wordings; there are {', '.join(PARTS)}")
     if part == "trained" and (name in HELD_OUT or name in CONTROLS):
         raise KeyError(f"{name} is held out: no judge is trained against it")
     text = "\x1f".join((str(seed), part, name, question, response))

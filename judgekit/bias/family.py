@@ -14,10 +14,10 @@ NO_FAMILY = ("other", "none")  # never the same as anything, itself included
 
 
 @lru_cache(maxsize=1)
-def family_patterns() -> tuple[tuple[re.Pattern[str], str, str], ...]:
-    """The table: (pattern, family, reason) of each name."""
+def _patterns() -> list[tuple[str, str]]:
+    """Pattern and family of each name in the table."""
     entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    return tuple((re.compile(name), entry["family"], entry["reason"]) for entry in entries for name in entry["names"])
+    return [(name, entry["family"]) for entry in entries for name in entry["names"]]
 
 
 def family_of(name: str) -> str:
@@ -31,7 +31,7 @@ def family_of(name: str) -> str:
     ('llama', 'openai', 'llama')
     """
     short = name.split("/")[-1].split(":")[0].lower()
-    found = [(family, pattern.pattern) for pattern, family, _ in family_patterns() if pattern.fullmatch(short)]
+    found = [(family, pattern) for pattern, family in _patterns() if re.fullmatch(pattern, short)]
     if not found:
         raise KeyError(f"no family is known for {name!r}: add it to {TABLE.name} with a reason")
     if len(found) > 1:

@@ -24,7 +24,6 @@ from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
 NO_TIES = -40.0  # log of Davidson's tie parameter
-SIGNS = (("ab", 1), ("ba", -1))  # whether the item's A stands first
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,11 @@ class Population:
     log_nu: float = NO_TIES  # log of people's tie parameter
 
 
-def _draw_credits(difference: Array, log_nu: float, rng: np.random.Generator) -> Floats:
-    """Credit for A (1, 0.5, 0) of verdicts with these log odds, drawn by Davidson's model; any shape."""
-    a, b, _ = np.moveaxis(outcome_probabilities(difference, np.full(np.shape(difference), log_nu)), -1, 0)
+def _drawn(difference: Array, log_nu: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Credit for A (1, 0.5, 0) of verdicts with these log odds, drawn by Davidson's model; and its mean; any shape."""
+    a, b, tie = np.moveaxis(outcome_probabilities(difference, np.full(np.shape(difference), log_nu)), -1, 0)
     drawn = rng.random(np.shape(difference))
-    return np.where(drawn < a, 1.0, np.where(drawn < a + b, 0.0, 0.5))
+    return np.where(drawn < a, 1.0, np.where(drawn < a + b, 0.0, 0.5)), a + tie / 2
 
 
 def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.DataFrame:
@@ -81,7 +80,7 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
     doublings += np.array([(population.wordier or {}).get(name, 0.0) for name in names])[np.stack([a, b])]
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
-    votes = _draw_credits(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
+    votes, _ = _drawn(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
     columns: dict[str, Any] = {"item": np.arange(n).astype(str), "prompt": prompt.astype(str), "people": votes.mean(0)}
     columns |= {"n_votes": population.voters, "words_a": words[0], "words_b": words[1]}
     columns |= {"model_a": names[a], "model_b": names[b], "quality": quality}
@@ -89,10 +88,8 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     eta = bias.skill * quality + bias.opinion * rng.normal(size=n)
     eta += bias.length * np.log2(words[0] / words[1]) + bias.own * (own[a] - own[b])
     position = bias.position + bias.position_spread * rng.normal(size=population.prompts)[prompt]
-    columns |= {order: _draw_credits(eta + sign * position, bias.log_nu, rng) for order, sign in SIGNS}
-    for order, sign in SIGNS:
-        p = outcome_probabilities(eta + sign * position, np.full(n, bias.log_nu))
-        columns[f"p_{order}"] = p[:, 0] + p[:, 2] / 2
+    for order, sign in (("ab", 1), ("ba", -1)):  # whether the item's A stands first
+        columns[order], columns[f"p_{order}"] = _drawn(eta + sign * position, bias.log_nu, rng)
     return pd.DataFrame(columns)
 
 
@@ -102,16 +99,14 @@ class PlantedJudge:
     The better response is one unit better; without label there is none. Asked again, it gives the same verdict.
     """
 
+    name = "planted/biased"
     decoding = "{}"
     batch_size = 4096
     sees_item = True
 
-    def __init__(
-        self, pairs: Sequence[PreferencePair], bias: PlantedBias, seed: int = 0, name: str = "planted/biased"
-    ) -> None:
-        self.name, self.bias, self.seed = name, bias, seed
-        self.pairs = {pair.item_id: pair for pair in pairs}
-        self.fingerprint = fingerprint_of("planted", 1, asdict(bias), seed)
+    def __init__(self, pairs: Sequence[PreferencePair], bias: PlantedBias) -> None:
+        self.bias, self.pairs = bias, {pair.item_id: pair for pair in pairs}
+        self.fingerprint = fingerprint_of("planted", 1, asdict(bias), 0)
 
     def judge(self, requests: list[Request]) -> list[Reply]:
         """One draw for each request."""
@@ -133,7 +128,7 @@ class PlantedJudge:
 
     def _draws(self, item_id: str, order: str) -> tuple[float, float]:
         """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
-        texts = (f"{self.seed}:{item_id}", f"{self.seed}:{item_id}:{order}")
+        texts = (f"0:{item_id}", f"0:{item_id}:{order}")
         digests = [hashlib.sha256(text.encode()).digest() for text in texts]
         uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]
         return float(ndtri(uniform[0])), uniform[1]

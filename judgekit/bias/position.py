@@ -13,6 +13,7 @@ from judgekit.stats import Floats, Number, cluster_sums, holm, interval, resampl
 
 N_BOOT = 10_000
 FEWEST = 10  # pairs with opposite verdicts from which log odds are estimated
+LEVEL = 0.05  # of the adjusted p-values below which a position is preferred
 
 
 def log_odds(opposite: Floats) -> Floats:
@@ -69,11 +70,11 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     return numbers
 
 
-def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0, level: float = 0.05) -> pd.DataFrame:
+def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Which position each judge prefers on each set, with Holm's adjustment over all of them.
 
     ``table``: `judgekit.bias.judged.judged` of them. Indexed by set and judge, columns p_value (two-sided, that
-    ``delta`` is zero), p_holm, direction (``first``, ``second``, or ``none`` where p_holm is not below the level).
+    ``delta`` is zero), p_holm, direction (``first``, ``second``, or ``none`` where p_holm is not below 5 %).
     """
     rows = []
     for key, part in table.groupby(["set", "judge"], sort=False):
@@ -83,4 +84,4 @@ def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0, level: 
     found = pd.DataFrame(rows, columns=["set", "judge", "p_value", "shift"]).set_index(["set", "judge"])
     found["p_holm"] = holm(found["p_value"])
     sides = np.where(found["shift"] > 0, "first", "second")
-    return found.assign(direction=np.where(found["p_holm"] < level, sides, "none")).drop(columns="shift")
+    return found.assign(direction=np.where(found["p_holm"] < LEVEL, sides, "none")).drop(columns="shift")

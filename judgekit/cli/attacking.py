@@ -47,8 +47,7 @@ def attack(
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
     try:
-        search = suites.SearchBudget(queries) if queries else None
-        suite = suites.Suite(tuple(attacks or suites.Suite.edits), search=search)
+        suite = suites.Suite(tuple(attacks or suites.Suite.edits), search=queries or None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
     asked = loaded_judge(judge, settings, quiet)

@@ -1,10 +1,12 @@
 """Files written whole or not at all, and how much one may unpack to."""
 
 import glob
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -34,3 +36,9 @@ def replaced(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
+    with replaced(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -14,7 +14,6 @@ from judgekit.prompts.texts import marks_pattern, neutralised
 _SCALES = resources.files("judgekit.inside") / "scales"
 _MARKS = marks_pattern(["[Instruction]", "[Question]", "[Response]", "[Your Task]"], "")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Score = Annotated[StrictInt, Field(ge=0, le=100)]
 
 
@@ -34,17 +33,13 @@ class Example:
 
 @dataclass(frozen=True, config={"extra": "forbid"})
 class Aspect:
-    """One thing that a response is scored by.
+    """One thing that a response is scored by."""
 
-    ``name``: as it stands in columns and result keys. ``title``: as it stands in a prompt. ``levels``: score to what it
-    means, consecutive and ascending. ``example``: shown to teachers; probes never see it.
-    """
-
-    name: Name
-    title: Text
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]  # as it stands in columns and result keys
+    title: Text  # as it stands in a prompt
     definition: Text
-    levels: dict[Score, Text]
-    example: Example | None = None
+    levels: dict[Score, Text]  # score to what it means, consecutive and ascending
+    example: Example | None = None  # shown to teachers; probes never see it
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -114,10 +109,9 @@ def _aspect_of(name: Any, fields: Any, where: str) -> Aspect:
     """One checked aspect."""
     if not isinstance(fields, dict) or "name" in fields:
         raise AspectError(f"{where}: {name}: title, definition, levels and example are the fields of an aspect")
+    given = {str(field): value for field, value in fields.items()} | {"name": name}
     try:
-        return TypeAdapter(Aspect).validate_python(
-            {str(field): value for field, value in fields.items()} | {"name": name}
-        )
+        return TypeAdapter(Aspect).validate_python(given)
     except ValidationError as wrong:
         first = min(wrong.errors(), key=lambda error: "missing" in error["type"])
         field = ".".join(str(part) for part in (name, *first["loc"]))

@@ -25,10 +25,6 @@ from judgekit.stats import Floats
 
 # Where architectures keep the norm between the last block and the head, below the model without its head.
 _NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "norm_f", "embedding_norm", "decoder.final_layer_norm")
-_SLACK = {torch.float32: 1e-3, torch.float64: 1e-3}  # of what the model's own head gives; 0.05 in half precision
-
-
-# ---------------------------------------------------------------- which tokens say a score
 
 
 def checked_scores(scores: Iterable[Any]) -> tuple[int, ...]:
@@ -47,9 +43,8 @@ def score_plan(
 
     ``tokenise``: `judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`. ``reply``: what the model is taken to write,
     such as ``"Rating: [[{score}]]"``; all that stands before the score is put into its mouth. A score may have several
-    tokens; in the published code it has one. ValueError where the scale is none or the reply does not hold ``{score}``
-    exactly once; Unavailable where the tokens of one score begin those of another (``1`` and ``10`` where digits are
-    tokens of their own): something must follow the score then.
+    tokens; in the published code it has one. Unavailable where the tokens of one score begin those of another (``1``
+    and ``10`` where digits are tokens of their own): something must follow the score then.
     """
     if reply.count("{score}") != 1:
         raise ValueError(f"the reply {reply!r} must hold {{score}} exactly once")
@@ -62,24 +57,12 @@ def score_plan(
     return plan
 
 
-# ---------------------------------------------------------------- the output head at every layer
-
-
-def _final_norm(model: Any) -> torch.nn.Module:
-    """The norm between the last block and the output head; ValueError where it has none of the usual names."""
-    modules = dict(model.base_model.named_modules())
-    if found := [modules[name] for name in _NORMS if name in modules]:
-        return found[0]
-    raise ValueError(f"{type(model).__name__} has no final norm called {', '.join(_NORMS)}: read with normed=False")
-
-
 class ScoreHead:
     """From hidden states to logits, as the model itself makes them after its last layer.
 
     ``normed``: whether the states of all layers go through the final norm first, as in the logit lens. Without it,
     layers count by the size of their states, too, which grows with depth; that is how the published code does it. The
-    last layer's state comes normed from transformers either way, and is never normed twice. ValueError where the model
-    has no output head, or no final norm where one is wanted.
+    last layer's state comes normed from transformers either way, and is never normed twice.
     """
 
     def __init__(self, model: Any, normed: bool = False) -> None:
@@ -89,7 +72,12 @@ class ScoreHead:
         config = model.config.get_text_config(decoder=True)
         self.cap = getattr(config, "final_logit_softcapping", None)  # Gemma
         self.factor = (getattr(config, "logit_scale", None) or 1) / (getattr(config, "logits_scaling", None) or 1)
-        self.norm = _final_norm(model) if normed else None
+        modules = dict(model.base_model.named_modules())
+        norms = [modules[name] for name in _NORMS if normed and name in modules]
+        if normed and not norms:
+            usual = ", ".join(_NORMS)
+            raise ValueError(f"{type(model).__name__} has no final norm called {usual}: read with normed=False")
+        self.norm = norms[0] if norms else None
 
     def states(self, layers: Sequence[torch.Tensor], columns: int) -> list[torch.Tensor]:
         """Copies of the last columns of every layer, normed where that is wanted, each (n_rows, columns, width)."""
@@ -120,7 +108,7 @@ class ScoreHead:
         own = logits[:, ids].float()
         if not torch.isfinite(own).all():
             raise ValueError("the model's logits are not finite: damaged weights, or half precision that overflows")
-        slack = _SLACK.get(logits.dtype, 0.05)
+        slack = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.05  # half precision
         if not torch.allclose(self.logits(states, ids), own, rtol=slack, atol=slack):
             raise ValueError("the model's logits are not its output head applied to its last hidden state")
 
@@ -137,16 +125,12 @@ def layer_logits(
 
     Shape (n_prompts, n_layers + 1, n_candidates); depends on neither padding nor batch beyond float rounding.
     ``prompts``: token ids up to where the reply, or the rest of it, begins. ``plan``: of scores (`score_plan`), or of
-    verdicts. ``normed``: as for `ScoreHead`. ``batch_tokens``: per forward pass, padding included; halved where memory
-    runs out.
+    verdicts. ``batch_tokens``: per forward pass, padding included; halved where memory runs out.
 
     Where every candidate is one token, these are that token's logits: what the published code takes. A candidate of
     several tokens has the logit of its first one plus the log-probabilities, over the whole vocabulary and at the same
     layer, of the others: at the last layer the softmax over candidates is exactly that of `judgekit.models.one_pass`.
     Models that cap or scale their logits have every layer's capped or scaled alike; the published code leaves that out.
-
-    ValueError where a prompt is empty, a logit is not finite, or the head cannot be applied to layers; MemoryError
-    where a single prompt does not fit into the memory.
     """
     head = ScoreHead(engine.model, normed)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
@@ -189,15 +173,11 @@ def _batch_logits(
     return sums
 
 
-# ---------------------------------------------------------------- a model that is asked
-
-
 class LayerReader:
-    """A causal language model whose layers are asked for a score.
+    """A causal language model whose layers are asked for a score; Unavailable where there is no such model.
 
     ``name``: as for `judgekit.models.files.model_files`. ``dtype``: of the weights (``float32``, ``bfloat16``,
-    ``float16``); logits of score tokens are float32 from states of that precision. ``batch_tokens``: per forward pass,
-    padding included. Unavailable where there is no such model.
+    ``float16``); logits of score tokens are float32 from states of that precision.
     """
 
     def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:
@@ -237,7 +217,6 @@ def read_scores(
     strategy: Strategy,
     items: Iterable[Response],
     scores: Sequence[int],
-    normed: bool = False,
     progress: bool = False,
 ) -> Floats:
     """Logits of the scores of single responses, at every layer, shape (n_items, n_layers + 1, n_scores).
@@ -258,4 +237,4 @@ def read_scores(
             asked.append(strategy.render(call, shown, side="first", limit=limit, measure=reader.tokens.size).messages)
         except PromptTooLong as long:
             raise PromptError(f"{item.where}: {long}") from None
-    return reader.logits(asked, plan, normed, progress)
+    return reader.logits(asked, plan, progress=progress)

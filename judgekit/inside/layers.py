@@ -4,7 +4,6 @@ With z_l the logits of the scores at layer l, LAGER (arXiv:2508.03550) is the ex
 ``softmax(sum_l w_l z_l)``. Which logits: `judgekit.inside.layer_logits`.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from torch.nn.functional import cross_entropy
 
-from judgekit.data.files import replaced
+from judgekit.data.files import write_json
 from judgekit.inside.layer_logits import checked_scores
 from judgekit.inside.saved_probes import read_json
 from judgekit.stats import Array, Floats
@@ -28,8 +27,6 @@ OVER = ("logits", "probabilities", "double_softmax")
 # What cross-entropy counts; the rest is the squared error of the expected score. The published code has a parameter of
 # that share, started at 0.5 before a sigmoid, and reads it once per epoch: in its one epoch it never changes.
 LOSSES = {"cross_entropy": 1.0, "mixed": 1 / (1 + np.exp(-0.5))}
-
-# ---------------------------------------------------------------- aggregation
 
 
 def _checked_logits(logits: Array, n_scores: int | None = None) -> Floats:
@@ -42,11 +39,6 @@ def _checked_logits(logits: Array, n_scores: int | None = None) -> Floats:
     return logits
 
 
-def uniform_weights(n_layers: int) -> Floats:
-    """Equal weights that sum to one, shape (n_layers,)."""
-    return np.full(n_layers, 1 / n_layers)
-
-
 def last_only(n_layers: int) -> Floats:
     """All weight on the last layer, shape (n_layers,)."""
     return np.eye(n_layers)[-1]
@@ -55,10 +47,9 @@ def last_only(n_layers: int) -> Floats:
 def distribution(logits: Array, weights: Array, over: str = "logits") -> Floats:
     """Probabilities of the scores from all layers, shape (n_items, n_scores); NaN where logits are.
 
-    ``logits``: shape (n_items, n_layers, n_scores). ``weights``: shape (n_layers,), not negative. ``over``: what is
-    averaged: ``logits``, before the softmax (LAGER); each layer's ``probabilities``; or these, with another softmax
-    after it (``double_softmax``, the published code's ablation: all but flat). ValueError where the weights are not one
-    for each layer, negative, or all zero, or ``over`` is unknown.
+    ``logits``: shape (n_items, n_layers, n_scores). ``weights``: shape (n_layers,), not negative, not all zero.
+    ``over``: what is averaged: ``logits``, before the softmax (LAGER); each layer's ``probabilities``; or these, with
+    another softmax after it (``double_softmax``, the published code's ablation: all but flat).
 
     >>> logits = np.log([[[0.5, 0.5], [0.9, 0.1]]])
     >>> [distribution(logits, [0.5, 0.5], over).round(2).tolist() for over in OVER]
@@ -82,9 +73,6 @@ def expected_score(probabilities: Array, scores: Sequence[int]) -> Floats:
     return np.asarray(probabilities, float) @ np.array(checked_scores(scores), float)
 
 
-# ---------------------------------------------------------------- weights fitted on rated items
-
-
 def _sum_to_one(values: tuple[float, ...]) -> tuple[float, ...]:
     if not math.isclose(sum(values), 1, abs_tol=1e-6):
         raise ValueError("weights over layers must sum to 1")
@@ -92,28 +80,21 @@ def _sum_to_one(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
-_Weight = Annotated[float, Field(ge=0)]
 
 
 @dataclass(frozen=True, config=_STRICT)
 class LayerWeights:
-    """Weights over layers, and what they hold for.
+    """Weights over layers, and what they hold for."""
 
-    ``values``: one for each layer, the embedding output first. ``scores``: the scale. ``n_items``: rated items that
-    they were fitted on. ``training_loss``: on those items, with these weights.
-    """
-
-    values: Annotated[tuple[_Weight, ...], Field(min_length=2), AfterValidator(_sum_to_one)]
-    scores: Annotated[tuple[int, ...], AfterValidator(checked_scores)]
+    # one for each layer, the embedding output first
+    values: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=2), AfterValidator(_sum_to_one)]
+    scores: Annotated[tuple[int, ...], AfterValidator(checked_scores)]  # the scale
     loss: Literal["cross_entropy", "mixed"]
-    n_items: int
-    training_loss: float
+    n_items: int  # rated items that they were fitted on
+    training_loss: float  # on those items, with these weights
 
     def expected_scores(self, logits: Array) -> Floats:
-        """Expected scores of items, shape (n_items,), from logits of shape (n_items, n_layers, n_scores).
-
-        ValueError where layers or scores are not those that the weights were fitted on.
-        """
+        """Expected scores of items, shape (n_items,), from logits of shape (n_items, n_layers, n_scores)."""
         return expected_score(distribution(_checked_logits(logits, len(self.scores)), self.values), self.scores)
 
 
@@ -130,7 +111,6 @@ class RatedItems:
     """Checked items to fit weights on, as tensors: ``logits`` (n_items, n_layers, n_scores), ``labels`` (n_items,).
 
     ``labels``: what people gave, from the lowest score to the highest; may be fractional. ``loss``: of `LOSSES`.
-    ValueError where shapes do not fit, a number is missing, a label lies outside the scale, or the loss is unknown.
     """
 
     def __init__(self, logits: Array, labels: Array, scores: Sequence[int], loss: str) -> None:
@@ -186,27 +166,19 @@ def fit_weights(logits: Array, labels: Array, scores: Sequence[int], loss: str =
     return items.weights(torch.tensor(fitted.x))
 
 
-# ---------------------------------------------------------------- weights in a file
-
-
 class WeightsError(ValueError):
     """A file of weights cannot be used; the message names the file and the field."""
 
 
 @dataclass(frozen=True, config=_STRICT)
 class SavedWeights:
-    """Weights over layers, and what was read to fit them.
-
-    ``model``: fingerprint of the model (`judgekit.inside.layer_logits.LayerReader`), its files and their precision.
-    ``prompt``: version of the prompt (`judgekit.prompts.Strategy`). ``normed``: whether layers went through the final
-    norm. ``over``: what the weights average.
-    """
+    """Weights over layers, and what was read to fit them."""
 
     weights: LayerWeights
-    model: str
-    prompt: str
-    normed: bool = False
-    over: Literal["logits", "probabilities", "double_softmax"] = "logits"
+    model: str  # fingerprint of the model (`judgekit.inside.layer_logits.LayerReader`), its files and their precision
+    prompt: str  # version of the prompt (`judgekit.prompts.Strategy`)
+    normed: bool = False  # whether layers went through the final norm
+    over: Literal["logits", "probabilities", "double_softmax"] = "logits"  # what the weights average
     schema: Literal[1] = 1
 
 
@@ -214,16 +186,14 @@ def save_weights(path: str | Path, saved: SavedWeights) -> Path:
     """The path of a JSON file to which weights were written."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path) as temporary:
-        temporary.write_text(json.dumps(asdict(saved), indent=1) + "\n", encoding="utf-8")
+    write_json(path, asdict(saved))
     return path
 
 
 def load_weights(path: str | Path, **wanted: Any) -> SavedWeights:
-    """Weights from a JSON file.
+    """Weights from a JSON file; WeightsError where it is missing or damaged, or was fitted for something else.
 
     ``wanted``: what they must have been fitted for: ``model``, ``prompt``, ``normed``, ``over``, ``scores``.
-    WeightsError where the file is missing or damaged, or was fitted for something else.
     """
     saved: SavedWeights = read_json(Path(path), SavedWeights, WeightsError)
     for name, value in wanted.items():

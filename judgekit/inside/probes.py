@@ -23,22 +23,17 @@ from sklearn.svm import SVC
 from judgekit.inside.ordinal import OrdinalLogistic
 from judgekit.stats import Array, Floats, ratio
 
-# ---------------------------------------------------------------- what is predicted
-
 GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 
 
 @dataclass(frozen=True)
 class Head:
-    """The labels of a probe: ``classes``, ascending (one that a fold lacks still counts in macro F1).
-
-    ``families``: of `FAMILIES`, those that may be tried; the first one ranks layers.
-    """
+    """The labels of a probe, and how they may be predicted."""
 
     name: str
-    classes: tuple[int, ...]
-    families: tuple[str, ...] = CLASSIFIERS
+    classes: tuple[int, ...]  # ascending; one that a fold lacks still counts in macro F1
+    families: tuple[str, ...] = CLASSIFIERS  # of `FAMILIES`, those that may be tried; the first one ranks layers
 
 
 HEADS = {
@@ -52,9 +47,6 @@ HEADS = {
 def binary_labels(scores: Array) -> np.ndarray:
     """Scores as good (1) or not (0), shape (n_items,)."""
     return (np.asarray(scores, float) >= GOOD).astype(int)
-
-
-# ---------------------------------------------------------------- classifiers
 
 
 class _RootMeanSquareScaler(TransformerMixin, BaseEstimator):
@@ -92,12 +84,12 @@ class Projection(TransformerMixin, BaseEstimator):
 class Family:
     """A kind of classifier and the settings that are tried.
 
-    ``grid``: the middle setting stands for the family where layers are ranked. ``centred``: differences of two
-    responses must not be: swapping the responses has to change the sign of everything and nothing else.
+    Differences of two responses must not be centred: swapping the responses has to change the sign of everything and
+    nothing else.
     """
 
     classifier: Any
-    grid: tuple[dict[str, Any], ...]
+    grid: tuple[dict[str, Any], ...]  # the middle setting stands for the family where layers are ranked
     centred: bool = True
 
     @property
@@ -145,13 +137,10 @@ def make_probe(family: str, setting: Mapping[str, Any], n_components: int | None
     return Pipeline([*steps, ("classify", kind.make(seed, **setting))])
 
 
-# ---------------------------------------------------------------- metrics
-
-
 def class_counts(labels: Array, predicted: Array, classes: Array) -> Floats:
     """One confusion matrix per item, shape (n_items, n_classes, n_classes): a single count at (label, predicted class).
 
-    ``classes``: ascending. ValueError where the lengths differ, or a value is none of the classes.
+    ValueError where the lengths differ, or a value is none of the classes.
     """
     sides = [np.asarray(side)[:, None] == np.asarray(classes) for side in (labels, predicted)]
     if len(sides[0]) != len(sides[1]) or not all(side.any(1).all() for side in sides):
@@ -172,26 +161,17 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-# ---------------------------------------------------------------- choosing
-
-
 @dataclass(frozen=True)
 class Space:
-    """What is tried, and how it is compared.
+    """What is tried, and how it is compared."""
 
-    ``n_components``: principal components, fitted inside every fold; None for none. ``candidates``: best layers of a
-    ranking that may be added, up to ``max_layers``. ``stability``: standard deviations over folds that a mean score is
-    lowered by, so that of two equally good choices the steadier wins. ``metric``: of `METRICS`. ``n_inner``: folds that
-    choices are made on. ``families``: instead of the head's.
-    """
-
-    n_components: int | None = 50
-    candidates: int = 5
+    n_components: int | None = 50  # principal components, fitted inside every fold; None for none
+    candidates: int = 5  # best layers of a ranking that may be added, up to ``max_layers``
     max_layers: int = 3
-    stability: float = 0.5
-    metric: str = "macro_f1"
-    n_inner: int = 5
-    families: tuple[str, ...] | None = None
+    stability: float = 0.5  # deviations over folds that a mean is lowered by: of equally good choices the steadier wins
+    metric: str = "macro_f1"  # of `METRICS`
+    n_inner: int = 5  # folds that choices are made on
+    families: tuple[str, ...] | None = None  # instead of the head's
 
     def __post_init__(self) -> None:
         """Refuse names that are not there, before hours are spent."""
@@ -201,27 +181,20 @@ class Space:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose.
+    """What cross-validation chose; its score is the best of many, and so never to be reported."""
 
-    ``features``: their kind (the pooling). ``layers``: ascending positions along the features' layer axis. ``mean``,
-    ``deviation``: of the score over inner folds, the best of many and so never to be reported. ``ranking``: mean and
-    deviation of every single layer, shape (n_layers, 2), by kind of features: for layer curves.
-    """
-
-    features: str
-    layers: tuple[int, ...]
+    features: str  # their kind (the pooling)
+    layers: tuple[int, ...]  # ascending positions along the features' layer axis
     family: str
     setting: dict[str, Any]
-    mean: float
+    mean: float  # of the score over inner folds, as is ``deviation``
     deviation: float
+    # by kind of features, mean and deviation of every single layer, shape (n_layers, 2): for layer curves
     ranking: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
 
 def grouped_folds(labels: Array, groups: Array, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training rows and test rows of each fold: classes spread evenly, no question in two folds.
-
-    ValueError where there are fewer questions than folds, or a training part holds a single class.
-    """
+    """Training rows and test rows of each fold: classes spread evenly, no question in two folds."""
     n_groups = len(set(groups))
     if n_groups < n_folds:
         raise ValueError(f"{n_groups} questions cannot be cut into {n_folds} folds")
@@ -300,7 +273,7 @@ class Search:
     def choose(self, families: Sequence[str] | None = None) -> Choice:
         """The choice: layers for each kind of features, the best kind, then family and setting on it.
 
-        ``families``: instead of the search's own, with the same first one; what was scored before is not scored again.
+        ``families``: instead of the search's own, with the same first one.
         """
         families, first = families or self.families, self.families[0]
         usual, ranking, layers = FAMILIES[first].usual, {}, {}  # type: Any, dict[str, Floats], dict[str, tuple[int, ...]]
@@ -338,22 +311,14 @@ def fit_choice(
     return probe.fit(X, np.asarray(labels))
 
 
-# ---------------------------------------------------------------- estimating
-
-
 @dataclass(frozen=True)
 class NestedResult:
-    """Out-of-fold predictions, and what was chosen on the way.
+    """Out-of-fold predictions, and what was chosen on the way."""
 
-    ``predicted``: class of each item by a probe that never saw its question, shape (n_items,). ``scores``: expected
-    class where the chosen family gives probabilities, else the predicted class. ``fold``: the outer fold that held the
-    item out. ``choices``: one per outer fold.
-    """
-
-    predicted: np.ndarray
-    scores: np.ndarray
-    fold: np.ndarray
-    choices: list[Choice]
+    predicted: np.ndarray  # class of each item by a probe that never saw its question, shape (n_items,)
+    scores: np.ndarray  # expected class where the chosen family gives probabilities, else the predicted class
+    fold: np.ndarray  # the outer fold that held the item out
+    choices: list[Choice]  # one per outer fold
 
 
 def nested_probe(
@@ -374,8 +339,7 @@ def nested_probe(
     spares what was scored before.
 
     Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
-    they choose, so the estimate is of the procedure, and of no single probe. ValueError where shapes disagree, a
-    feature is NaN, a label is no class of the head, or there are too few questions.
+    they choose, so the estimate is of the procedure, and of no single probe.
     """
     labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
     if wrong := [name for name, array in features.items() if len(array) != len(labels)]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from judgekit.data.files import replaced
+from judgekit.data.files import write_json
 from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
 from judgekit.data.paths import PRETRAINED
 from judgekit.data.progress import progress_bar
@@ -22,9 +21,8 @@ from judgekit.records import Reply, fingerprint_of
 if TYPE_CHECKING:
     from judgekit.models.states import StateReader
 
-_CONFIG, _FORMAT = "rater.json", 1
+_CONFIG = "rater.json"
 _SHIPPED = PRETRAINED / "probes"
-_ASPECT = r"[a-z][a-z0-9_]*"
 TOTAL, EXPECTED = "total_score", "total_expected"
 
 
@@ -37,27 +35,21 @@ class _Config(BaseModel):
 
     model_config = ConfigDict(strict=True)
     format: Literal[1]
-    aspects: Annotated[list[Annotated[str, StringConstraints(pattern=f"^{_ASPECT}$")]], Field(min_length=1)]
+    aspects: Annotated[list[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]], Field(min_length=1)]
     about: dict[str, Any] = {}
 
 
 @dataclass
 class Rater:
-    """Rates single responses on several aspects, reading each text once.
-
-    ``probes``: by aspect; all have the same classes and read the same model in the same way. ``about``: what else a
-    reader should know, free but JSON.
-    """
+    """Rates single responses on several aspects, reading each text once."""
 
     name: str
-    probes: dict[str, SavedProbe]
-    about: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, SavedProbe]  # by aspect; all have the same classes and read the same model in the same way
+    about: dict[str, Any] = field(default_factory=dict)  # what else a reader should know, free but JSON
 
     def __post_init__(self) -> None:
         if not self.probes:
             raise RaterError(f"{self.name}: a rater without probes rates nothing")
-        if wrong := [aspect for aspect in self.probes if not re.fullmatch(_ASPECT, aspect)]:
-            raise RaterError(f"{self.name}: aspect {wrong[0]!r} is no lower-case name")
         if any(probe.kind == "pair_logistic" for probe in self.probes.values()):
             raise RaterError(f"{self.name}: a probe of pairs rates no single response")
         read = [asdict(probe.inputs) | {"classes": probe.classes} for probe in self.probes.values()]
@@ -93,7 +85,7 @@ class Rater:
             aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(array_digest, probe.tensors)]
             for aspect, probe in self.probes.items()
         }
-        return fingerprint_of("rater", _FORMAT, parts)
+        return fingerprint_of("rater", 1, parts)
 
     def rate(
         self,
@@ -139,12 +131,10 @@ class Rater:
 
 def save_rater(rater: Rater, folder: str | Path) -> None:
     """Write a rater: its probes, each in a folder of its own, then ``rater.json``. One that is there is replaced."""
-    folder = Path(folder)
+    config = _Config(format=1, aspects=list(rater.aspects), about=rater.about)  # names that may be folders
     for aspect, probe in rater.probes.items():
-        save_probe(probe, folder / aspect)
-    config = {"format": _FORMAT, "aspects": list(rater.aspects), "about": rater.about}
-    with replaced(folder / _CONFIG) as temporary:
-        temporary.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+        save_probe(probe, Path(folder) / aspect)
+    write_json(Path(folder) / _CONFIG, config.model_dump())
 
 
 def rater_names() -> list[str]:
@@ -155,8 +145,7 @@ def rater_names() -> list[str]:
 def load_rater(name: str | Path) -> Rater:
     """A rater that comes with the package (``gsm8k-binary``), or one in a folder that `save_rater` wrote.
 
-    RaterError where there is none (the message lists those there are), or ``rater.json`` is damaged; ProbeError where a
-    probe is: the message names file and field.
+    RaterError where there is none (the message lists those there are) or it is damaged, ProbeError where a probe is.
     """
     shipped = rater_names()
     folder = _SHIPPED / str(name) if str(name) in shipped else Path(name)
@@ -166,15 +155,10 @@ def load_rater(name: str | Path) -> Rater:
     return Rater(folder.name, {aspect: load_probe(folder / aspect) for aspect in config.aspects}, config.about)
 
 
-# ---------------------------------------------------------------- samples
-
-
 def evaluate_samples(
     samples: Sequence[dict[str, Any]] | str | Path,
     probe: str | Path | Rater = "gsm8k-binary",
-    batch_size: int = 64,
     top_percent: float = 1.0,
-    reader: "StateReader | None" = None,
 ) -> list[dict[str, Any]]:
     """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
 
@@ -190,8 +174,6 @@ def evaluate_samples(
     top_percent
         Share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``, then by
         ``total_score``, then in the order given; 1 keeps all, in the order given.
-    reader
-        The model, where it is loaded already.
 
     PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
     place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``
@@ -201,7 +183,7 @@ def evaluate_samples(
         raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")
     rater = probe if isinstance(probe, Rater) else load_rater(probe)
     read: Any = read_response_rows if isinstance(samples, str | Path) else checked_responses
-    rated = rated_rows(read(samples, added_fields(rater)), rater, batch_size, reader)
+    rated = rated_rows(read(samples, added_fields(rater)), rater)
     return rated if top_percent == 1 else best(rated, top_percent)
 
 

@@ -43,8 +43,7 @@ def array_digest(array: Array) -> str:
 class StateCache:
     """Arrays in a folder, one safetensors file per text and quantity, looked up by model, text and quantity.
 
-    A file takes its name only when it is complete, so an interrupted run leaves none that is half written, and two
-    processes may fill one folder. A file that cannot be read is reported with a warning and counts as absent.
+    Two processes may fill one folder. A file that cannot be read is reported with a warning and counts as absent.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -60,11 +59,10 @@ class StateCache:
 
     def get(self, key: str) -> Array | None:
         """The array of a key, or None."""
-        path = self._path(key)
-        if not path.is_file():
-            return None
         try:
-            return load_file(path)[_TENSOR]
+            return load_file(path := self._path(key))[_TENSOR]
+        except FileNotFoundError:
+            return None
         except (SafetensorError, OSError) as broken:
             warnings.warn(f"{path} cannot be read ({broken}): it is computed again", stacklevel=3)
         return None
@@ -85,10 +83,7 @@ def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
 
 
 def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inputs:
-    """What a probe remembers about the states it is fitted on; layers by their numbers, ascending.
-
-    ValueError where the pooling or a layer is unknown.
-    """
+    """What a probe remembers about the states it is fitted on; layers by their numbers, ascending."""
     from judgekit.models.states import POOLINGS  # here, for it needs torch
 
     if pooling not in POOLINGS:
@@ -99,10 +94,7 @@ def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inp
 
 
 def states_for(probes: Mapping[str, SavedProbe], reader: "StateReader", texts: Sequence[str]) -> dict[str, Array]:
-    """Hidden states that saved probes read, by probe, shape (n_texts, n_layers, width), from one pass for all of them.
-
-    ProbeError where a probe was fitted on another model, or on states that were read in another way.
-    """
+    """Hidden states that saved probes read, by probe, shape (n_texts, n_layers, width), from one pass for all."""
     for probe in probes.values():
         probe.check_model(reader)
     layers = sorted({layer for probe in probes.values() for layer in probe.inputs.layers})

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from scipy.special import expit, logit, softmax
 
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, write_json
 from judgekit.stats import Array, Floats, outcome_probabilities
 
 CONFIG, _TENSORS = "probe.json", "probe.safetensors"
@@ -41,40 +41,31 @@ _Ascending = Annotated[tuple[int, ...], AfterValidator(_ascending)]
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class Inputs:
-    """The hidden states that a probe reads.
+    """The hidden states that a probe reads."""
 
-    ``model``: name, for people. ``model_fingerprint``: what is compared before the probe is used
-    (``StateReader.fingerprint``). ``pooling``, ``layers`` (ascending): as in `judgekit.models.states`. ``width``: of
-    one layer's pooled vector. ``limit``: tokens read of a text. ``bf16``: whether the model computed in
-    bfloat16, which no reader does now.
-    """
-
-    model: str
-    model_fingerprint: str
-    pooling: str
+    model: str  # name, for people
+    model_fingerprint: str  # ``StateReader.fingerprint``: what is compared before the probe is used
+    pooling: str  # as in `judgekit.models.states`, as are ``layers``
     layers: Annotated[_Ascending, Field(min_length=1)]
-    width: int
-    limit: int
-    bf16: bool = False
+    width: int  # of one layer's pooled vector
+    limit: int  # tokens read of a text
+    bf16: bool = False  # whether the model computed in bfloat16, which no reader does now
 
 
 @dataclass(frozen=True)
 class SavedProbe:
     """An affine map from hidden states to class probabilities.
 
-    ``classes``: ascending. ``weight``: shape (len(layers) * width, n_outputs), one output per
-    class; a single one for two classes, and for an ordinal probe. ``bias``: shape (n_outputs,). ``thresholds``: of an
-    ordinal probe, ascending, shape (n_classes - 1,); else empty. ``about``: what else a reader should know (data,
-    aspect, estimated scores), free but JSON.
+    One output per class; a single one for two classes, and for an ordinal probe.
     """
 
     kind: Kind
-    classes: tuple[int, ...]
+    classes: tuple[int, ...]  # ascending
     inputs: Inputs
-    weight: np.ndarray
-    bias: np.ndarray
-    thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    about: dict[str, Any] = field(default_factory=dict)
+    weight: np.ndarray  # shape (len(layers) * width, n_outputs)
+    bias: np.ndarray  # shape (n_outputs,)
+    thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))  # of an ordinal probe, shape (n_classes - 1,)
+    about: dict[str, Any] = field(default_factory=dict)  # data, aspect, estimated scores: free but JSON
 
     @property
     def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -85,7 +76,7 @@ class SavedProbe:
         """Probability of each class, shape (n_texts, n_classes).
 
         ``states``: the layers of `Inputs.layers` alone, in that order, shape (n_texts, len(layers), width); differences
-        A - B for a pairwise probe. ValueError where they have another shape.
+        A - B for a pairwise probe.
         """
         states = np.asarray(states, float)
         expected = (len(self.inputs.layers), self.inputs.width)
@@ -116,8 +107,7 @@ class SavedProbe:
 def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] | None = None) -> SavedProbe:
     """The steps of a fitted linear probe multiplied into one affine map, whose probabilities equal the pipeline's.
 
-    ``fitted``: a pipeline of `judgekit.inside.probes.make_probe`, fitted on the inputs' layers side by side. ValueError
-    where the family is not linear, or the pipeline was fitted on features of another width.
+    ``fitted``: a pipeline of `judgekit.inside.probes.make_probe`, fitted on the inputs' layers side by side.
     """
     if family not in get_args(Kind):
         raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(get_args(Kind))} can")
@@ -147,11 +137,10 @@ def save_probe(probe: SavedProbe, folder: str | Path) -> None:
     content = save({name: np.ascontiguousarray(getattr(probe, name), float) for name in _PARTS})
     config = {"format": 1, "kind": probe.kind, "classes": list(probe.classes)} | asdict(probe.inputs)
     config |= {"about": probe.about, "sha256": hashlib.sha256(content).hexdigest()}
-    text = json.dumps(config, indent=1) + "\n"  # before anything is written: ``about`` may not be JSON
+    json.dumps(config)  # before anything is written: ``about`` may not be JSON
     with replaced(folder / _TENSORS) as temporary:
         temporary.write_bytes(content)
-    with replaced(folder / CONFIG) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_json(folder / CONFIG, config)
 
 
 @checked_dataclass(frozen=True, config=_STRICT, kw_only=True)
@@ -166,10 +155,7 @@ class _Config(Inputs):
 
 
 def load_probe(folder: str | Path) -> SavedProbe:
-    """A probe from ``probe.json`` and ``probe.safetensors`` of a folder, whose parts fit together.
-
-    ProbeError where a file is missing, damaged, or of another format, or a field does not fit; the message names both.
-    """
+    """A probe from ``probe.json`` and ``probe.safetensors`` of a folder; ProbeError names file and field."""
     config, path = read_json(Path(folder) / CONFIG, _Config, ProbeError), Path(folder) / _TENSORS
     if not path.is_file():
         raise ProbeError(f"{path}: no such file")
@@ -221,20 +207,13 @@ def _check_shapes(probe: SavedProbe, path: Path) -> None:
         raise ProbeError(f"{path}: tensor 'thresholds' is not ascending")
 
 
-# ---------------------------------------------------------------- ties between two responses
-
-
 @dataclass(frozen=True)
 class TieModel:
-    """Davidson's model on top of a pairwise probe's margin.
+    """Davidson's model on top of a pairwise probe's margin."""
 
-    ``scale``: above 0, how much of the margin holds on questions that the probe has not seen. ``log_nu``: log of the
-    tie parameter. ``n_pairs``, ``n_ties``: what it was fitted on.
-    """
-
-    scale: float
-    log_nu: float
-    n_pairs: int
+    scale: float  # above 0: how much of the margin holds on questions that the probe has not seen
+    log_nu: float  # log of the tie parameter
+    n_pairs: int  # what it was fitted on, as is ``n_ties``
     n_ties: int
 
     def probabilities(self, margins: Array) -> Floats:

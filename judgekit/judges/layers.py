@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from judgekit.inside.layer_logits import LayerReader
-from judgekit.inside.layers import distribution, last_only, load_weights, uniform_weights
+from judgekit.inside.layers import distribution, last_only, load_weights
 from judgekit.judges.generative import SIDES, Completion, Messages
 from judgekit.judges.hf import NO_TEMPLATE, HFJudge, LoadedSettings, Results, computing
 from judgekit.models import Unavailable
@@ -69,8 +69,10 @@ class LayeredJudge(HFJudge):
     def _layer_weights(self, scores: Sequence[int]) -> list[float]:
         settings, config = self.settings, self.reader.engine.model.config
         n_layers = config.get_text_config(decoder=True).num_hidden_layers + 1
-        if settings.weights in ("uniform", "last"):
-            return (uniform_weights if settings.weights == "uniform" else last_only)(n_layers).tolist()
+        if settings.weights == "uniform":
+            return [1 / n_layers] * n_layers
+        if settings.weights == "last":
+            return last_only(n_layers).tolist()
         wanted = {"model": self.reader.fingerprint, "prompt": self.strategy.version, "scores": scores}
         saved = load_weights(settings.weights, **wanted, normed=settings.normed, over=settings.over)
         if len(saved.weights.values) != n_layers:

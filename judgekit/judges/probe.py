@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from judgekit.data.files import replaced
+from judgekit.data.files import write_json
 from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
 from judgekit.judges.base import Request
@@ -28,8 +28,7 @@ _REMEMBERED = 50_000  # texts whose states are kept in memory: 3 kB per layer of
 def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> None:
     """Write a judge: the probe, then the tie model."""
     save_probe(probe, folder)
-    with replaced(Path(folder) / _TIES) as temporary:
-        temporary.write_text(json.dumps(asdict(ties), indent=1) + "\n", encoding="utf-8")
+    write_json(Path(folder) / _TIES, asdict(ties))
 
 
 def load_ties(path: Path) -> TieModel:

@@ -12,23 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.files import write_json
 from judgekit.data.progress import progress_over
 from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.files import seal
 from judgekit.records import PreferencePair
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
-from judgekit.training.encoder import (
-    RelevanceRecipe,
-    fit_gates,
-    load_encoder,
-    reader_of,
-    save_encoder,
-    train_relevance,
-)
+from judgekit.training.encoder import RelevanceRecipe, load_encoder, save_encoder, train_relevance
 from judgekit.training.features import fit_features
-from judgekit.training.files import write_json
-from judgekit.training.gate import ALWAYS_OPEN
+from judgekit.training.gate import ALWAYS_OPEN, fit_gates, reader_of
 from judgekit.training.mixture import Material, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from judgekit.bias.edits import TRAINABLE, tampered
+from judgekit.data.files import write_json
 from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
 from judgekit.judges.surface import scores_of, standardise
 from judgekit.records import PreferencePair
@@ -19,7 +20,6 @@ from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
 from judgekit.training.features import FeatureTable, feature_table, fit_features, rounded_parts
-from judgekit.training.files import write_json
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader
 from judgekit.training.mixture import Material, source_weights
 

@@ -13,6 +13,10 @@ from judgekit.models.encoder import TextEncoder, token_batches
 from judgekit.records import PreferencePair, Response
 
 _CLOSE = 0.6  # cosine from which a response to one question could be mistaken for a response to the other
+_NEAR, _MOST_NEAR = 0.25, 12  # cosine from which a question is a neighbour, and how many it has at most
+_RESPONSES = 24  # to one question, at most
+_TOKENS = 128  # read of a question
+_BATCH_TOKENS = 8192
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,8 @@ def share_of(question: str, salt: str = "calibration") -> float:
     return int(digest[:8], 16) / 16**8
 
 
-def meant_for(
-    pairs: Iterable[PreferencePair], answers: Iterable[Response] = (), limit: int = 24
-) -> dict[str, tuple[str, list[str]]]:
-    """Distinct questions, each with its source and the responses meant for it (bad ones, too), ``limit`` by hash."""
+def meant_for(pairs: Iterable[PreferencePair], answers: Iterable[Response] = ()) -> dict[str, tuple[str, list[str]]]:
+    """Distinct questions, each with its source and the responses meant for it (bad ones, too), at most 24 by hash."""
     rows = [(p.asked, text, p.benchmark) for p in pairs for text in p.responses]
     rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
     texts_of: dict[str, tuple[str, dict[str, None]]] = {}
@@ -48,16 +50,16 @@ def meant_for(
         if text.strip():
             texts_of.setdefault(question, (source, {}))[1][text] = None
     return {
-        question: (source, sorted(texts, key=lambda text: share_of(text, question))[:limit])
+        question: (source, sorted(texts, key=lambda text: share_of(text, question))[:_RESPONSES])
         for question, (source, texts) in texts_of.items()
     }
 
 
 class Embedder:
-    """Unit embeddings of texts by one encoder, each computed once, in batches of at most ``budget`` tokens."""
+    """Unit embeddings of texts by one encoder, each computed once."""
 
-    def __init__(self, encoder: TextEncoder, bf16: bool = False, budget: int = 8192) -> None:
-        self.encoder, self.bf16, self.budget = encoder, bf16, budget
+    def __init__(self, encoder: TextEncoder, bf16: bool = False) -> None:
+        self.encoder, self.bf16 = encoder, bf16
         self._known: dict[Any, np.ndarray] = {}
 
     def embed(self, texts: Iterable[str], limit: int) -> dict[str, np.ndarray]:
@@ -76,33 +78,23 @@ class Embedder:
         ids = [row for text in missing for row in ids_of(text)]
         lengths = {i: len(row) for i, row in enumerate(ids)}
         vectors = np.zeros((len(ids), self.encoder.width), np.float32)
-        for rows in token_batches(sorted(lengths, key=lambda i: -lengths[i]), lengths, self.budget):
+        for rows in token_batches(sorted(lengths, key=lambda i: -lengths[i]), lengths, _BATCH_TOKENS):
             vectors[rows] = self.encoder.unit_vectors([ids[i] for i in rows], self.bf16)
         parts = np.split(vectors, len(missing)) if missing else []
         self._known |= {(text, what): part for text, part in zip(missing, parts, strict=True)}
         return {text: self._known[text, what] for text in texts}
 
 
-def make_bank(
-    meant: Mapping[str, tuple[str, list[str]]],
-    encoder: TextEncoder,
-    n_near: int = 12,
-    low: float = 0.25,
-    limit: int = 128,
-    bf16: bool = False,
-) -> AnswerBank:
-    """The bank of what `meant_for` gives, its questions (``limit`` tokens of each) embedded by the base model.
-
-    A question has up to ``n_near`` neighbours, of a cosine from ``low`` to `PARAPHRASE`.
-    """
+def make_bank(meant: Mapping[str, tuple[str, list[str]]], encoder: TextEncoder, bf16: bool = False) -> AnswerBank:
+    """The bank of what `meant_for` gives, its questions embedded by the base model; no neighbour is a `PARAPHRASE`."""
     questions = sorted(meant)
-    embedded = Embedder(encoder, bf16).embed(questions, limit)
+    embedded = Embedder(encoder, bf16).embed(questions, _TOKENS)
     vectors = np.array([embedded[question] for question in questions])
     near = []
     for start in range(0, len(questions), 512):
         for row in vectors[start : start + 512] @ vectors.T:
-            usable = np.flatnonzero((row >= low) & (row <= PARAPHRASE))
-            near.append(usable[np.argsort(-row[usable], kind="stable")][:n_near])
+            usable = np.flatnonzero((row >= _NEAR) & (row <= PARAPHRASE))
+            near.append(usable[np.argsort(-row[usable], kind="stable")][:_MOST_NEAR])
     responses, sources = [meant[q][1] for q in questions], [meant[q][0] for q in questions]
     return AnswerBank(questions, responses, sources, vectors, near)
 

@@ -114,8 +114,7 @@ def mixed(
 ) -> list[PreferencePair]:
     """The training pairs of a recipe, shuffled by its seed: shares of the sources, ties, order of the responses.
 
-    Without ``shares`` (source to its share of what is drawn), pairs are taken as they come. ValueError if a pair has no
-    label, a source has no share or no pairs, or nothing is left.
+    Without ``shares`` (source to its share of what is drawn), pairs are taken as they come.
     """
     if unlabelled := [pair for pair in pairs if pair.label is None]:
         raise ValueError(f"{unlabelled[0].where}: no label to train on")
@@ -161,10 +160,7 @@ def mixture_of(pairs: Iterable[PreferencePair]) -> dict[Any, dict[str, int]]:
 
 
 def strategy_of(recipe: CausalRecipe) -> Strategy:
-    """The strategy of a recipe, after checking that one call of it gives the verdict.
-
-    RecipeError if it asks in several calls, rates single responses, or has replies that cannot be written.
-    """
+    """The strategy of a recipe, after checking that one call of it gives the verdict and can be written."""
     strategy = load_strategy(recipe.strategy, recipe.policy)
     if strategy.kind != "pair" or len(strategy.calls) != 1:
         raise RecipeError(f"strategy {recipe.strategy!r}: verdicts are trained with strategies that ask once")

@@ -5,12 +5,12 @@ index and a random generator that gives (question asked, better response, worse 
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from judgekit.judges.surface import NUMBERED, STOP_WORDS, words_of
 from judgekit.records import PreferencePair
@@ -41,10 +41,10 @@ def _exchanged(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     return [(i, first, second), (other, second, first)]
 
 
-def _eloquent(bank: AnswerBank, i: int, rng: np.random.Generator, tries: int = 40) -> _Made:
+def _eloquent(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
     """The wrong response is the longest of many that were written for other subjects."""
     own, close = _chosen(bank.responses[i], rng), {i, *map(int, bank.near[i])}
-    drawn = [int(j) for j in rng.integers(len(bank.questions), size=tries) if int(j) not in close]
+    drawn = [int(j) for j in rng.integers(len(bank.questions), size=40) if int(j) not in close]
     worse = max((_chosen(bank.responses[j], rng) for j in drawn), key=len, default="")
     return [(i, own, worse)] if len(worse) > _LONGER * len(own) else []
 
@@ -135,18 +135,19 @@ def constructed_pairs(
 
     Misleading responses come from all of the bank, those of ``exchanged`` pairs from the usable questions.
     ``per_question``: draws; one that gives nothing is left out. ``limit``, ``per_source``: questions in all and of one
-    source, the same ones each time, each with a close one where the kind needs it. KeyError lists the kinds.
+    source, the same ones each time, each with a close one where the kind needs it.
     """
-    if kind not in KINDS:
-        raise KeyError(f"no kind {kind!r}; there are {', '.join(KINDS)}")
     rng, usable = np.random.default_rng(seed), np.asarray(usable, int)
     if kind == "exchanged":
         allowed = set(usable.tolist())
         near = [row[[int(j) in allowed for j in row]] if i in allowed else row for i, row in enumerate(bank.near)]
         bank = replace(bank, near=near)
     fitting = [i for i in usable.tolist() if kind not in OFF_TOPIC or len(bank.close(i))]
+    order = np.random.default_rng(0).permutation(np.array(fitting, int))
+    sources = pd.Series([bank.sources[i] for i in order], dtype=object)
+    first = sources.groupby(sources).cumcount().to_numpy() < (per_source or len(order))
     pairs = []
-    for i in _some_questions(bank, fitting, limit, per_source):
+    for i in sorted(order[first][:limit].tolist()):
         for number in range(per_question):
             drawn = KINDS[kind](bank, i, rng)
             made = [_pair(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
@@ -170,16 +171,3 @@ def _pair(
         label_kind="objective",
         source=kind,
     )
-
-
-def _some_questions(bank: AnswerBank, usable: Sequence[int], limit: int | None, per_source: int | None) -> list[int]:
-    """At most ``limit`` of some questions, and ``per_source`` of one source, in ascending order."""
-    taken: list[int] = []
-    counts: Counter[str] = Counter()
-    for i in np.random.default_rng(0).permutation(usable).tolist():
-        if len(taken) == limit:
-            break
-        if counts[bank.sources[i]] != per_source:
-            counts[bank.sources[i]] += 1
-            taken.append(i)
-    return sorted(taken)

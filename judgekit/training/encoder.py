@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,17 +22,17 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, write_json
 from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
-from judgekit.judges.encoder import FORMAT, GATE_FEATURES, OTHERS, PARAPHRASE, RELEVANCE_INPUTS, WEIGHTS
+from judgekit.judges.encoder import FORMAT, OTHERS, PARAPHRASE, WEIGHTS
 from judgekit.models.encoder import TextEncoder, computing_in_bf16
 from judgekit.models.files import break_seal, quiet, seal
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
-from judgekit.training.files import settle_config, store_half, write_json
-from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gate, fit_relevance, joined
+from judgekit.training.files import settle_config, store_half
+from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined, reader_of
 from judgekit.training.mixture import Material, source_weights
 
 CHECKPOINT = "checkpoint.pt"
@@ -41,9 +41,8 @@ _GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tr
 _PROGRESS = ("step", "seconds", "history", "best")  # of a trainer, kept in its checkpoint
 _VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
 _CUT = (12, 40)  # tokens that a cut response keeps
+_BATCHES = 8  # of validation
 _CHUNK = 16  # texts per forward pass in training: sorted by length, so little padding is computed
-_PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
-_N_OTHERS = 4096  # training questions that a response's relevance is measured against
 _PER_KIND = 500  # validation questions per kind of constructed pair
 
 
@@ -97,16 +96,12 @@ def linear_rate(step: int, n_steps: int, warmup: float) -> float:
 
 
 def contrastive_loss(
-    questions: torch.Tensor,
-    responses: torch.Tensor,
-    log_scale: torch.Tensor,
-    paraphrases: torch.Tensor,
-    both: bool = True,
+    questions: torch.Tensor, responses: torch.Tensor, log_scale: torch.Tensor, paraphrases: torch.Tensor, both: bool
 ) -> torch.Tensor:
     """Cross-entropy of finding a question's own response among the batch's, and (``both``) a response's question.
 
-    ``questions``, ``responses``: unit embeddings, (n, width), row by row; ``log_scale``: log of the factor on cosines;
-    ``paraphrases``: cells of other questions that mean the same, (n, n): neither right nor wrong.
+    ``questions``, ``responses``: unit embeddings, shape (n, width), row by row; ``log_scale``: of the factor on
+    cosines; ``paraphrases``: other questions that mean the same, neither right nor wrong, shape (n, n).
     """
     cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
     own = torch.arange(len(questions))
@@ -144,10 +139,7 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
 
 
 class RelevanceTrainer:
-    """One training run on some questions of the bank, the state chosen on others; checkpoint and adapter in a folder.
-
-    ValueError if a question stands in both parts, or a part holds fewer than two.
-    """
+    """A training run on some questions of the bank, the state chosen on others; checkpoint and adapter in a folder."""
 
     def __init__(
         self, recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, validation: np.ndarray, folder: str | Path
@@ -165,12 +157,10 @@ class RelevanceTrainer:
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(recipe.scale)))
         self._token_ids = cache(self.encoder.token_ids)
         weights = [parameter for name, parameter in self.trainable().items() if name != "scale"]
-        groups = [{"params": weights, "lr": recipe.lr, "weight_decay": recipe.weight_decay}] if weights else []
+        groups: list[Any] = [{"params": weights, "lr": recipe.lr, "weight_decay": recipe.weight_decay}]
         groups.append({"params": [self.log_scale], "lr": 25 * recipe.lr, "weight_decay": 0.0})
+        self.rates = [group["lr"] for group in groups]
         self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98))
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
-            self.optimiser, lambda step: linear_rate(step, recipe.steps, recipe.warmup)
-        )
         self.step, self.seconds = 0, 0.0
         self.history: list[dict[str, Any]] = []
         self.best: Any = None  # until the first validation
@@ -236,15 +226,16 @@ class RelevanceTrainer:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(list(self.trainable().values()), 1.0)
+        for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
+            group["lr"] = rate * linear_rate(self.step, self.recipe.steps, self.recipe.warmup)
         self.optimiser.step()
-        self.scheduler.step()
         self.step += 1
         return loss.item()
 
     @torch.no_grad()
-    def validate(self, batches: int = 8) -> float:
+    def validate(self) -> float:
         """Mean contrastive loss of the same batches of held-out questions each time."""
-        draws = [np.random.default_rng([7, number]) for number in range(batches)]
+        draws = [np.random.default_rng([7, number]) for number in range(_BATCHES)]
         return float(np.mean([self._loss(self.validation, rng, cut=False).item() for rng in draws]))
 
     def run(self, progress: bool = True) -> None:
@@ -274,8 +265,8 @@ class RelevanceTrainer:
         if self.best is None or loss < self.best["validation"]:
             kept = {name: p.detach().clone() for name, p in self.trainable().items()}
             self.best = {"validation": loss, "step": self.step, "state": kept}
-        state = {name: getattr(self, name) for name in ("identity", *_PROGRESS)} | {"now": self.trainable()}
-        state |= {"optimiser": self.optimiser.state_dict(), "scheduler": self.scheduler.state_dict()}
+        state = {name: getattr(self, name) for name in ("identity", *_PROGRESS)}
+        state |= {"now": self.trainable(), "optimiser": self.optimiser.state_dict()}
         with replaced(self.folder / CHECKPOINT) as temporary:
             torch.save(state, temporary)
 
@@ -287,7 +278,6 @@ class RelevanceTrainer:
             vars(self).update({name: state[name] for name in _PROGRESS})
             self._copy(state["now"])
             self.optimiser.load_state_dict(state["optimiser"])
-            self.scheduler.load_state_dict(state["scheduler"])
 
     @torch.no_grad()
     def _copy(self, state: Mapping[str, torch.Tensor]) -> None:
@@ -319,16 +309,12 @@ class RelevanceTrainer:
 
 
 def train_encoder(
-    recipe: RelevanceRecipe,
-    material: Material,
-    folder: str | Path,
-    gates: Sequence[float] = _GATES,
-    progress: bool = True,
+    recipe: RelevanceRecipe, material: Material, folder: str | Path, progress: bool = True
 ) -> dict[str, Any]:
     """Train an encoder judge and write its folder, with the checkpoint on the way there.
 
     Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (of misleading
-    pairs, chosen of ``gates``), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and
+    pairs, chosen of them), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and
     ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if no misleading
     pair can be constructed: the questions are too few, or their responses too alike.
     """
@@ -336,7 +322,7 @@ def train_encoder(
     parts = material.parts
     relevance = train_relevance(recipe, material.bank, parts["train"], parts["validation"], folder, progress)
     reader = reader_of(material, recipe, quality, Embedder(load_encoder(recipe, folder), recipe.bf16))
-    fitted = fit_gates(material, reader, gates, recipe.seed)
+    fitted = fit_gates(material, reader, _GATES, recipe.seed)
     ordinary = {name: reader.table(pairs) for name, pairs in material.validation.items()}
     constructed = {kind: material.constructed("validation", [kind], 2, _PER_KIND) for kind in KINDS}
     kinds = {kind: reader.table(pairs) for kind, pairs in constructed.items() if pairs}
@@ -346,48 +332,6 @@ def train_encoder(
     save_encoder(recipe, reader, fitted.get(share), folder)
     report = {"relevance": relevance, "gates": comparison, "share": share, "fitted": fitted, "quality": quality}
     return report | {"reader": reader, "tables": ordinary | kinds}
-
-
-def reader_of(
-    material: Material,
-    recipe: RelevanceRecipe,
-    quality: dict[str, Any],
-    embedder: Embedder,
-    n_others: int = _N_OTHERS,
-) -> Reader:
-    """What makes the tables of a judge with this preference part and this encoder.
-
-    ``n_others``: training questions that relevance is measured against, the same ones each time.
-    """
-    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
-    others = [material.bank.questions[i] for i in np.sort(chosen)]
-    embedded = embedder.embed(others, recipe.max_question_tokens)
-    vectors = np.array([embedded[question] for question in others], np.float16)
-    limits = recipe.max_question_tokens, recipe.max_response_tokens
-    return Reader(quality, embedder, vectors, material.tied, *limits)
-
-
-def fit_gates(
-    material: Material,
-    reader: Reader,
-    gates: Sequence[float],
-    seed: int,
-    kinds: Sequence[str] = tuple(OFF_TOPIC),
-    limit: int | None = None,
-    inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
-) -> dict[float, dict[str, Any]]:
-    """Gates from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
-
-    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
-    what relevance and the gate may use.
-    """
-    pairs = material.calibration_pairs(limit)
-    constructed = material.constructed("calibration", kinds, [seed, 1], limit, _PER_QUESTION)
-    misleading = joined([reader.table(constructed)] if constructed else [])
-    relevance = fit_relevance(misleading, inputs=inputs)
-    natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
-    fitted = {share: fit_gate(natural, misleading, share, relevance, weight, inputs=inputs) for share in gates}
-    return {share: {"relevance": relevance, "gate": gate} for share, gate in fitted.items()}
 
 
 def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:

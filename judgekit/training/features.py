@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from judgekit.data.files import write_json
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, standardise, surface_features
 from judgekit.records import LABELS, PreferencePair
-from judgekit.training.files import write_json
 
 _MIN_TIE_SHARE = 0.02  # a source with fewer ties than this did not really offer them
 
 
 def target_of(pair: PreferencePair) -> tuple[float, ...]:
-    """Probabilities of A, B, tie that a pair's soft label gives, or else its label; ValueError if it has neither."""
+    """Probabilities of A, B, tie that a pair's soft label gives, or else its label."""
     if pair.soft_label is not None and pair.label != "tie":
         return (pair.soft_label, 1 - pair.soft_label, 0.0)
     if pair.label is None:

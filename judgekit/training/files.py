@@ -2,18 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, write_json
 from judgekit.models.encoder import PACKAGED_BASES
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
-    with replaced(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 def store_half(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,20 @@ from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
 from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
 from judgekit.training.bank import Embedder
+from judgekit.training.constructed import OFF_TOPIC
 from judgekit.training.features import FeatureTable, feature_table
+from judgekit.training.mixture import Material, source_weights
+
+if TYPE_CHECKING:
+    from judgekit.training.encoder import RelevanceRecipe
 
 ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
 _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
 _ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
+_PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
+_L2 = 1e-4  # penalty on squared weights, relative to the mean loss
+_N_OTHERS = 4096  # training questions that a response's relevance is measured against
+_N_BOOT = 2000  # resamples of prompts for a standard error
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,26 @@ class Reader:
         return np.concatenate([relevance_inputs(*part, self.others) for part in parts])
 
 
-def fit_relevance(table: PairTable, l2: float = 1e-4, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
+def reader_of(
+    material: Material,
+    recipe: "RelevanceRecipe",
+    quality: dict[str, Any],
+    embedder: Embedder,
+    n_others: int = _N_OTHERS,
+) -> Reader:
+    """What makes the tables of a judge with this preference part and this encoder.
+
+    ``n_others``: training questions that relevance is measured against, the same ones each time.
+    """
+    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
+    others = [material.bank.questions[i] for i in np.sort(chosen)]
+    embedded = embedder.embed(others, recipe.max_question_tokens)
+    vectors = np.array([embedded[question] for question in others], np.float16)
+    limits = recipe.max_question_tokens, recipe.max_response_tokens
+    return Reader(quality, embedder, vectors, material.tied, *limits)
+
+
+def fit_relevance(table: PairTable, l2: float = _L2, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
     """Log odds of a response being meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
     ``table``: pairs of which one response was and the other was not. ``l2``: penalty on squared weights of standardised
@@ -120,13 +148,12 @@ def fit_gate(
     share: float,
     relevance: Mapping[str, Any],
     natural_weight: Array | None = None,
-    l2: float = 1e-4,
     inputs: Collection[str] = GATE_FEATURES,
 ) -> dict[str, Any]:
     """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.encoder.gated`.
 
     ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is off-topic,
-    which weigh ``share`` in (0, 1): how often that is taken to be. ``l2``, ``inputs``: as in `fit_relevance`.
+    which weigh ``share`` in (0, 1): how often that is taken to be. ``inputs``: as in `fit_relevance`.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
@@ -140,20 +167,39 @@ def fit_gate(
 
     def loss(parts: np.ndarray) -> float:
         p = table.probabilities({"relevance": relevance, "gate": gate_of(parts)})
-        penalty = l2 * (parts[:3] @ parts[:3] + parts[4] ** 2)
+        penalty = _L2 * (parts[:3] @ parts[:3] + parts[4] ** 2)
         return -rows @ (table.target * np.log(np.clip(p, 1e-9, 1))).sum(1) + penalty
 
     return gate_of(minimize(loss, _START, method="BFGS").x)
 
 
-# ---------------------------------------------------------------- how strong it may be
+def fit_gates(
+    material: Material,
+    reader: Reader,
+    shares: Sequence[float],
+    seed: int,
+    kinds: Sequence[str] = tuple(OFF_TOPIC),
+    limit: int | None = None,
+    inputs: Collection[str] = RELEVANCE_INPUTS + GATE_FEATURES,
+) -> dict[float, dict[str, Any]]:
+    """Gates from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
+
+    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
+    what relevance and the gate may use.
+    """
+    pairs = material.calibration_pairs(limit)
+    constructed = material.constructed("calibration", kinds, [seed, 1], limit, _PER_QUESTION)
+    misleading = joined([reader.table(constructed)] if constructed else [])
+    relevance = fit_relevance(misleading, inputs=inputs)
+    natural, weight = reader.table(pairs), source_weights(pairs, material.shares)
+    fitted = {share: fit_gate(natural, misleading, share, relevance, weight, inputs) for share in shares}
+    return {share: {"relevance": relevance, "gate": gate} for share, gate in fitted.items()}
 
 
 def compare_gates(
     gates: Mapping[float, Mapping[str, Any]],
     natural: Mapping[str, PairTable],
     misleading: PairTable,
-    n_boot: int = 2000,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
@@ -168,7 +214,7 @@ def compare_gates(
             hits = table.hits(parts)
             sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), table.clusters)
             accuracies[name] = float(hits.mean())
-            errors.append(share_of(resampled_sums(sums, n_boot, seed)).std())
+            errors.append(share_of(resampled_sums(sums, _N_BOOT, seed)).std())
         mean, error = np.mean(list(accuracies.values())), np.sqrt(np.sum(np.square(errors))) / len(errors)
         row = {"share": share} | accuracies | {"mean": float(mean), "error": float(error)}
         rows.append(row | {"misleading": float(misleading.hits(parts).mean())})

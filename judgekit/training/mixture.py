@@ -18,6 +18,7 @@ from judgekit.training.features import FeatureTable, feature_table, sources_with
 
 _CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
 _PER_SOURCE = 60  # questions of one source per kind of constructed pair
+_PER_KIND = 1000  # training questions per kind of constructed pair in the mixture
 
 
 def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float]) -> Floats:
@@ -115,14 +116,12 @@ def make_material(
     encoder: TextEncoder,
     answers: Iterable[Response] = (),
     held_out_answers: Iterable[Response] = (),
-    per_kind: int = 1000,
     bf16: bool = False,
 ) -> Material:
     """The material of pairs and single responses (``answers``): the bank, its parts, and constructed pairs.
 
     ``encoder``: the base model. ``shares``: of the mixture, for each source of ``train``, and for kinds of constructed
-    pairs (`judgekit.training.constructed.KINDS`), which are then made about ``per_kind`` training questions each.
-    ValueError if a validation prompt is also a training prompt, or a validation set is empty.
+    pairs (`judgekit.training.constructed.KINDS`), which are then made about a thousand training questions each.
     """
     held_out = [pair for pairs in validation.values() for pair in pairs]
     check_disjoint(train, held_out)
@@ -134,7 +133,7 @@ def make_material(
     parts = parts_of(bank, of_training, of_validation)
     asked = np.concatenate([parts["train"], parts["calibration"]])
     kinds = [name for name in shares if name in KINDS]
-    made = [pair for kind in kinds for pair in constructed_pairs(kind, bank, asked, [3], limit=per_kind)]
+    made = [pair for kind in kinds for pair in constructed_pairs(kind, bank, asked, [3], limit=_PER_KIND)]
     return Material([*train, *made], shares, validation, bank, parts)
 
 

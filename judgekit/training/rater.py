@@ -23,20 +23,20 @@ from pydantic.dataclasses import dataclass
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
+from judgekit.data.files import write_json
 from judgekit.data.progress import progress_bar
-from judgekit.inside.probes import grouped_folds
+from judgekit.inside.probes import GOOD, grouped_folds
 from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 from judgekit.stats import Floats
 from judgekit.training.causal_data import Share, Texts
 from judgekit.training.encoder import linear_rate
-from judgekit.training.files import write_json
 
 _VERSION = 2  # of what a fold's predictions depend on besides its key: raise it, and they are computed again
-_GOOD = 4  # lowest good score
 _CLOSE = 0.05  # largest relative difference between the two halves in a row and the whole, in 16 bits
 _Rates = Annotated[tuple[PositiveFloat, ...], Strict(False), Field(min_length=1)]
+Text = tuple[str, str]  # question and response
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
@@ -102,13 +102,12 @@ class _UpperBlocks(torch.nn.Module):
 
 
 class SplitEncoder:
-    """Different texts (or pairs of question and response), read once by the frozen blocks of an encoder.
+    """Different texts, read once by the frozen blocks of an encoder.
 
     The states between the halves are kept in float16 (0.2 MB for 256 tokens and MiniLM); all folds share them.
-    ValueError if the encoder is not built of blocks that can be run one after the other, or has fewer than ``layers``.
     """
 
-    def __init__(self, recipe: TunedRecipe, texts: Sequence[str | tuple[str, str]], progress: bool = True) -> None:
+    def __init__(self, recipe: TunedRecipe, texts: Sequence[Text]) -> None:
         self.recipe, self.encoder = recipe, TextEncoder(recipe.base, recipe.revision)
         blocks = getattr(getattr(self.encoder.model, "encoder", None), "layer", None)
         if blocks is None:
@@ -119,7 +118,7 @@ class SplitEncoder:
         self.ids = [self._token_ids(text) for text in texts]
         self.states: list[Any] = [None] * len(self.ids)  # between the halves
         self.pooled = torch.zeros(len(self.ids), self.encoder.width)  # at the top of the untouched encoder
-        self._read(progress)
+        self._read()
         # Written out, attention over short texts trains a third faster on a processor than the fused kernel.
         self.encoder.model.set_attn_implementation("eager")
         rows = next(self.batches(range(len(self.ids))))
@@ -128,11 +127,9 @@ class SplitEncoder:
         if apart.norm() > _CLOSE * self.pooled[rows].norm():
             raise ValueError(f"base {recipe.base!r} gives other states when its blocks are run one by one")
 
-    def _token_ids(self, text: str | tuple[str, str]) -> list[int]:
-        """Token ids of a text, or of a question and its response in one row."""
+    def _token_ids(self, text: Text) -> list[int]:
+        """Token ids of a question and its response in one row."""
         encoder, room = self.encoder, min(self.recipe.max_tokens, self.encoder.max_positions)
-        if isinstance(text, str):
-            return encoder.token_ids(text, room)
         question = encoder.token_ids(text[0], self.recipe.max_question_tokens)
         start = len(encoder.prefix)
         return question + encoder.token_ids(text[1], room - len(question) + start)[start:]
@@ -148,11 +145,10 @@ class SplitEncoder:
         return _UpperBlocks(copy.deepcopy(list(self.blocks[self.below :]))).eval()
 
     @torch.no_grad()
-    def _read(self, progress: bool) -> None:
+    def _read(self) -> None:
         model: Any = self.encoder.model
         pad = self.encoder.tokenizer.pad_token_id or 0
-        shown = progress_bar(len(self.ids), "reading", "text", progress)
-        with shown as bar, computing_in_bf16("cpu", self.recipe.bf16):
+        with progress_bar(len(self.ids), "reading", "text") as bar, computing_in_bf16("cpu", self.recipe.bf16):
             for batch in self.batches(range(len(self.ids))):
                 ids, mask = padded([self.ids[row] for row in batch], pad, "cpu")
                 out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
@@ -170,38 +166,32 @@ class SplitEncoder:
 
 
 def tuned_predictions(
-    texts: Sequence[Any],
+    texts: Sequence[Text],
     aspects: Any,
     scores: Any,
     groups: Any,
     folds: Sequence[tuple[Any, Any]],
     recipe: TunedRecipe,
-    folder: str | Path | None = None,
-    progress: bool = True,
+    folder: str | Path,
 ) -> Floats:
     """Probabilities of ``recipe.classes`` by a tuned encoder that never saw the row's question, (n_items, n_classes).
 
-    A text, or (question, response), may occur under several aspects. ``groups``: question of each row. ``folds``: as
+    A text may occur under several aspects. ``groups``: question of each row. ``folds``: as
     `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept; an interrupted run
-    loses the fold it was at. ValueError if a score is none of the classes, an aspect occurs in no training row of a
-    fold, or the encoder cannot be cut.
+    loses the fold it was at.
     """
     items = Items(texts, aspects, scores, groups, recipe)
     probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
-    with progress_bar(len(folds), "tuning", "fold", progress) as bar:
+    with progress_bar(len(folds), "tuning", "fold") as bar:
         for train, test in folds:
             if lacking := set(items.aspect[test]) - set(items.aspect[train]):
                 raise ValueError(f"{items.names[min(lacking)]} occurs in no training row of a fold")
-            path = None if folder is None else Path(folder) / f"{items.key(train, test)}.json"
-            if path is not None and path.is_file():
-                fold = json.loads(path.read_text(encoding="utf-8"))
-            else:
-                base = base or SplitEncoder(recipe, items.texts, progress)
-                fold = _tune_fold(base, items, np.asarray(train), np.asarray(test))
-                if path is not None:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_json(path, fold)
-            probabilities[test] = fold["probabilities"]
+            path = Path(folder) / f"{items.key(train, test)}.json"
+            if not path.is_file():
+                base = base or SplitEncoder(recipe, items.texts)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_json(path, _tune_fold(base, items, np.asarray(train), np.asarray(test)))
+            probabilities[test] = json.loads(path.read_text(encoding="utf-8"))["probabilities"]
             bar.update()
     return probabilities
 
@@ -228,10 +218,9 @@ def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.n
 class Items:
     """Rows (of `tuned_predictions`) as codes: which text, which aspect, which class, which question."""
 
-    def __init__(self, texts: Sequence[Any], aspects: Any, scores: Any, groups: Any, recipe: TunedRecipe) -> None:
+    def __init__(self, texts: Sequence[Text], aspects: Any, scores: Any, groups: Any, recipe: TunedRecipe) -> None:
         if unknown := set(scores) - set(recipe.classes):
             raise ValueError(f"score {min(unknown)!r} is none of {', '.join(map(str, recipe.classes))}")
-        texts = [text if isinstance(text, str) else tuple(text) for text in texts]
         self.recipe, self.texts = recipe, list(dict.fromkeys(texts))
         number_of = {text: number for number, text in enumerate(self.texts)}
         self.text = np.array([number_of[text] for text in texts])
@@ -385,6 +374,6 @@ def readings(probabilities: Any, head: str, classes: Any = (1, 2, 3, 4, 5)) -> t
     """
     p, classes = np.asarray(probabilities, float), np.asarray(classes)
     if head == "binary":
-        good = p[:, classes >= _GOOD].sum(1)
+        good = p[:, classes >= GOOD].sum(1)
         return (good >= 0.5).astype(int), good
     return classes[p.argmax(1)], p @ classes
