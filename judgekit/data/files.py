@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 RECORD_BYTES = 2**23  # of one record, unpacked: a question and two responses with all that stands beside them
 GROWTH = 200  # times its own size that a packed file may unpack to; texts reach 5 to 60
 
@@ -27,8 +25,7 @@ def replaced(path: Path) -> Iterator[Path]:
     writer of the same file removes it.
     """
     for left in path.parent.glob(f".*-{glob.escape(path.name)}.part"):
-        writer = left.name[1:].partition("-")[0]
-        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+        if not _is_running(left.name[1:].partition("-")[0]):
             left.unlink(missing_ok=True)
     temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
     try:
@@ -42,3 +39,14 @@ def write_json(path: Path, value: Any) -> None:
     """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
     with replaced(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_running(pid: str) -> bool:
+    """Whether a process with this number runs on this machine; what is no number counts as running."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OverflowError, PermissionError):
+        return True
+    return True
