@@ -7,6 +7,7 @@ that holds the word ``right`` is better, so that every verdict can be checked ag
 import json
 import random
 import re
+import select
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -54,7 +55,6 @@ class ChatServer:
         self.asked, self.answered = Counter(), Counter()
         self.bodies, self.headers, self.most_at_once, self.at_once = [], [], 0, 0
         self.lock = threading.Lock()
-        self.closing = threading.Event()
 
     @property
     def url(self):
@@ -109,7 +109,7 @@ def handler_of(server):
             if fault == "500":
                 return self.write(500, {"error": {"message": f"trace: Authorization: Bearer {KEY}"}})
             if fault == "hang":
-                server.closing.wait(server.hang)
+                select.select([self.connection], [], [], server.hang)  # until the client has had enough
                 self.close_connection = True
                 return None
             good = server.respond(body, text) if server.respond else good_reply(body)
@@ -179,6 +179,5 @@ def running(server):
         try:
             yield server
         finally:
-            server.closing.set()
             http.shutdown()
             thread.join()

@@ -8,6 +8,12 @@ from chat_server import KEY, ChatServer, running
 PAIR = {"question": "Q?", "response_a": "right", "response_b": "wrong"}
 
 
+def write_pairs(path, pairs):
+    """Write labelled pairs to a file of pairs as users have them."""
+    fields = ("question", "response_a", "response_b", "label")
+    path.write_text("".join(json.dumps({field: getattr(pair, field) for field in fields}) + "\n" for pair in pairs))
+
+
 @pytest.fixture
 def serve(monkeypatch):
     """Starts a server that the environment points at, for the length of a test."""
@@ -34,7 +40,10 @@ def judge_file(tmp_path, capsys):
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
 
     def run(judge, *arguments, rows=(PAIR,)):
-        pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if isinstance(rows[0], dict):
+            pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            write_pairs(pairs, rows)
         out.unlink(missing_ok=True)
         code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, *map(str, arguments)])
         said = capsys.readouterr().err
