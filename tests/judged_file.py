@@ -8,10 +8,15 @@ from chat_server import KEY, ChatServer, running
 PAIR = {"question": "Q?", "response_a": "right", "response_b": "wrong"}
 
 
-def write_pairs(path, pairs):
-    """Write labelled pairs to a file of pairs as users have them."""
+def rows_of_pairs(pairs):
+    """Labelled pairs as rows of a user's file."""
     fields = ("question", "response_a", "response_b", "label")
-    path.write_text("".join(json.dumps({field: getattr(pair, field) for field in fields}) + "\n" for pair in pairs))
+    return [{field: getattr(pair, field) for field in fields} for pair in pairs]
+
+
+def write_pairs(path, pairs):
+    """Write labelled pairs to such a file."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows_of_pairs(pairs)))
 
 
 @pytest.fixture
@@ -40,10 +45,7 @@ def judge_file(tmp_path, capsys):
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
 
     def run(judge, *arguments, rows=(PAIR,)):
-        if isinstance(rows[0], dict):
-            pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        else:
-            write_pairs(pairs, rows)
+        pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
         out.unlink(missing_ok=True)
         code = main(["judge", str(pairs), "--out", str(out), "--judge", judge, *map(str, arguments)])
         said = capsys.readouterr().err

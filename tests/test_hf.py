@@ -5,6 +5,7 @@ from shutil import copytree
 
 import pytest
 import torch
+from judged_file import rows_of_pairs
 from tiny_causal import CHATML, SPECIAL, change_json, save_adapter, save_tiny, short_of_memory, tiny_tokenizer
 from transformers import AutoModelForCausalLM
 
@@ -425,7 +426,7 @@ def test_what_is_wrong_is_told(tiny, name, settings, message):
 
 
 def test_a_file_is_judged_and_both_orders_are_averaged(tiny, judge_file):
-    code, rows, said = judge_file(f"hf/{tiny}", "--set", "mode=one_pass", rows=PAIRS)
+    code, rows, said = judge_file(f"hf/{tiny}", "--set", "mode=one_pass", rows=rows_of_pairs(PAIRS))
     assert code == 0 and "accuracy" in said
     memory = next(line for line in said.splitlines() if "parameters" in line)
     assert "float32" in memory and "GiB of weights" in memory and said.index(memory) < said.index("accuracy")
@@ -438,5 +439,5 @@ def test_a_file_is_judged_and_both_orders_are_averaged(tiny, judge_file):
 def test_a_dry_run_reads_no_weights(tmp_path, judge_file):
     save_tiny(tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
-    code, rows, said = judge_file(f"hf/{tmp_path / 'model'}", "--dry-run", rows=PAIRS)
+    code, rows, said = judge_file(f"hf/{tmp_path / 'model'}", "--dry-run", rows=rows_of_pairs(PAIRS))
     assert (code, rows) == (0, None) and "parameters" in said and "8 verdicts: 8 calls" in said
