@@ -7,8 +7,8 @@ that holds the word ``right`` is better, so that every verdict can be checked ag
 import json
 import random
 import re
+import select
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,23 +45,16 @@ def completion_of(body):
 class ChatServer:
     """The server's state, and what was asked of it.
 
-    Attributes
-    ----------
-    plan : callable
-        From the text of the last message and the number of this attempt (0, 1, ...) to a fault or None.
-    asked, answered : Counter
-        Text of the last message to how often it came, and how often a good reply was written to the end.
-    times : dict of str to list of float
-        When each text came.
+    ``plan``: from the text of the last message and the number of this attempt (0, 1, ...) to a fault or None.
+    ``asked``, ``answered``: how often each text came, and how often a good reply to it was written to the end.
     """
 
-    def __init__(self, plan=None, delay=0.0, hang=5.0, retry_after="0.02", respond=None):
+    def __init__(self, plan=None, hang=5.0, respond=None):
         self.plan = plan or (lambda text, attempt: None)
-        self.delay, self.hang, self.retry_after, self.respond = delay, hang, retry_after, respond
-        self.asked, self.answered, self.faults = Counter(), Counter(), Counter()
-        self.times, self.bodies, self.headers, self.most_at_once, self.at_once = {}, [], [], 0, 0
+        self.hang, self.respond = hang, respond
+        self.asked, self.answered = Counter(), Counter()
+        self.bodies, self.headers, self.most_at_once, self.at_once = [], [], 0, 0
         self.lock = threading.Lock()
-        self.closing = threading.Event()
 
     @property
     def url(self):
@@ -94,13 +87,11 @@ def handler_of(server):
             with server.lock:
                 attempt = server.asked[text]
                 server.asked[text] += 1
-                server.times.setdefault(text, []).append(time.monotonic())
                 server.bodies.append(body)
                 server.headers.append(dict(self.headers))
                 server.at_once += 1
                 server.most_at_once = max(server.most_at_once, server.at_once)
             try:
-                time.sleep(server.delay)
                 self.answer(body, text, server.plan(text, attempt))
             except OSError:  # the client went away
                 self.close_connection = True
@@ -109,18 +100,16 @@ def handler_of(server):
                     server.at_once -= 1
 
         def answer(self, body, text, fault):
-            with server.lock:
-                server.faults[fault] += 1
             if self.headers["Authorization"] != f"Bearer {KEY}":
                 said = {"error": {"message": f"Incorrect API key provided: {self.headers['Authorization']}"}}
                 return self.write(401, said)
             if fault == "429":
                 said = {"error": {"message": f"Too many requests with {KEY}"}}
-                return self.write(429, said, {"Retry-After": server.retry_after})
+                return self.write(429, said, {"Retry-After": "0.02"})
             if fault == "500":
                 return self.write(500, {"error": {"message": f"trace: Authorization: Bearer {KEY}"}})
             if fault == "hang":
-                server.closing.wait(server.hang)
+                select.select([self.connection], [], [], server.hang)  # until the client has had enough
                 self.close_connection = True
                 return None
             good = server.respond(body, text) if server.respond else good_reply(body)
@@ -190,6 +179,5 @@ def running(server):
         try:
             yield server
         finally:
-            server.closing.set()
             http.shutdown()
             thread.join()

@@ -57,6 +57,14 @@ def mirror():
     return folder
 
 
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """The folder of a random Qwen3 whose tokenizer keeps every digit by itself; tests that change it copy it."""
+    from tiny_causal import save_tiny
+
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "model")
+
+
 @pytest.fixture
 def exact(monkeypatch):
     """Language models compute in float32 where nothing else is set, as on a processor without bfloat16."""

@@ -8,6 +8,17 @@ from chat_server import KEY, ChatServer, running
 PAIR = {"question": "Q?", "response_a": "right", "response_b": "wrong"}
 
 
+def rows_of_pairs(pairs):
+    """Labelled pairs as rows of a user's file."""
+    fields = ("question", "response_a", "response_b", "label")
+    return [{field: getattr(pair, field) for field in fields} for pair in pairs]
+
+
+def write_pairs(path, pairs):
+    """Write labelled pairs to such a file."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows_of_pairs(pairs)))
+
+
 @pytest.fixture
 def serve(monkeypatch):
     """Starts a server that the environment points at, for the length of a test."""

@@ -9,8 +9,9 @@ import pytest
 import torch
 import transformers
 import yaml
+from judged_file import write_pairs
 from peft import get_peft_model
-from tiny_causal import CHATML, save_tiny, tiny_tokenizer
+from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
 
@@ -61,11 +62,11 @@ def test_bad_recipes_name_the_field(values, message):
         checked(CausalRecipe, {"base": "x"} | values)
 
 
-def test_bases_and_strategies_that_cannot_be_had_are_named(base):
+def test_bases_and_strategies_that_cannot_be_had_are_named(tiny):
     with pytest.raises(RecipeError, match="cannot be loaded"):
         load_base(CausalRecipe("/nowhere/at/all"))
     with pytest.raises(RecipeError, match=r"needs a GPU|requires bitsandbytes"):
-        load_base(CausalRecipe(str(base), r=4, quantise="4bit"))
+        load_base(CausalRecipe(str(tiny), r=4, quantise="4bit"))
     with pytest.raises(RecipeError, match="strategies that ask once"):
         strategy_of(CausalRecipe("x", strategy="single"))
 
@@ -145,22 +146,16 @@ def test_shares_as_for_a_gpu_leave_no_pair_out():
     }
 
 
-def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, base, tokenizer):
+def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny, tokenizer):
     long = [replace(p, item_id=f"{p.item_id}-long", question=" ".join([p.question] * 60)) for p in (PAIRS[0], NEW[0])]
     for method in ("sft", "dpo"):
         recipe = CausalRecipe("x", method, max_length=600)
         rows, too_long = token_rows([*PAIRS, long[0]], recipe, tokenizer)
         assert (len(rows), too_long) == (40, 1) and token_rows(PAIRS, recipe, tokenizer)[0] == rows
-    report = train(tmp_path / "sft", ([*PAIRS, long[0]], [*NEW, long[1]]), base=str(base), steps=2)
+    report = train(tmp_path / "sft", ([*PAIRS, long[0]], [*NEW, long[1]]), base=str(tiny), steps=2)
     assert report["too_long"] == {"train": 1, "validation": 1} and report["data"]["train"] == 40
     with pytest.raises(RecipeError, match="none longer than max_length"):
-        train(tmp_path / "none", ([long[0]], NEW), base=str(base))
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """A tiny model with random weights: what trainings start from."""
-    return save_tiny(tmp_path_factory.mktemp("causal") / "base")
+        train(tmp_path / "none", ([long[0]], NEW), base=str(tiny))
 
 
 def train(folder, data=(PAIRS, NEW), **values):
@@ -181,8 +176,8 @@ class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, base, monkeypatch):
-    whole = train(tmp_path / "whole", base=str(base))
+def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatch):
+    whole = train(tmp_path / "whole", base=str(tiny))
     step, calls = transformers.Trainer.training_step, []
 
     def counted(self, *args, **kwargs):
@@ -193,19 +188,19 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, base, monkeypatc
 
     monkeypatch.setattr(transformers.Trainer, "training_step", counted)
     with pytest.raises(Killed):
-        train(tmp_path / "parts", base=str(base))
+        train(tmp_path / "parts", base=str(tiny))
     assert not (tmp_path / "parts" / "training.json").exists()
     calls.clear()
-    resumed = train(tmp_path / "parts", base=str(base))
+    resumed = train(tmp_path / "parts", base=str(tiny))
     assert len(calls) == 2  # steps 5 and 6 only
     assert [entry[:2] for entry in losses(resumed)] == [entry[:2] for entry in losses(whole)]
     np.testing.assert_allclose([x[2] for x in losses(resumed)], [x[2] for x in losses(whole)], atol=1e-5)
-    again = train(tmp_path / "parts", base=str(base))
+    again = train(tmp_path / "parts", base=str(tiny))
     assert len(calls) == 2 and again == resumed  # a finished training is not repeated
 
 
-def test_what_a_training_leaves(tmp_path, base):
-    report = train(tmp_path / "sft", base=str(base), r=4, merge=True)
+def test_what_a_training_leaves(tmp_path, tiny):
+    report = train(tmp_path / "sft", base=str(tiny), r=4, merge=True)
     names = {path.name for path in (tmp_path / "sft").iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "training.json", "README.md", "merged"} <= names
     for place, file in ((".", "adapter_model.safetensors"), ("merged", "model.safetensors")):
@@ -220,15 +215,15 @@ def test_what_a_training_leaves(tmp_path, base):
 
 
 @pytest.mark.usefixtures("exact")
-def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, base, monkeypatch):
-    train(tmp_path / "run" / "sft", base=str(base), r=4, merge=True, lr=2e-2)
+def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeypatch):
+    train(tmp_path / "run" / "sft", base=str(tiny), r=4, merge=True, lr=2e-2)
     given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 4}
     train(tmp_path / "run" / "dpo", (PAIRS[:8], NEW), **given)
     one_pass = {"mode": "one_pass"}
     adapter = judged(f"hf/{tmp_path / 'run' / 'sft'}#letter-strict", **one_pass)
     whole = judged(f"hf/{tmp_path / 'run' / 'sft' / 'merged'}#letter-strict", **one_pass)
     np.testing.assert_allclose(whole, adapter, atol=1e-5)
-    bare = judged(f"hf/{base}#letter-strict", **one_pass)
+    bare = judged(f"hf/{tiny}#letter-strict", **one_pass)
     assert np.abs(bare - adapter).max() > 1e-3  # the adapter did something
     np.testing.assert_allclose(adapter.sum(axis=1), 1)
     preferred = judged(f"hf/{tmp_path / 'run' / 'dpo'}#letter-strict", **one_pass)
@@ -240,8 +235,8 @@ def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, base, monkeyp
     np.testing.assert_array_equal(moved, preferred)
 
 
-def test_preferences_are_learnt_from_an_adapter(tmp_path, base):
-    given = {"method": "dpo", "base": str(base), "r": 8, "lr": 1e-2, "swap": "none"}
+def test_preferences_are_learnt_from_an_adapter(tmp_path, tiny):
+    given = {"method": "dpo", "base": str(tiny), "r": 8, "lr": 1e-2, "swap": "none"}
     report = train(tmp_path / "dpo", (PAIRS[:4], NEW), **given)
     found = [row["loss"] for row in report["history"] if row["loss"] is not None]
     assert found[0] == pytest.approx(np.log(2), abs=0.05)  # the reference and the model begin equal
@@ -249,11 +244,11 @@ def test_preferences_are_learnt_from_an_adapter(tmp_path, base):
 
 
 @pytest.mark.parametrize("r", [0, 4])
-def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, r):
+def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
     """Pairs whose better response says yes: learnt in a minute, and read by its name as in training."""
     told = [PreferencePair(str(n), "x", f"Is {n} a number?", "yes", "no", label="A") for n in range(60)]
     told = [pair.swapped() if n % 2 else pair for n, pair in enumerate(told)]
-    given = {"base": str(base), "method": "reward", "r": r, "steps": 20, "eval_every": 20, "lr": 1e-2}
+    given = {"base": str(tiny), "method": "reward", "r": r, "steps": 20, "eval_every": 20, "lr": 1e-2}
     train(tmp_path / "reward", (told[:40], told[40:50]), **given)
     judge = load_judge(f"reward/{tmp_path / 'reward'}")
     replies = judge.judge([request_of(pair, "ab") for pair in told[50:]])
@@ -266,30 +261,26 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, base, r):
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
 
 
-def test_packing_trains_on_the_same_replies(tmp_path, base):
-    given = {"base": str(base), "steps": 2, "batch_size": 2, "max_length": 1024}
+def test_packing_trains_on_the_same_replies(tmp_path, tiny):
+    given = {"base": str(tiny), "steps": 2, "batch_size": 2, "max_length": 1024}
     plain = train(tmp_path / "plain", **given)
     packed = train(tmp_path / "packed", **given, packing=True)
     assert packed["history"] != plain["history"] and packed["history"][-1]["validation"] > 0
 
 
-def test_a_processor_with_bfloat16_trains_in_it(tmp_path, base, monkeypatch):
+def test_a_processor_with_bfloat16_trains_in_it_and_its_bare_adapter_is_no_base(tmp_path, tiny, monkeypatch):
     losses = []
     for native in (True, False):
         monkeypatch.setattr("judgekit.training.causal.native_bf16", lambda native=native: native)
-        report = train(tmp_path / str(native), base=str(base), r=4, steps=2)
+        report = train(tmp_path / str(native), base=str(tiny), r=4, steps=2)
         losses.append([row["loss"] for row in report["history"]])
     assert losses[0] != losses[1] and losses[0] == pytest.approx(losses[1], rel=0.05)
-
-
-def test_an_adapter_without_a_merged_model_is_no_base(tmp_path, base):
-    train(tmp_path / "sft", base=str(base), r=4, steps=2)
     with pytest.raises(RecipeError, match="train it with merge: true"):
-        train(tmp_path / "dpo", base=str(tmp_path / "sft"), method="dpo", r=4)
+        train(tmp_path / "dpo", base=str(tmp_path / "True"), method="dpo", r=4)
 
 
-def test_training_stops_when_validation_stops_falling(tmp_path, base):
-    report = train(tmp_path / "wild", base=str(base), lr=0.5, steps=40, patience=1, warmup=0.0)
+def test_training_stops_when_validation_stops_falling(tmp_path, tiny):
+    report = train(tmp_path / "wild", base=str(tiny), lr=0.5, steps=40, patience=1, warmup=0.0)
     assert report["steps"] < 40 and report["best_step"] < report["steps"]
 
 
@@ -299,15 +290,7 @@ def test_validation_questions_must_be_new(tmp_path):
 
 
 def test_weights_gradients_and_moments_have_their_bytes():
-    config = transformers.Qwen3Config(
-        vocab_size=97,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-    )
+    config = transformers.Qwen3Config(**SHAPE | {"vocab_size": 97, "num_hidden_layers": 3, "head_dim": 16})
     with torch.device("meta"):
         model = transformers.Qwen3ForCausalLM(config)
     count = sum(p.numel() for p in model.parameters())
@@ -352,15 +335,12 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     assert most - 1 < max(totals) <= most and 1.1 * max(totals) <= room
 
 
-def test_the_command_trains_from_files(tmp_path, base, capsys):
-    for name, pairs in (("train", PAIRS[:24]), ("held_out", NEW[:8])):
-        fields = ("question", "response_a", "response_b", "label")
-        rows = [{field: getattr(pair, field) for field in fields} for pair in pairs]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def test_the_command_trains_from_files(tmp_path, tiny, capsys):
+    write_pairs(tmp_path / "train.jsonl", PAIRS[:24])
+    write_pairs(tmp_path / "held_out.jsonl", NEW[:8])
     recipe, bad = tmp_path / "recipe.yaml", tmp_path / "bad.yaml"
-    lines = [f"{name}: {value}" for name, value in SHORT.items()] + [f"base: {base}"]
-    lines += [f"train: {{{tmp_path}/train.jsonl: 1}}", f"validation: [{tmp_path}/held_out.jsonl]"]
-    recipe.write_text("\n".join([*lines, f"folder: {tmp_path}/judge"]))
+    given = {"base": str(tiny), "train": {f"{tmp_path}/train.jsonl": 1}, "folder": f"{tmp_path}/judge"}
+    recipe.write_text(yaml.safe_dump(SHORT | given | {"validation": [f"{tmp_path}/held_out.jsonl"]}))
     assert main([str(recipe), "--estimate"]) == 0 and not (tmp_path / "judge").exists()
     assert main([str(recipe)]) == 0
     assert "parameters" in capsys.readouterr().out and (tmp_path / "judge" / "model.safetensors").is_file()

@@ -7,35 +7,29 @@ import sys
 
 import pytest
 import yaml
-from tiny_causal import save_tiny
+from judged_file import write_pairs
 
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
 
-BATCH, STEPS = 16, 8
+BATCH, STEPS = 16, 12
 
 
 def write_data(folder):
     """Training and validation pairs as files of a user."""
-    save_tiny(folder / "base")
     short = [p for p in load_sample("sample_train") if p.label != "tie" and sum(map(len, p.responses)) < 150]
     train, asked = short[:160], {pair.asked for pair in short[:160]}
     held_out = [pair for pair in short[160:] if pair.asked not in asked][:20]
     for name, pairs in (("train", train), ("held_out", held_out)):
-        names = ("question", "response_a", "response_b", "label")
-        lines = [json.dumps({field: getattr(pair, field) for field in names}) + "\n" for pair in pairs]
-        (folder / f"{name}.jsonl").write_text("".join(lines))
+        write_pairs(folder / f"{name}.jsonl", pairs)
 
 
-def trained(folder, processes):
+def trained(base, folder, processes):
     """The losses of a training, step by step, whatever the number of processes: each takes its share of the batch."""
-    recipe = {"base": str(folder / "base"), "steps": STEPS, "eval_every": STEPS // 2, "max_length": 600, "lr": 5e-3}
-    recipe["batch_size"] = BATCH // processes
-    recipe |= {"train": {str(folder / "train.jsonl"): 1.0}}
-    recipe["validation"] = [str(folder / "held_out.jsonl")]
-    target = folder / f"by_{processes}"
-    path = folder / f"by_{processes}.yaml"
-    path.write_text(yaml.safe_dump(recipe | {"folder": str(target)}))
+    recipe = {"base": str(base), "steps": STEPS, "eval_every": STEPS // 2, "max_length": 600, "lr": 5e-3}
+    recipe |= {"batch_size": BATCH // processes, "train": {str(folder / "train.jsonl"): 1.0}}
+    target, path = folder / f"by_{processes}", folder / f"by_{processes}.yaml"
+    path.write_text(yaml.safe_dump(recipe | {"validation": [str(folder / "held_out.jsonl")], "folder": str(target)}))
     launch = [] if processes == 1 else ["torch.distributed.run", "--nproc_per_node", str(processes), "-m"]
     command = [sys.executable, "-m", *launch, "judgekit.training.causal_run", str(path)]
     environment = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())}
@@ -50,13 +44,13 @@ CONFIGS = project_root() / "setup" / "accelerate"
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one_with_the_doubled_batch(tmp_path):
+def test_two_processes_train_as_one_with_the_doubled_batch(tiny, tmp_path):
     write_data(tmp_path)
-    alone, together = (trained(tmp_path, processes) for processes in (1, 2))
+    alone, together = (trained(tiny, tmp_path, processes) for processes in (1, 2))
     assert len(alone) == len(together) == STEPS and alone[-1] < alone[0] / 2, "it must learn something"
     assert together == pytest.approx(alone, rel=1e-3)
     assert not (tmp_path / "by_2" / "checkpoints").exists()
-    assert trained(tmp_path, 2) == together, "a finished training is not repeated"
+    assert trained(tiny, tmp_path, 2) == together, "a finished training is not repeated"
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ddp", "MULTI_GPU"), ("fsdp", "FSDP")])

@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
-from tiny_causal import save_tiny
-from torture import stored
+from tiny_causal import save_tiny, short_of_memory
+from torture import CLI, stored
 
 from judgekit.cli import main
 from judgekit.data import paths
@@ -34,7 +34,6 @@ from judgekit.stats import Number
 from judgekit.training.causal import last_checkpoint
 
 ROOT = paths.project_root()
-JUDGEKIT = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 ADAPTER = "adapter/adapter_model.safetensors"
 
@@ -54,14 +53,12 @@ def asked(n=3):
 def judge_command(folder, *more):
     """``judgekit judge`` on the pairs of a folder, in a process of its own."""
     files = [folder / "pairs.jsonl", "--out", folder / "out.jsonl", "--store", folder / "s.sqlite"]
-    return [*JUDGEKIT, "judge", *files, *more]
+    return [*map(str, [*CLI, "judge", *files, *more])]
 
 
-def run(command, **options):
+def run(command):
     """A process to its end; what it said."""
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=600, env=ENVIRONMENT, **options
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
 
 
 def one_sentence(done):
@@ -157,24 +154,17 @@ def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
 # ---------------------------------------------------------------- what a killed process leaves
 
 
-def dead_process():
-    """The number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
 def test_half_a_results_file_is_no_results_file(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     folder = paths.run_folder("sample", "results")
-    ours = folder / f".{dead_process()}-10_x.json.part"
-    ours.write_text('{"schema": 1, "numb')
-    foreign = folder / f".{os.getppid()}-10_x.json.part"
-    foreign.write_text('{"schema": 1, "numb')
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    ours, foreign = (folder / f".{process}-10_x.json.part" for process in (dead.pid, os.getppid()))
+    for path in (ours, foreign):
+        path.write_text('{"schema": 1, "numb')
     save_results("sample", "10_x", {"a.b": Number(0.5)})
     assert set(load_results("sample")) == {"a.b"}
-    assert not ours.exists()
-    assert foreign.exists()  # its process lives: it is about to finish
+    assert not ours.exists() and foreign.exists(), "the other's process lives: it is about to finish"
 
 
 def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
@@ -188,19 +178,13 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
     assert last_checkpoint(tmp_path) is None
 
 
-INTERRUPTED = {
-    "judge": ["judge", "{folder}/pairs.jsonl", "--out", "{folder}/out.jsonl", "--store", "{folder}/s.sqlite"],
-    "attack": ["attack", "{folder}/pairs.jsonl", "--out", "{folder}/out.jsonl", "--store", "{folder}/s.sqlite"],
-}
-
-
 @pytest.mark.parametrize(("name", "n"), [("judge", 4000), ("attack", 40)])
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
     pairs.write_text(pair_lines(n))
-    words = [word.format(folder=tmp_path) for word in INTERRUPTED[name]] + ["--judge", "baseline/features"]
-    command = [*JUDGEKIT, *words]
+    command = judge_command(tmp_path, "--judge", "baseline/features")
     command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
+    command[3] = name
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     while process.poll() is None and not stored(tmp_path):
         time.sleep(0.02)
@@ -208,7 +192,7 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     err = process.communicate(timeout=600)[1]
     assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
     assert stored(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
-    assert main([*words, "--quiet"]) == 0
+    assert main([*command[3:], "--quiet"]) == 0
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
@@ -247,11 +231,6 @@ def verdicts_of(judge, requests):
         return run_judge(judge, pairs, store, ("ab",), progress=False)
 
 
-@pytest.fixture(scope="module")
-def model_folder(tmp_path_factory):
-    return save_tiny(tmp_path_factory.mktemp("tiny") / "model")
-
-
 CAUSAL = {
     "hf, written": ("hf/{}#letter", {"max_new_tokens": 8}),
     "hf, sampled": ("hf/{}#letter", {"max_new_tokens": 8, "temperature": 1.0}),
@@ -260,29 +239,18 @@ CAUSAL = {
 }
 
 
-def engine_of(judge):
-    """The network of an ``hf/`` or ``layers/`` judge, loaded."""
-    if hasattr(judge, "reader"):
-        return judge.reader.engine
-    judge.load()
-    return judge.engine
-
-
 @pytest.mark.parametrize("name", CAUSAL)
-def test_one_pair_without_numbers_costs_no_other(model_folder, name):
+def test_one_pair_without_numbers_costs_no_other(tiny, name):
     """A token that only one of the pairs holds has no finite embedding."""
     label, settings = CAUSAL[name]
-    judge = load_judge(label.format(model_folder), settings=settings)
+    judge = load_judge(label.format(tiny), settings=settings)
     requests = asked(3)
     requests[1] = Request("What is 1?", "\u20ac", "Nobody knows.", item_id="1")
     calm = {verdict.item_id: verdict for verdict in verdicts_of(judge, asked(3))}
-    engine = engine_of(judge)
-    tokens = judge.reader.tokens if hasattr(judge, "reader") else judge.tokens
-    rare = tokens.plain_ids("\u20ac")[-1]
+    engine = judge.reader.engine if hasattr(judge, "reader") else judge.engine
+    rare = judge.tokens.plain_ids("\u20ac")[-1]
     with torch.no_grad():
         engine.model.get_input_embeddings().weight[rare] = float("nan")
-    if hasattr(judge, "known"):
-        judge.known.clear()
     found = {verdict.item_id: verdict for verdict in verdicts_of(judge, requests)}
     assert (found["1"].status, found["1"].verdict) == ("error", None)
     for item in ("0", "2"):
@@ -296,35 +264,29 @@ def minilm(tmp_path):
     return shutil.copytree(PRETRAINED / "minilm", tmp_path / "minilm")
 
 
-@pytest.mark.parametrize("part", ["network", "embeddings of other questions", "preference"])
-def test_an_encoder_without_numbers_gives_no_verdict(minilm, part):
-    judge = EncoderJudge(minilm, bf16=False)
-    if part == "network":
-        with torch.no_grad():
-            next(judge.encoder.model.parameters()).fill_(float("nan"))
-    elif part == "preference":
-        judge.surface.parts["weight"][0] = float("nan")
-    else:
-        judge.others[:] = float("nan")
+@pytest.mark.parametrize(
+    ("name", "part", "words"),
+    [
+        ("encoder/minilm", lambda judge: next(judge.encoder.model.parameters()).data, "no numbers"),
+        ("encoder/minilm", lambda judge: judge.surface.parts["weight"], "no numbers"),
+        ("encoder/minilm", lambda judge: judge.others, "no numbers"),  # embeddings of other questions
+        ("probe/pairs", lambda judge: next(judge.reader.model.parameters()).data, "not finite"),
+    ],
+)
+def test_a_judge_without_numbers_gives_no_verdict(name, part, words):
+    judge = load_judge(name)
+    part(judge)[...] = float("nan")
     for verdict in verdicts_of(judge, asked(2)):
-        assert (verdict.status, verdict.verdict) == ("error", None) and "no numbers" in verdict.raw
-
-
-def test_a_probe_without_numbers_gives_no_verdict():
-    judge = load_judge("probe/pairs")
-    with torch.no_grad():
-        next(judge.reader.model.parameters()).fill_(float("nan"))
-    for verdict in verdicts_of(judge, asked(2)):
-        assert (verdict.status, verdict.verdict) == ("error", None) and "not finite" in verdict.raw
+        assert (verdict.status, verdict.verdict) == ("error", None) and words in verdict.raw
 
 
 # ---------------------------------------------------------------- damaged weights
 
 
-def flip(path, place=None):
+def flip(path):
     """Turn one bit of a file round: in its middle, where tensors are."""
     content = bytearray(path.read_bytes())
-    content[len(content) // 2 if place is None else place] ^= 1
+    content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
@@ -374,8 +336,7 @@ def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
     """As training leaves one: sealed beside its base."""
     folder = save_tiny(tmp_path / "model")
     seal(folder, ["model.safetensors"])
-    judge = load_judge(f"hf/{folder}")
-    assert judge.fingerprint
+    assert load_judge(f"hf/{folder}").fingerprint
     flip(folder / "model.safetensors")
     assert load_file(folder / "model.safetensors")  # safetensors itself sees nothing
     for provider in ("hf", "layers"):
@@ -386,24 +347,9 @@ def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
 # ---------------------------------------------------------------- memory
 
 
-def short_of_memory(monkeypatch, engine, too_much):
-    """A network whose memory ends above a size; the sizes it was asked for."""
-    seen, forward = [], engine.model.forward
-
-    def limited_forward(input_ids=None, **more):
-        rows, columns = input_ids.shape
-        seen.append((rows, columns))
-        if too_much(rows, columns):
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return forward(input_ids=input_ids, **more)
-
-    monkeypatch.setattr(engine.model, "forward", limited_forward)
-    return seen
-
-
 @pytest.mark.usefixtures("exact")
-def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypatch):
-    plain, short = LayeredJudge(str(model_folder)), LayeredJudge(str(model_folder))
+def test_layers_halve_their_batches_where_memory_runs_out(tiny, monkeypatch):
+    plain, short = LayeredJudge(str(tiny)), LayeredJudge(str(tiny))
     seen = short_of_memory(monkeypatch, short.reader.engine, lambda rows, columns: rows > 2)
     for one, other in zip(plain.judge(asked(6)), short.judge(asked(6)), strict=True):
         assert (one.verdict, one.status) == (other.verdict, other.status)
@@ -411,8 +357,8 @@ def test_layers_halve_their_batches_where_memory_runs_out(model_folder, monkeypa
     assert max(rows for rows, _ in seen) > 2 and min(rows for rows, _ in seen) <= 2
 
 
-def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
-    judge = LayeredJudge(str(model_folder))
+def test_one_prompt_that_does_not_fit_costs_no_other(tiny, monkeypatch):
+    judge = LayeredJudge(str(tiny))
     requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
     longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2]) + 50
     short_of_memory(monkeypatch, judge.reader.engine, lambda rows, columns: columns > longest)
@@ -421,8 +367,8 @@ def test_one_prompt_that_does_not_fit_costs_no_other(model_folder, monkeypatch):
     assert "do not fit into the memory" in replies[2].raw
 
 
-def test_other_failures_are_not_taken_for_memory(model_folder, monkeypatch):
-    judge = LayeredJudge(str(model_folder))
+def test_other_failures_are_not_taken_for_memory(tiny, monkeypatch):
+    judge = LayeredJudge(str(tiny))
 
     def broken(**_):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")

@@ -1,15 +1,14 @@
 """A model with a weight that no file gave judges nothing: it is refused by file and tensor, wherever it is loaded."""
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_causal import save_tiny
+from tiny_causal import change_json, save_adapter, save_reward, save_tiny
 from tiny_encoder import save_tiny_encoder
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from judgekit.data.paths import PRETRAINED
 from judgekit.inside.layer_logits import LayerReader
@@ -36,33 +35,23 @@ def altered(source, folder, names=(), file="model.safetensors", to=None):
     return folder
 
 
-def add_tokenizer(source, folder):
-    for path in [*source.glob("tokenizer*"), *source.glob("chat_template*")]:
-        shutil.copy(path, folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
+def models(tiny, tmp_path_factory):
     """A tiny causal model, one whose head is its embedding, reward models of both, an encoder, and two adapters."""
-    from peft import LoraConfig, get_peft_model
+    from peft import get_peft_model
 
     root = tmp_path_factory.mktemp("models")
-    made = {"causal": save_tiny(root / "causal"), "tied": save_tiny(root / "tied", tie_word_embeddings=True)}
+    made = {"causal": tiny, "tied": save_tiny(root / "tied", tie_word_embeddings=True)}
     for name in ("causal", "tied"):
-        place = made[f"reward_{name}"] = root / f"reward_{name}"
-        AutoModelForSequenceClassification.from_pretrained(made[name], num_labels=1).save_pretrained(place)
-        add_tokenizer(made[name], place)
+        made[f"reward_{name}"] = save_reward(made[name], root / f"reward_{name}")
     made["encoder"] = save_tiny_encoder(root / "encoder")
-    torch.manual_seed(1)
-    made["adapter"], made["reward_adapter"] = root / "adapter", root / "reward_adapter"
-    config = LoraConfig(r=4, target_modules=["q_proj"], task_type="CAUSAL_LM", init_lora_weights=False)
-    get_peft_model(AutoModelForCausalLM.from_pretrained(made["causal"]), config).save_pretrained(made["adapter"])
-    recipe = CausalRecipe(method="reward", base=str(made["causal"]), r=4, target_modules=("q_proj",))
-    reward = AutoModelForSequenceClassification.from_pretrained(made["causal"], num_labels=1)
+    made["adapter"] = save_adapter(tiny, root / "adapter", ["q_proj"])
+    made["reward_adapter"] = root / "reward_adapter"
+    recipe = CausalRecipe(method="reward", base=str(tiny), r=4, target_modules=("q_proj",))
+    reward = AutoModelForSequenceClassification.from_pretrained(tiny, num_labels=1)
     get_peft_model(reward, adapter_config(recipe)).save_pretrained(made["reward_adapter"])
-    add_tokenizer(made["causal"], made["reward_adapter"])
-    (made["reward_adapter"] / "training.json").write_text(json.dumps({"recipe": {"method": "reward"}}))
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(made["reward_adapter"])
+    (made["reward_adapter"] / "training.json").write_text("{}")
     return made
 
 
@@ -105,8 +94,7 @@ def test_a_reward_model_is_no_causal_judge(models, judged, provider, name):
 
 def test_a_reward_model_under_another_architecture_is_seen_by_its_head(models, tmp_path, judged):
     folder = shutil.copytree(models["reward_tied"], tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen3ForCausalLM"]}))
+    change_json(folder / "config.json", architectures=["Qwen3ForCausalLM"])
     code, said = judged(f"hf/{folder}")
     assert code == 2 and "a reward model" in said
 
@@ -129,8 +117,7 @@ def test_whole_models_and_adapters_judge(models, judged):
 
 def test_weights_of_another_shape_are_one_sentence(models, tmp_path, judged):
     folder = shutil.copytree(models["causal"], tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
+    change_json(folder / "config.json", intermediate_size=64)
     code, said = judged(f"hf/{folder}")
     assert code == 2 and said.count("\n") == 1 and "cannot be loaded" in said
 
@@ -189,8 +176,6 @@ def test_an_adapter_names_the_revision_of_its_base(models, tmp_path, monkeypatch
     asked = []
     monkeypatch.setattr("judgekit.models.files.on_hub", lambda name: asked.append(name) or ("owner/base", "c0ffee"))
     folder = shutil.copytree(models["adapter"], tmp_path / "adapter")
-    config = json.loads((folder / "adapter_config.json").read_text())
-    changed = config | {"base_model_name_or_path": "owner/base", "revision": "v2"}
-    (folder / "adapter_config.json").write_text(json.dumps(changed))
+    change_json(folder / "adapter_config.json", base_model_name_or_path="owner/base", revision="v2")
     assert model_files(str(folder)).revision == "c0ffee" and asked == ["owner/base@v2"]
     assert adapter_config(CausalRecipe(base="owner/base", revision="v2", r=4)).revision == "v2"

@@ -38,6 +38,15 @@ def pairs(n):
     ]
 
 
+def in_both_orders(n):
+    return [request_of(pair, order) for pair in pairs(n) for order in ("ab", "ba")]
+
+
+def run(judge, items, store=None):
+    """Verdicts on items in one order, kept in a store or in none."""
+    return run_judge(judge, items, store or VerdictStore(":memory:"), orders=("ab",))
+
+
 # ---------------------------------------------------------------- what it asks and reads
 
 
@@ -46,8 +55,7 @@ def pairs(n):
 def test_every_strategy_judges(serve, strategy, policy):
     server = serve()
     judge = judge_of(strategy=strategy, policy=policy)
-    requests = [request_of(pair, order) for pair in pairs(3) for order in ("ab", "ba")]
-    replies = judge.judge(requests)
+    replies = judge.judge(in_both_orders(3))
     assert isinstance(judge, Judge)
     assert [reply.verdict for reply in replies] == ["first", "second"] * 3
     assert {reply.prompt_version for reply in replies} == {judge.strategy.version}
@@ -62,10 +70,9 @@ def test_every_strategy_judges(serve, strategy, policy):
 def test_calls_that_serve_both_orders_are_made_once(serve, strategy, calls):
     server = serve()
     judge = judge_of(strategy=strategy)
-    requests = [request_of(pair, order) for pair in pairs(3) for order in ("ab", "ba")]
-    replies = judge.judge(requests)
+    replies = judge.judge(in_both_orders(3))
     assert sum(server.asked.values()) == calls == sum(reply.calls for reply in replies)
-    foreseen = judge.forecast(requests)
+    foreseen = judge.forecast(in_both_orders(3))
     assert foreseen.calls == calls <= foreseen.most_calls
     assert foreseen.tokens_in >= sum(reply.tokens_in for reply in replies)
 
@@ -97,11 +104,8 @@ def test_marks_of_single_answers_are_kept_and_compared(serve):
 def test_a_cut_input_is_recorded(serve):
     serve()
     pair = PreferencePair("1", "authored", "Q?", "right " * 3000, "wrong", label="A")
-    (verdict,) = run_judge(judge_of(max_characters=6000), [pair], VerdictStore(":memory:"), orders=("ab",))
-    assert verdict.truncated > 10_000 and verdict.status == "ok"
-    (whole,) = run_judge(judge_of(), [pair], VerdictStore(":memory:"), orders=("ab",))
-    assert whole.truncated is None
-    (lost,) = run_judge(judge_of(max_characters=500), [pair], VerdictStore(":memory:"), orders=("ab",))
+    (cut,), (whole,), (lost,) = (run(judge_of(max_characters=most), [pair]) for most in (6000, 48_000, 500))
+    assert cut.truncated > 10_000 and cut.status == "ok" and whole.truncated is None
     assert lost.status == "error" and lost.raw.startswith("PromptTooLong")
 
 
@@ -110,7 +114,7 @@ def test_two_turns_and_demonstrations_are_sent(serve):
     shown = draw_demonstrations(load_sample("sample_train"), 2)
     judge = OpenAIJudge("tiny", Settings(strategy="demonstrations"), shown)
     pair = PreferencePair("1", "authored", "Q2?", "right", "wrong", turns=(Turn("Q1?", "a1", "b1"),))
-    run_judge(judge, [pair], VerdictStore(":memory:"), orders=("ab",))
+    run(judge, [pair])
     (body,) = server.bodies
     assert [m["role"] for m in body["messages"]] == ["system", *["user", "assistant"] * 2, "user"]
     assert "a1" in body["messages"][-1]["content"]
@@ -120,16 +124,15 @@ def test_two_turns_and_demonstrations_are_sent(serve):
 def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
     serve()
     plain = judge_of()
-    others = [
-        judge_of("openai/other"),
-        judge_of("openai/tiny#cot"),
-        judge_of(policy="strict"),
-        judge_of(max_characters=1000),
-        judge_of(temperature=0.5),
-        judge_of(max_tokens=5),
-        judge_of(logprobs=True),
-    ]
-    assert len({(judge.fingerprint, judge.decoding) for judge in [plain, *others]}) == len(others) + 1
+    changes = (
+        {"policy": "strict"},
+        {"max_characters": 1000},
+        {"temperature": 0.5},
+        {"max_tokens": 5},
+        {"logprobs": True},
+    )
+    judges = [plain, judge_of("openai/other"), judge_of("openai/tiny#cot"), *(judge_of(**change) for change in changes)]
+    assert len({(judge.fingerprint, judge.decoding) for judge in judges}) == len(judges)
     paced = judge_of(timeout=1.0, attempts=9, concurrency=1, requests_per_minute=10.0, max_total_tokens=5)
     assert (paced.fingerprint, paced.decoding) == (plain.fingerprint, plain.decoding)
     serve()
@@ -205,13 +208,13 @@ def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, f
     broken = {"now": True}
     server = serve(lambda text, attempt: fault if "Question 1?" in text and broken["now"] else None)
     judge, store = judge_of(), VerdictStore(":memory:")
-    verdicts = run_judge(judge, pairs(3), store, orders=("ab",))
+    verdicts = run(judge, pairs(3), store)
     assert [verdict.status for verdict in verdicts] == ["ok", "error", "ok"]
     assert verdicts[1].raw.startswith("ChatError: 3 attempts failed") and verdicts[1].verdict is None
     assert store.count() == 2
     broken["now"] = False
     asked = sum(server.asked.values())
-    assert [v.status for v in run_judge(judge, pairs(3), store, orders=("ab",))] == ["ok"] * 3
+    assert [v.status for v in run(judge, pairs(3), store)] == ["ok"] * 3
     assert sum(server.asked.values()) == asked + 1
 
 
@@ -220,7 +223,7 @@ def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, f
 )
 def test_where_nothing_can_succeed_the_rest_is_not_asked(serve, status, said):
     server = serve(respond=lambda body, text: (status, {"error": {"code": said, "message": f"{KEY} {said}"}}))
-    verdicts = run_judge(judge_of(concurrency=2), pairs(40), VerdictStore(":memory:"), orders=("ab",))
+    verdicts = run(judge_of(concurrency=2), pairs(40))
     assert {v.status for v in verdicts} == {"error"} and sum(server.asked.values()) <= 4
     assert all(str(status) in v.raw and KEY not in v.raw for v in verdicts)
 
@@ -246,22 +249,20 @@ def test_a_server_that_is_gone_is_given_up(serve, monkeypatch):
 def test_replies_are_stored_one_by_one(serve):
     server = serve(lambda text, attempt: "hang" if "Question 3?" in text else None, hang=30)
     judge, store = judge_of(timeout=30.0), VerdictStore(":memory:")
-    seen = []
     put = store.put
 
     def watch(*args, **more):
         put(*args, **more)
-        seen.append(store.count())
         if store.count() == 5:
             raise KeyboardInterrupt
 
     store.put = watch
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_judge(judge, pairs(6), store, orders=("ab",))
+        run(judge, pairs(6), store)
     assert time.monotonic() - started < 10, "what hangs is cancelled"
     store.put, server.plan = put, lambda text, attempt: None
-    assert {v.status for v in run_judge(judge, pairs(6), store, orders=("ab",))} == {"ok"}
+    assert {v.status for v in run(judge, pairs(6), store)} == {"ok"}
     assert Counter(server.asked.values()) == {1: 5, 2: 1}
 
 
@@ -297,7 +298,7 @@ def test_no_window_holds_more_than_the_rate():
 def test_a_budget_is_never_exceeded(serve):
     server = serve()
     judge = judge_of(max_total_tokens=20_000, max_tokens=1000)
-    verdicts = run_judge(judge, pairs(200), VerdictStore(":memory:"), orders=("ab",))
+    verdicts = run(judge, pairs(200))
     counted = Counter(v.status for v in verdicts)
     assert counted["ok"] > 5 and counted["error"] > 5
     used = judge.budget.tokens_in + judge.budget.tokens_out
@@ -321,7 +322,7 @@ def test_costs_are_counted_in_the_declared_prices(serve):
 def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
     server = serve()
     judge, store = judge_of(price_in=1.0, price_out=2.0, max_tokens=100), VerdictStore(":memory:")
-    run_judge(judge, pairs(4), store, orders=("ab",))
+    run(judge, pairs(4), store)
     sent = sum(server.asked.values())
     foreseen = judge.forecast(waiting_requests(judge, pairs(10), store, orders=("ab",)))
     assert sum(server.asked.values()) == sent

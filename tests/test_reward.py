@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from tiny_causal import CHATML, save_tiny, tiny_tokenizer
-from transformers import AutoModelForSequenceClassification, Qwen3Config, Qwen3ForSequenceClassification
+from tiny_causal import save_reward, tiny_tokenizer
+from transformers import AutoModelForSequenceClassification
 
 from judgekit.judges import Request, load_judge
 from judgekit.models import Unavailable
 
 pytestmark = pytest.mark.usefixtures("exact")
 
-SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}
 REQUESTS = [
     Request("Name a prime above 10.", "13 is prime.", "The sky is blue."),
     Request("Name a prime above 10.", "The sky is blue.", "13 is prime."),
@@ -21,24 +20,9 @@ REQUESTS = [
 ]
 
 
-def save_reward(folder, template=CHATML, **more):
-    """A random reward model in a folder; its scores are spread, so that no two are equal."""
-    tokenizer = tiny_tokenizer(template=template)
-    torch.manual_seed(0)
-    ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
-    config = Qwen3Config(**SHAPE, **ids, num_key_value_heads=2, vocab_size=len(tokenizer), num_labels=1, **more)
-    model = Qwen3ForSequenceClassification(config).eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.mul_(4)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_reward(tmp_path_factory.mktemp("reward") / "model")
+def folder(tiny, tmp_path_factory):
+    return save_reward(tiny, tmp_path_factory.mktemp("reward") / "model")
 
 
 def scores_by_hand(folder, request):
@@ -57,19 +41,14 @@ def scores_by_hand(folder, request):
     return scores
 
 
-def test_the_higher_score_wins_and_its_odds_are_those_of_the_difference(folder):
-    replies = load_judge(f"reward/{folder}").judge(REQUESTS)
+@pytest.mark.parametrize("settings", [{}, {"batch_tokens": 1}], ids=["together", "alone"])
+def test_the_higher_score_wins_and_its_odds_are_those_of_the_difference(folder, settings):
+    replies = load_judge(f"reward/{folder}", settings=settings).judge(REQUESTS)
     for request, reply in zip(REQUESTS, replies, strict=True):
         first, second = scores_by_hand(folder, request)
         assert (reply.score_first, reply.score_second) == pytest.approx((first, second), abs=1e-4)
         assert reply.verdict == ("first" if first > second else "second") and reply.p_tie == 0
         assert np.log(reply.p_first / reply.p_second) == pytest.approx(first - second, abs=1e-3)
-
-
-def test_scores_do_not_depend_on_the_batch(folder):
-    together = load_judge(f"reward/{folder}").judge(REQUESTS)
-    alone = load_judge(f"reward/{folder}", settings={"batch_tokens": 1}).judge(REQUESTS)
-    assert [r.score_second for r in together] == pytest.approx([r.score_second for r in alone], abs=1e-4)
 
 
 def test_a_long_response_is_cut_at_its_end(folder):
@@ -88,38 +67,36 @@ def test_ties_come_from_a_fitted_model(tmp_path, folder):
         load_judge(f"reward/{folder}", settings={"ties": str(tmp_path / "none.json")})
 
 
-def test_an_adapter_on_a_base_is_a_reward_model(tmp_path):
+def test_an_adapter_on_a_base_is_a_reward_model(tiny, tmp_path):
     from peft import LoraConfig, get_peft_model
 
-    base = save_tiny(tmp_path / "base")
-    model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
-    adapted = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=2, modules_to_save=["score"]))
-    adapted.save_pretrained(tmp_path / "adapter")
-    judge = load_judge(f"reward/{base}+{tmp_path / 'adapter'}")
-    tokenizer, head = tiny_tokenizer(), adapted.eval()
+    model = AutoModelForSequenceClassification.from_pretrained(tiny, num_labels=1)
+    adapted = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=2, modules_to_save=["score"])).eval()
+    adapted.save_pretrained(tmp_path)
+    judge = load_judge(f"reward/{tiny}+{tmp_path}")
     ids = torch.tensor([judge.chat_ids(REQUESTS[0], "first")[0]])
     with torch.inference_mode():
-        score = float(head(input_ids=ids).logits[0, 0])
-    assert judge.judge(REQUESTS)[0].score_first == pytest.approx(score, abs=1e-4) and tokenizer.pad_token_id is not None
+        score = float(adapted(input_ids=ids).logits[0, 0])
+    assert judge.judge(REQUESTS)[0].score_first == pytest.approx(score, abs=1e-4)
     with pytest.raises(Unavailable, match="task_type 'SEQ_CLS' is no causal language model"):
-        load_judge(f"hf/{base}+{tmp_path / 'adapter'}")
+        load_judge(f"hf/{tiny}+{tmp_path}")
 
 
-def test_a_causal_model_is_no_reward_model(tmp_path):
-    base = save_tiny(tmp_path / "base")
-    with pytest.raises(Unavailable, match=r"weights are missing: score.weight"):
-        load_judge(f"reward/{base}").judge(REQUESTS)
-
-
-@pytest.mark.parametrize(("name", "match"), [("reward/", "needs a model"), ("reward/nobody/nothing", "no such folder")])
-def test_a_model_that_is_not_there_is_refused(name, match, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("reward/", "needs a model"),
+        ("reward/nobody/nothing", "no such folder"),
+        ("reward/{tiny}", r"weights are missing: score\.weight"),  # a causal model
+    ],
+)
+def test_what_is_no_reward_model_is_refused(tiny, name, match, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(Unavailable, match=match):
-        load_judge(name)
+        load_judge(name.format(tiny=tiny)).judge(REQUESTS)
 
 
-def test_damaged_weights_are_an_error_and_no_verdict(tmp_path):
-    folder = save_reward(tmp_path / "model")
+def test_damaged_weights_are_an_error_and_no_verdict(folder):
     judge = load_judge(f"reward/{folder}")
     judge.load()
     judge.network.score.weight.data[:] = float("nan")

@@ -28,15 +28,9 @@ def pair_of(question, a, b):
 
 @STEADY
 @given(TEXT, TEXT)
-def test_features_are_finite_for_any_text(question, response):
+def test_features_are_finite_for_any_text_and_shares_between_zero_and_one(question, response):
     values = surface_features(question, response)
-    assert values.shape == (len(FEATURES),)
-    assert np.isfinite(values).all()
-
-
-@STEADY
-@given(TEXT, TEXT)
-def test_shares_stay_between_zero_and_one(question, response):
+    assert values.shape == (len(FEATURES),) and np.isfinite(values).all()
     for name, value in features_of(response, question).items():
         if name.endswith(("_share", "_covered", "_ratio")) and not name.startswith(("root", "log")):
             assert 0 <= value <= 1, name
@@ -74,38 +68,20 @@ def test_features_by_hand(response, expected):
 
 def test_pair_features_by_hand():
     values = dict(zip(PAIR_FEATURES, pair_of("Q?", "red blue", "blue green teal").tolist(), strict=True))
-    assert values["word_jaccard"] == pytest.approx(1 / 4)
-    assert values["word_containment"] == pytest.approx(1 / 2)
-    assert values["log_length_gap"] == pytest.approx(np.log(4 / 3))
-    assert values["log_shorter_words"] == pytest.approx(np.log(3))
-    assert values["identical"] == 0
+    expected = {"word_jaccard": 1 / 4, "word_containment": 1 / 2, "identical": 0}
+    expected |= {"log_length_gap": np.log(4 / 3), "log_shorter_words": np.log(3)}
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
     assert pair_of("Q?", "red", " red\n")[PAIR_FEATURES.index("identical")] == 1
     assert pair_of("Q?", "", "")[PAIR_FEATURES.index("word_jaccard")] == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "." * HOSTILE + "x",
-        "?!" * HOSTILE + "x",
-        " " * HOSTILE + "x",
-        "\n" + " " * HOSTILE + "x",
-        "\n " * HOSTILE + "x",
-        "*" * HOSTILE,
-        "**a" * HOSTILE,
-        "**" + "a" * HOSTILE,
-        "a'" * HOSTILE,
-        "1." * HOSTILE,
-        "1" * HOSTILE,
-        "#" * HOSTILE,
-        "\t- " * HOSTILE,
-        "i " * HOSTILE,
-        "(" * HOSTILE,
-        "\ud800" * HOSTILE,
-    ],
-    ids=lambda text: ascii(text[:4]),
-)
-def test_no_text_takes_more_than_linear_time(text):
+REPEATED = [".", "?!", " ", "\n ", "*", "**a", "a'", "1.", "1", "#", "\t- ", "i ", "(", "\ud800"]
+
+
+@pytest.mark.parametrize(("start", "part"), [*(("", part) for part in REPEATED), ("\n", " "), ("**", "a")])
+@pytest.mark.parametrize("end", ["", "x"])
+def test_no_text_takes_more_than_linear_time(start, part, end):
+    text = start + part * HOSTILE + end
     started = time.process_time()
     surface_features(text, text)
     assert time.process_time() - started < 2
@@ -115,8 +91,7 @@ def test_no_text_takes_more_than_linear_time(text):
 @given(NUMBERS, NUMBERS)
 def test_outcomes_are_probabilities_and_mirror(difference, log_nu):
     p = outcome_probabilities(difference, log_nu)
-    assert p.sum() == pytest.approx(1)
-    assert (p >= 0).all()
+    assert p.sum() == pytest.approx(1) and (p >= 0).all()
     assert outcome_probabilities(-difference, log_nu) == pytest.approx(p[[1, 0, 2]])
 
 
@@ -131,9 +106,8 @@ def test_features_are_what_stored_verdicts_were_made_from():
     texts = ["", "Paris.", "1. One\n2. Two\n\n**Bold** (see https://x.org)!", "I'm sorry, as an AI I can't."]
     texts.append("光合作用。" * 9)
     rows = [surface_features("Name 2 capitals of Europe?", text) for text in texts]
-    pairs = [
-        pair_features(a, b, x, y) for a, x in zip(texts, rows, strict=True) for b, y in zip(texts, rows, strict=True)
-    ]
+    known = list(zip(texts, rows, strict=True))
+    pairs = [pair_features(a, b, x, y) for a, x in known for b, y in known]
     rounded = [np.round(row, 6).tolist() for row in (*rows, *pairs)]
     digest = hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
     assert digest == "a824a9d350b8521417f36c8fd20e8f635941a71efab688f8d7d1562e99107acd"

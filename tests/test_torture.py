@@ -33,8 +33,7 @@ with open(sys.argv[1] + "/out.jsonl", "a") as out:
 
 def test_a_program_that_doubles_rows_is_seen(tmp_path):
     """It appends to what a killed run wrote."""
-    script = FORGETFUL
-    case = Case("bad", 1, [QUICK["rate"].command[0], "-c", script, "{}"], write_pairs(100), rows_of)
+    case = Case("bad", 1, [QUICK["rate"].command[0], "-c", FORGETFUL, "{}"], write_pairs(100), rows_of)
     report = tortured(case, tmp_path / "torture", random.Random(1), 1)
     assert report["doubled"] > 0 and report["lost"] == 0
 

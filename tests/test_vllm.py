@@ -4,7 +4,7 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from tiny_causal import save_tiny
+from tiny_causal import save_adapter, save_tiny
 
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.vllm import lora_rank
@@ -33,6 +33,10 @@ def engine(folder):
     return judge.engine
 
 
+def weighed_by_hf(name):
+    return load_judge(f"hf/{name}", settings={"mode": "one_pass"}).judge(REQUESTS)
+
+
 def numbers(reply):
     return [reply.p_first, reply.p_second, reply.p_tie, reply.score_first, reply.score_second]
 
@@ -43,8 +47,7 @@ def test_both_engines_weigh_alike(folder, engine, strategy):
     judge = load_judge(f"vllm/{folder}#{strategy}", settings=SMALL | {"mode": "one_pass"})
     judge.engine = engine
     replies = judge.judge(REQUESTS)
-    wanted = load_judge(f"hf/{folder}#{strategy}", settings={"mode": "one_pass"}).judge(REQUESTS)
-    for reply, other in zip(replies, wanted, strict=True):
+    for reply, other in zip(replies, weighed_by_hf(f"{folder}#{strategy}"), strict=True):
         assert numbers(reply) == [None if n is None else pytest.approx(n, abs=NEAR) for n in numbers(other)]
         assert (reply.verdict, reply.raw, reply.status) == (other.verdict, other.raw, "ok")
         assert (reply.tokens_in, reply.tokens_out) == (other.tokens_in, 0)
@@ -56,25 +59,16 @@ def test_both_engines_weigh_alike(folder, engine, strategy):
 def test_both_engines_write_alike(folder, engine, strategy):
     judge = load_judge(f"vllm/{folder}#{strategy}", settings=SMALL | {"max_new_tokens": 12})
     judge.engine = engine
-    replies = judge.judge(REQUESTS)
-    wanted = load_judge(f"hf/{folder}#{strategy}", settings={"max_new_tokens": 12}).judge(REQUESTS)
-    assert [(r.raw, r.tokens_in, r.tokens_out, r.calls) for r in replies] == [
-        (r.raw, r.tokens_in, r.tokens_out, r.calls) for r in wanted
-    ]
+    wanted = load_judge(f"hf/{folder}#{strategy}", settings={"max_new_tokens": 12})
+    written = [[(r.raw, r.tokens_in, r.tokens_out, r.calls) for r in one.judge(REQUESTS)] for one in (judge, wanted)]
+    assert written[0] == written[1]
 
 
 @pytest.mark.vllm
 def test_an_adapter_is_used(folder, tmp_path):
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
-
-    torch.manual_seed(1)
-    config = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM", init_lora_weights=False)
-    get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config).save_pretrained(tmp_path)
+    save_adapter(folder, tmp_path)
     replies = load_judge(f"vllm/{tmp_path}", settings=SMALL | {"mode": "one_pass"}).judge(REQUESTS)
-    wanted = load_judge(f"hf/{tmp_path}", settings={"mode": "one_pass"}).judge(REQUESTS)
-    base = load_judge(f"hf/{folder}", settings={"mode": "one_pass"}).judge(REQUESTS)
+    wanted, base = (weighed_by_hf(place) for place in (tmp_path, folder))
     assert [r.p_first for r in replies] == pytest.approx([r.p_first for r in wanted], abs=NEAR)
     assert [r.p_first for r in base] != pytest.approx([r.p_first for r in wanted], abs=NEAR)
 
@@ -107,12 +101,8 @@ def test_wrong_settings_are_told(folder, settings, message):
         load_judge(f"vllm/{folder}", settings=settings)
 
 
-def test_memory_set_aside_limits_prompts(folder):
-    judge = load_judge(f"vllm/{folder}", settings={"max_model_len": 300, "max_new_tokens": 100})
-    assert judge.limit == 200
-
-
-@pytest.mark.parametrize(("rank", "aside"), [(4, 8), (16, 16), (20, 32)])
-def test_ranks_that_vllm_offers(tmp_path, rank, aside):
-    (tmp_path / "adapter_config.json").write_text(json.dumps({"r": rank}))
-    assert lora_rank(tmp_path) == aside
+def test_memory_is_set_aside_for_prompts_and_for_ranks_that_vllm_offers(folder, tmp_path):
+    assert load_judge(f"vllm/{folder}", settings={"max_model_len": 300, "max_new_tokens": 100}).limit == 200
+    for rank, aside in ((4, 8), (16, 16), (20, 32)):
+        (tmp_path / "adapter_config.json").write_text(json.dumps({"r": rank}))
+        assert lora_rank(tmp_path) == aside

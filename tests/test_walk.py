@@ -113,21 +113,15 @@ def project(tmp_path_factory):
     return folder
 
 
-def declare(folder, run, text):
-    """A run's declared judges, and parameters for every notebook of the walk."""
-    params = folder / "params" / run
-    params.mkdir(parents=True)
-    (params / "judges.yaml").write_text(text)
-    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    for name, given in NOTEBOOKS.items():
-        (params / f"{name}.yaml").write_text(yaml.safe_dump({"run": run} | given))
-
-
 def walk(folder, run, kind, notebooks):
-    """Results of notebooks in which a tiny model of a kind judges."""
-    save_tiny(folder / "models" / kind, kind)
-    settings = "{mode: one_pass, dtype: float32}"
-    declare(folder, run, f"tiny: {{name: 'hf/{folder / 'models' / kind}#letter', settings: {settings}}}\n")
+    """Results of notebooks in which a tiny model of a kind judges, declared in the run's parameters."""
+    model, params = save_tiny(folder / "models" / kind, kind), folder / "params" / run
+    params.mkdir(parents=True)
+    settings = {"mode": "one_pass", "dtype": "float32"}
+    files = {"judges": {"tiny": {"name": f"hf/{model}#letter", "settings": settings}}}
+    for name, given in (files | {name: {"run": run} | given for name, given in NOTEBOOKS.items()}).items():
+        (params / f"{name}.yaml").write_text(yaml.safe_dump(given))
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     found = {}
     for name in notebooks:
@@ -159,17 +153,16 @@ def test_a_model_of_each_architecture_goes_through_the_whole_chain(project, kind
 
 
 @pytest.fixture
-def own_project(tmp_path, monkeypatch):
-    """A project with nothing but the parameters of a run."""
+def declared(tmp_path, monkeypatch):
+    """The file of the judges that a run declares, in a project with nothing else."""
     monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
     (tmp_path / "params" / "mine").mkdir(parents=True)
-    return tmp_path
+    return tmp_path / "params" / "mine" / "judges.yaml"
 
 
-def test_a_declared_judge_is_loaded_by_its_name(own_project):
-    path = own_project / "params" / "mine" / "judges.yaml"
-    path.write_text("ours: {name: encoder/minilm}\nlong: {name: baseline/longer, folder: '{models}/x'}\n")
-    assert declared_judges("mine")["long"].folder == str(own_project / "outputs" / "mine" / "models" / "x")
+def test_a_declared_judge_is_loaded_by_its_name(declared, tmp_path):
+    declared.write_text("ours: {name: encoder/minilm}\nlong: {name: baseline/longer, folder: '{models}/x'}\n")
+    assert declared_judges("mine")["long"].folder == str(tmp_path / "outputs" / "mine" / "models" / "x")
     judge = load_judge("ours", run="mine")
     assert (judge.name, judge.fingerprint) == ("ours", load_judge("encoder/minilm").fingerprint)
     assert judges_of_run("mine") == {"ours": judge.fingerprint}
@@ -188,7 +181,7 @@ def test_a_declared_judge_is_loaded_by_its_name(own_project):
         ("a: [\n", "judges.yaml is not YAML"),
     ],
 )
-def test_a_faulty_declaration_is_refused(own_project, text, words):
-    (own_project / "params" / "mine" / "judges.yaml").write_text(text)
+def test_a_faulty_declaration_is_refused(declared, text, words):
+    declared.write_text(text)
     with pytest.raises(ValueError, match=words):
         load_judge("baseline/longer", run="mine")

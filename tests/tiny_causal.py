@@ -1,8 +1,16 @@
 """Causal language models that are built on the spot: two random layers, a tokenizer trained on a few lines."""
 
+import json
+
 import torch
+from peft import LoraConfig, get_peft_model
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    PreTrainedTokenizerFast,
+)
 
 from judgekit.prompts import strategy_names
 from judgekit.prompts.files import template_text
@@ -72,6 +80,44 @@ def save_tiny(folder, kind="qwen3", digits_alone=True, template=CHATML, **more):
     tiny_model(tokenizer, kind, **more).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def save_adapter(folder, place, modules=("q_proj", "v_proj")):
+    """A LoRA adapter on the model of a folder, its weights far from zero."""
+    torch.manual_seed(1)
+    config = LoraConfig(r=4, target_modules=list(modules), task_type="CAUSAL_LM", init_lora_weights=False)
+    get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config).save_pretrained(place)
+    return place
+
+
+def save_reward(folder, place):
+    """A reward model on the causal model of a folder; its scores are spread, so that no two are equal."""
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1)
+    with torch.no_grad():
+        model.score.weight.mul_(50)
+    model.save_pretrained(place)
+    PreTrainedTokenizerFast.from_pretrained(folder).save_pretrained(place)
+    return place
+
+
+def change_json(path, **fields):
+    """Give fields of a JSON file other values."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def short_of_memory(monkeypatch, engine, too_much):
+    """Let a network's forward pass fail above a size (rows, columns), as on a full device; the sizes asked for."""
+    forward, seen = engine.model.forward, []
+
+    def limited(*args, **more):
+        seen.append(tuple(more["input_ids"].shape))
+        if too_much(*seen[-1]):
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return forward(*args, **more)
+
+    monkeypatch.setattr(engine.model, "forward", limited)
+    return seen
 
 
 def teach(folder, prompts, replies, steps=40):

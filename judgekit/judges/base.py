@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
 
+SIDES = {"ab": ("first", "second"), "ba": ("second", "first")}  # where an order shows the item's A and B
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -79,9 +81,17 @@ def request_key(judge: Judge, request: Request) -> str:
 
 def verdict_of(pair: PreferencePair, order: str, judge_name: str, reply: Reply) -> Verdict:
     """A reply in the item's own A and B."""
-    sides = ("first", "second") if order == "ab" else ("second", "first")
+    sides = SIDES[order]
     verdict = dict(zip(sides, "AB", strict=True)).get(reply.verdict or "", reply.verdict)
     p_a, p_b, score_a, score_b = (getattr(reply, f"{kind}_{side}") for kind in ("p", "score") for side in sides)
     same = ("prompt_version", "tokens_in", "tokens_out", "seconds", "truncated", "calls")
     given = (verdict, p_a, p_b, reply.p_tie, score_a, score_b, reply.status, reply.raw)
     return Verdict(pair.item_id, judge_name, order, *given, **{name: getattr(reply, name) for name in same})
+
+
+def reply_again(verdict: Verdict) -> Reply:
+    """A stored verdict as the reply that it was made from: the reverse of `verdict_of`."""
+    sides = SIDES[verdict.order]
+    p = dict(zip(sides, (verdict.p_a, verdict.p_b), strict=True))
+    shown = dict(zip("AB", sides, strict=True)).get(verdict.verdict or "", verdict.verdict)
+    return Reply(shown, p["first"], p["second"], verdict.p_tie, status=verdict.status, raw=verdict.raw)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import SIDES, Request
 from judgekit.records import LABELS, Reply, fingerprint_of
 
 
@@ -30,7 +30,7 @@ RULES: dict[str, Callable[[Request], Reply]] = {
 
 
 class RuleJudge:
-    """A judge that applies one of `RULES` to what it is shown."""
+    """A judge that replies to each request by a rule, one of `RULES`."""
 
     decoding = "{}"
     batch_size = 4096
@@ -54,7 +54,6 @@ class MajorityClass(RuleJudge):
     def __init__(self, label: str) -> None:
         if label not in LABELS:
             raise ValueError(f"majority class {label!r} is not one of {', '.join(LABELS)}")
-        positions = {"tie": ("tie", "tie"), "A": ("first", "second"), "B": ("second", "first")}[label]
-        self._rule = lambda request: Reply(positions[request.order == "ba"])
+        self._rule = lambda request: Reply(dict(zip("AB", SIDES[request.order], strict=True)).get(label, label))
         self.name = "baseline/majority_class"
         self.fingerprint = fingerprint_of("majority_class", 1, label)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from judgekit.judges import ASKED
 from judgekit.judges.generative import Completion, Messages, read_settings
 from judgekit.models import Unavailable
 from judgekit.records import Reply, fingerprint_of
 
 _FORMAT = 1  # of what is kept: part of every fingerprint
-_KINDS = {"openai": "OpenAIJudge", "hf": "HFJudge"}
 _JUDGING = ("strategy", "policy", "mode", "logprobs")  # settings of a judge that mean nothing here
 
 
@@ -79,7 +79,7 @@ def load_chat_model(name: str, settings: Mapping[str, Any] | None = None) -> Cha
     ModuleNotFoundError where the package for ``openai/`` is not installed.
     """
     provider, _, model = name.partition("/")
-    if provider not in _KINDS or not model:
+    if provider not in ("openai", "hf") or not model:
         raise Unavailable(f"{name!r} is neither openai/<model> nor hf/<model>")
-    kind = getattr(import_module(f"judgekit.judges.{provider}"), _KINDS[provider])
+    kind = getattr(import_module(f"judgekit.judges.{provider}"), ASKED[provider])
     return ChatModel(kind(model, read_settings(kind.settings_kind, settings or {}, without=_JUDGING)))

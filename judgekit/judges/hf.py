@@ -16,7 +16,7 @@ from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, families, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
-from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
+from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
@@ -42,7 +42,7 @@ class LoadedSettings:
     @classmethod
     def _known_device(cls, name: str) -> str:
         try:
-            torch.device(_device_of(name))
+            torch.device("cpu" if name == "auto" else name)
         except RuntimeError:
             raise ValueError("is no device: auto, cpu, cuda, cuda:1, ...") from None
         return name
@@ -71,16 +71,14 @@ class Settings(LoadedSettings, LocalSettings):
     share_prefix: bool = True  # read what several prompts begin with only once
 
 
-def _device_of(name: str) -> str:
-    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def computing(settings: Any) -> tuple[str, str, int]:
     """Device, type of numbers and tokens at once that settings name.
 
     ``auto`` is a GPU where there is one, and bfloat16 on it, or on a processor that multiplies bfloat16 itself.
     """
-    device = _device_of(getattr(settings, "device", "auto"))
+    device = getattr(settings, "device", "auto")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     kind = torch.device(device).type
     auto = "float32" if kind == "cpu" and not native_bf16() else "bfloat16"
     budget = getattr(settings, "batch_tokens", None) or BATCH_TOKENS.get(kind, BATCH_TOKENS["cuda"])
@@ -129,20 +127,14 @@ class HFJudge(AskedJudge):
         )
         decoding = {name: asdict(settings)[name] for name in _DECODING} | {"dtype": self.dtype}
         self.decoding = json.dumps(decoding, sort_keys=True)
-        positions = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        positions = positions_of(self.config)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
         self.positions = min((n for n in (positions, aside) if n is not None), default=None)
-        self.limit = self._room_for_prompts()
-
-    def _room_for_prompts(self) -> int | None:
-        """Most tokens of a prompt: what is set, or what there is room for beside the longest completion."""
         written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
         if self.positions is not None and self.positions <= written:
-            raise Unavailable(
-                f"{self.model} has {self.positions} positions: max_new_tokens leaves no room for a prompt"
-            )
-        limits = (self.settings.max_prompt_tokens, self.positions and self.positions - written)
-        return min((n for n in limits if n is not None), default=None)
+            raise Unavailable(f"{model} has {self.positions} positions: max_new_tokens leaves no room for a prompt")
+        limits = (settings.max_prompt_tokens, self.positions and self.positions - written)
+        self.limit = min((n for n in limits if n is not None), default=None)
 
     def measure(self, messages: Messages) -> int:
         return self.tokens.size(messages)

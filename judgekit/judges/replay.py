@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from judgekit.data.benchmarks import outputs
 from judgekit.judges import Request, UnknownJudge
+from judgekit.judges.base import reply_again
+from judgekit.judges.baseline import RuleJudge
 from judgekit.records import Reply, Verdict, fingerprint_of
 
 
-class ReplayJudge:
+class ReplayJudge(RuleJudge):
     """A judge that repeats stored verdicts, at most one per item and order; status ``error`` where there is none."""
 
-    decoding = "{}"
-    batch_size = 4096
     sees_item = True
 
     def __init__(self, name: str, verdicts: Sequence[Verdict]) -> None:
-        self.name = name
+        self.name, self._rule = name, self._stored
         self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
@@ -23,20 +23,11 @@ class ReplayJudge:
         self.fingerprint = fingerprint_of("replay", 2, name, rows)
         self.orders = tuple(sorted({verdict.order for verdict in verdicts}))
 
-    def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """The stored verdicts as replies, in terms of first and second."""
-        replies = []
-        for request in requests:
-            stored = self.stored.get((request.item_id, request.order))
-            if stored is None:
-                why = f"no stored verdict for {request.item_id} in order {request.order}"
-                replies.append(Reply(None, status="error", raw=why))
-                continue
-            first, second = ("A", "B") if request.order == "ab" else ("B", "A")
-            verdict = {first: "first", second: "second"}.get(stored.verdict or "", stored.verdict)
-            p = {"A": stored.p_a, "B": stored.p_b}
-            replies.append(Reply(verdict, p[first], p[second], stored.p_tie, status=stored.status, raw=stored.raw))
-        return replies
+    def _stored(self, request: Request) -> Reply:
+        if stored := self.stored.get((request.item_id, request.order)):
+            return reply_again(stored)
+        why = f"no stored verdict for {request.item_id} in order {request.order}"
+        return Reply(None, status="error", raw=why)
 
 
 def load_replay(name: str) -> ReplayJudge:

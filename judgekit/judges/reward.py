@@ -23,7 +23,7 @@ from judgekit.judges.probe import load_ties
 from judgekit.judges.surface import reply_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import padded, token_batches
-from judgekit.models.files import config_and_tokenizer, load_network, model_files
+from judgekit.models.files import config_and_tokenizer, load_network, model_files, positions_of
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import outcome_probabilities
 
@@ -60,8 +60,7 @@ class RewardJudge:
         self.trained_here = (folder / "training.json").is_file()
         self.tokens = ChatTokenizer(tokenizer, opened=self.trained_here)
         self.ends = [tokenizer.eos_token_id] if self.trained_here else []
-        positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
-        self.limit = min([n for n in (settings.max_tokens, positions) if n], default=None)
+        self.limit = min([n for n in (settings.max_tokens, positions_of(config)) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
         self.device, self.dtype, self.batch_tokens = computing(settings)

@@ -8,22 +8,21 @@ from typing import Any
 import pandas as pd
 
 from judgekit.data.files import replaced
-from judgekit.judges.base import Judge, Request, request_key, request_of
+from judgekit.judges.base import Judge, Request, reply_again, request_key, request_of
+from judgekit.judges.baseline import RuleJudge
 from judgekit.records import PreferencePair, Reply, Verdict
 
 ABOUT = b"judgekit"  # metadata of the file: the judge's name, fingerprint and decoding, and what it ran on
-COLUMNS = ("set", "item", "order", "input", "verdict", "p_a", "p_b", "p_tie", "status")
+_KEPT = ("order", "verdict", "p_a", "p_b", "p_tie", "status")  # of a `Verdict`
+COLUMNS = ("set", "item", "order", "input", *_KEPT[1:])
 
 
-class TrackedJudge:
+class TrackedJudge(RuleJudge):
     """A judge that repeats what a file holds (`track_verdicts`), found by what was shown.
 
     Name, fingerprint and decoding are those of the judge that was asked. Status ``error`` for a pair that it was not
     asked about; ValueError where the file is not of this form.
     """
-
-    batch_size = 4096
-    sees_item = False
 
     def __init__(self, path: str | Path) -> None:
         from pyarrow.parquet import read_table
@@ -34,25 +33,21 @@ class TrackedJudge:
             raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
         self.path, self.about = Path(path), about
         self.name, self.fingerprint, self.decoding = about["judge"], about["fingerprint"], about["decoding"]
-        self._rows = {row.pop("input"): row for row in table.to_pylist()}
-
-    def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """The replies to requests that were put before."""
-        return [self._reply(request) for request in requests]
+        # Pairs that several sets share stand once, in the order in which the first of them shows them.
+        self._verdicts = {
+            row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT})
+            for row in table.to_pylist()
+        }
+        self._rule = self._tracked
 
     def holds(self, pairs: Sequence[PreferencePair], orders: Sequence[str]) -> bool:
         """Whether every pair was judged in every order."""
-        return all(request_key(self, request_of(pair, order)) in self._rows for pair in pairs for order in orders)
+        return all(request_key(self, request_of(pair, order)) in self._verdicts for pair in pairs for order in orders)
 
-    def _reply(self, request: Request) -> Reply:
-        row = self._rows.get(request_key(self, request))
-        if row is None:
-            return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
-        # Pairs that several sets share stand once, in the order in which the first of them shows them.
-        a, b = ("first", "second") if row["order"] == "ab" else ("second", "first")
-        p = {a: row["p_a"], b: row["p_b"]}
-        verdict = {"A": a, "B": b}.get(row["verdict"], row["verdict"])
-        return Reply(verdict, p["first"], p["second"], row["p_tie"], status=row["status"])
+    def _tracked(self, request: Request) -> Reply:
+        if verdict := self._verdicts.get(request_key(self, request)):
+            return reply_again(verdict)
+        return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
 
 
 def track_verdicts(

@@ -79,20 +79,14 @@ class TextEncoder:
     ``base``: see `base_location`. ``adapter``: a PEFT folder, merged into the weights.
     """
 
-    def __init__(
-        self,
-        base: str = "minilm",
-        revision: str | None = None,
-        adapter: str | Path | None = None,
-        device: str = "cpu",
-    ) -> None:
+    def __init__(self, base: str = "minilm", revision: str | None = None, adapter: str | Path | None = None) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         location = base_location(base)
-        self.base, self.device = base, device
+        self.base = base
         self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
-        self.model.to(device).eval()
+        self.model.eval()
         self.width = self.model.config.hidden_size
         plain, framed = self._plain_ids("a"), self.tokenizer("a")["input_ids"]
         start = framed.index(plain[0])
@@ -136,7 +130,7 @@ class TextEncoder:
         Padding is masked out of attention and pooling, so an embedding does not depend on what else is in the batch.
         """
         longest = padded_length(max(map(len, id_lists)))
-        ids, mask = padded(id_lists, self.tokenizer.pad_token_id or 0, self.device, longest)
+        ids, mask = padded(id_lists, self.tokenizer.pad_token_id or 0, "cpu", longest)
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1).clamp_min(1)
@@ -144,6 +138,6 @@ class TextEncoder:
     @torch.inference_mode()
     def unit_vectors(self, id_lists: Sequence[Sequence[int]], bf16: bool = False) -> np.ndarray[Any, Any]:
         """Embeddings of unit length as an array, shape (n, width), in float32 whatever was computed in."""
-        with computing_in_bf16(self.device, bf16):
+        with computing_in_bf16("cpu", bf16):
             vectors = self.embed(id_lists)
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()

@@ -130,6 +130,11 @@ def config_and_tokenizer(files: ModelFiles, name: str) -> tuple[Any, Any]:
         raise Unavailable(f"{name}: {' '.join(str(broken).split())[:300]}") from None
 
 
+def positions_of(config: Any) -> int | None:
+    """Most tokens that a language model can read; None where it knows no limit."""
+    return getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+
+
 def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
     """Ids that end a reply: the tokenizer's, and those of the model's generation settings or else its configuration."""
     from transformers import GenerationConfig

@@ -79,11 +79,9 @@ class StateReader:
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
     attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
-    def __init__(
-        self, name: str = "minilm", limit: int = 512, device: str = "cpu", cache: Any = None, bf16: bool = False
-    ) -> None:
+    def __init__(self, name: str = "minilm", limit: int = 512, cache: Any = None, bf16: bool = False) -> None:
         files = model_files(base_location(name))
-        self.encoder = TextEncoder(files.base, files.revision, files.adapter, device=device)
+        self.encoder = TextEncoder(files.base, files.revision, files.adapter)
         self.name, self.bf16 = name, bf16
         self.fingerprint = fingerprint_of(files.digest, *(["bf16"] if bf16 else []))
         self.model, self.cache = self.encoder.model, cache
@@ -156,13 +154,13 @@ class StateReader:
         self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
-        ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, self.encoder.device)
+        ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, "cpu")
         read, attending = mask.bool(), ATTENTION_ENTROPY in quantities
         # Faster kernels never form attention weights; states then differ from theirs by float rounding.
         kernel = "eager" if attending else self._kernel
         if self.model.config._attn_implementation != kernel:
             self.model.set_attn_implementation(kernel)
-        with computing_in_bf16(torch.device(self.encoder.device).type, self.bf16):
+        with computing_in_bf16("cpu", self.bf16):
             output = self.model(ids, attention_mask=mask, output_hidden_states=True, output_attentions=attending)
         states, n_blocks = output.hidden_states, self.n_layers - 1
         if len(states) != self.n_layers:

@@ -131,7 +131,7 @@ def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]
 
     if not any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
         return {}
-    asked = LayerReader(reader.name, device=reader.encoder.device)
+    asked = LayerReader(reader.name)
     aspects, shares, results = load_aspects("reasoning"), {}, {}
     for cell in (cell for cell in cells if cell.aspect in aspects):
         aspect, key = aspects[cell.aspect], (cell.set, cell.aspect)
