@@ -235,6 +235,14 @@ def test_a_file_that_is_damaged_unknown_or_not_whole_is_refused(tmp_path, writte
         folder_of(str(path))
 
 
+def test_a_model_may_be_asked_in_a_way_of_its_own(tiny, monkeypatch):
+    asked = functions_of("36_ask_language_models")
+    monkeypatch.setitem(asked.models, "plain", f"hf/{tiny}")
+    monkeypatch.setitem(asked.models, "ruled", f"hf/{tiny}#rules")
+    names = [asked.asked_by(model, "letter").name for model in ("plain", "ruled")]
+    assert names == [f"hf/{tiny}#letter", f"hf/{tiny}#rules"]
+
+
 # ---------------------------------------------------------------- what the sample asks
 
 

@@ -233,6 +233,7 @@ OBJECTS = b"{}," * 2**18
 ROW = json.dumps({"question": "", "response_a": "", "response_b": "x" * 2**14}).encode() + b"\n"
 PACKED = {  # parts of a gzipped file, each (bytes, how many times)
     "b.csv.gz": ([(b'question,response_a,response_b\n"', 1), (LONG, 4096)], "line 2: is longer than 8 MiB"),
+    "one.csv.gz": ([(b"x" * 2**20, 2048)], "line 1: is longer than 8 MiB"),
     "line.jsonl.gz": ([(b'{"a": [', 1), (OBJECTS, 20), (b"0]}", 1)], "line 1: is longer than 8 MiB"),
     "within.jsonl.gz": ([(b'{"a": [', 1), (OBJECTS, 10), (b"0]}", 1)], "line 1: field 'question' is missing"),
     "rows.jsonl.gz": ([(ROW * 64, 1024)], "the file unpacks to more than"),
@@ -254,6 +255,15 @@ except PairFileError as error:
     print(error)
 print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
 """
+
+
+@pytest.mark.parametrize("name", ["duplicate ids", "duplicate of another type", "id that is a line number"])
+def test_a_repeated_id_is_named_wherever_a_file_is_read(tmp_path, name):
+    """The command that judges finds them by itself; labelling, attacks, training and own sets read this way."""
+    content, words = BAD_LINES[name]
+    with pytest.raises(PairFileError) as refused:
+        read_pairs(write(tmp_path, content))
+    assert all(word in str(refused.value) for word in words)
 
 
 @pytest.mark.parametrize("name", [*PACKED, *COLUMNS])

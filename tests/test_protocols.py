@@ -293,6 +293,12 @@ def test_two_judges_by_hand():
     assert found.difference.low < 0 < found.difference.high
 
 
+def test_mcnemar_is_exact():
+    verdicts_a, pairs = items_of(*"AAAAAAAAAB", labels="A" * 10)
+    verdicts_b, _ = items_of(*"BBBBBBBBBA", labels="A" * 10)
+    assert compare(verdicts_a, verdicts_b, pairs, "pandalm", n_boot=50).mcnemar_p == pytest.approx(22 / 1024)
+
+
 def drawn_items(seed, n_items=200):
     rng = random.Random(seed)
     said = [*LABELS, None]
@@ -351,6 +357,18 @@ def test_many_judges_share_one_draw_and_holms_adjustment():
 
 
 # ---------------------------------------------------------------- as published
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("judge", "published"),
+    [("pandalm-7b", [66.77, 57.38, 57.50, 57.43]), ("gpt-3.5-turbo", [71.07, 58.79, 57.36, 57.55])],
+)
+def test_pandalm_as_published(judge, published):
+    scores = score(published_verdicts(judge), load_set("pandalm"), "pandalm", **QUICK)
+    found = values(scores, "accuracy", "precision", "recall", "macro_f1")
+    assert [round(100 * x, 2) for x in found] == published and scores["accuracy"].n == 999
+    assert "agreement" not in scores  # one order was published
 
 
 @pytest.mark.realdata

@@ -135,6 +135,8 @@ def test_probes_that_do_not_go_together_are_refused(reader):
         Rater("mixed", {"fluency": binary["fluency"], "logicality": five["logicality"]})
     with pytest.raises(RaterError, match="rates nothing"):
         Rater("empty", {})
+    with pytest.raises(RaterError, match=r"aspect '\.\./else' is no lower-case name"):
+        Rater("elsewhere", {"../else": binary["fluency"]})
 
 
 def test_another_model_is_refused(folder, tmp_path, capsys):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -176,6 +176,8 @@ def tampered(name: str, question: str, response: str, part: Part = "tested", see
     """
     if name not in EDITS and name not in CONTROLS:
         raise KeyError(f"no edit {name!r}; there are {', '.join(EDITS)}")
+    if part not in get_args(Part):
+        raise KeyError(f"no part {part!r} of the wordings; there are {', '.join(get_args(Part))}")
     if part == "trained" and (name in HELD_OUT or name in CONTROLS):
         raise KeyError(f"{name} is held out: no judge is trained against it")
     text = "\x1f".join((str(seed), part, name, question, response))

@@ -13,7 +13,7 @@ from judgekit.stats import Floats, Number, cluster_sums, holm, interval, resampl
 
 N_BOOT = 10_000
 FEWEST = 10  # pairs with opposite verdicts from which log odds are estimated
-LEVEL = 0.05  # of the adjusted p-values below which a position is preferred
+ALPHA = 0.05  # of the adjusted p-values below which a position is preferred
 
 
 def log_odds(opposite: Floats) -> Floats:
@@ -84,4 +84,4 @@ def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> pd.D
     found = pd.DataFrame(rows, columns=["set", "judge", "p_value", "shift"]).set_index(["set", "judge"])
     found["p_holm"] = holm(found["p_value"])
     sides = np.where(found["shift"] > 0, "first", "second")
-    return found.assign(direction=np.where(found["p_holm"] < LEVEL, sides, "none")).drop(columns="shift")
+    return found.assign(direction=np.where(found["p_holm"] < ALPHA, sides, "none")).drop(columns="shift")

@@ -27,10 +27,10 @@ class Worker:
         if hasattr(self.judge, "load"):
             self.judge.load()
 
-    def replies(self, numbers: list[int], requests: list[Request]) -> dict[int, Reply]:
-        """Replies by the number of their request."""
-        stream = replies_of(self.judge, requests)
-        return {numbers[position]: reply for replies in stream for position, reply in replies.items()}
+    def replies(self, start: int, requests: list[Request], wanted: list[int]) -> dict[int, Reply]:
+        """Replies to those wanted of a piece, whose first request has the number ``start``, by number."""
+        stream = replies_of(self.judge, requests, wanted)
+        return {start + number: reply for replies in stream for number, reply in replies.items()}
 
 
 class RayJudge:
@@ -49,14 +49,16 @@ class RayJudge:
 
     def judge_stream(self, requests: list[Request], wanted: list[int] | None = None) -> Iterator[dict[int, Reply]]:
         """Replies by the number of their request, as workers finish pieces; Stop if Ray gives up."""
-        numbers = list(range(len(requests))) if wanted is None else wanted
-        pieces = [numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE)]
+        pieces: dict[int, list[int]] = {}  # what is wanted of each, by the number that it begins with
+        for number in range(len(requests)) if wanted is None else wanted:
+            pieces.setdefault(number // PIECE * PIECE, []).append(number % PIECE)
         if not pieces:
             return
         try:
             self._pool = self._pool or self._started()
             yield from self._pool.map_unordered(
-                lambda worker, piece: worker.replies.remote(piece, [requests[n] for n in piece]), pieces
+                lambda worker, piece: worker.replies.remote(piece[0], requests[piece[0] :][:PIECE], piece[1]),
+                pieces.items(),
             )
         except RuntimeError as gave_up:  # Ray's own errors are of this class
             raise Stop(UNEXPECTED, f"Ray gave up ({reason(gave_up)}); what was judged is kept") from None

@@ -14,6 +14,7 @@ from judgekit.prompts.texts import marks_pattern, neutralised
 _SCALES = resources.files("judgekit.inside") / "scales"
 _MARKS = marks_pattern(["[Instruction]", "[Question]", "[Response]", "[Your Task]"], "")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+NAME = r"^[a-z][a-z0-9_]*$"  # of an aspect
 Score = Annotated[StrictInt, Field(ge=0, le=100)]
 
 
@@ -35,7 +36,7 @@ class Example:
 class Aspect:
     """One thing that a response is scored by."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]  # as it stands in columns and result keys
+    name: Annotated[str, StringConstraints(pattern=NAME)]  # as it stands in columns and result keys
     title: Text  # as it stands in a prompt
     definition: Text
     levels: dict[Score, Text]  # score to what it means, consecutive and ascending

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from judgekit.data.files import write_json
 from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
 from judgekit.data.paths import PRETRAINED
 from judgekit.data.progress import progress_bar
+from judgekit.inside.aspects import NAME
 from judgekit.inside.representations import array_digest, rated_text, states_for
 from judgekit.inside.saved_probes import SavedProbe, load_probe, read_json, save_probe
 from judgekit.records import Reply, fingerprint_of
@@ -35,7 +37,7 @@ class _Config(BaseModel):
 
     model_config = ConfigDict(strict=True)
     format: Literal[1]
-    aspects: Annotated[list[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]], Field(min_length=1)]
+    aspects: Annotated[list[Annotated[str, StringConstraints(pattern=NAME)]], Field(min_length=1)]
     about: dict[str, Any] = {}
 
 
@@ -50,6 +52,8 @@ class Rater:
     def __post_init__(self) -> None:
         if not self.probes:
             raise RaterError(f"{self.name}: a rater without probes rates nothing")
+        if wrong := [aspect for aspect in self.probes if not re.fullmatch(NAME, aspect)]:
+            raise RaterError(f"{self.name}: aspect {wrong[0]!r} is no lower-case name")
         if any(probe.kind == "pair_logistic" for probe in self.probes.values()):
             raise RaterError(f"{self.name}: a probe of pairs rates no single response")
         read = [asdict(probe.inputs) | {"classes": probe.classes} for probe in self.probes.values()]

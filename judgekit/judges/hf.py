@@ -176,8 +176,9 @@ class HFJudge(AskedJudge):
         for call in dict.fromkeys(question.call for question in questions):
             own = [n for n, question in enumerate(questions) if question.call == call]
             lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in own}
-            asked = [questions[n].ids for n in own]
-            for family in families(asked) if self.settings.share_prefix else [range(len(own))]:
+            # Writing takes a pass for every token of a batch, however few its rows: families would only make more.
+            apart = self.settings.share_prefix and self.engine.shares and self.weighs(call)
+            for family in families([questions[n].ids for n in own]) if apart else [range(len(own))]:
                 alike = [own[n] for n in family]
                 if set(alike) - spare:
                     yield from self._completed_alike(questions, alike, lengths, spare)

@@ -21,6 +21,7 @@ from judgekit.models.one_pass import Plan, Tokens, shared_start
 
 NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
 _LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
+_LEAST_ALIKE = 100  # tokens beyond that start from which a family of prompts is worth batches of its own
 _SHORT_START = 8  # a start is read again where a prompt is this many times as long, and attention needs no mask then
 Sequences = Sequence[Sequence[int]]
 
@@ -38,6 +39,7 @@ class CausalModel:
         self.model, self.pad, self.eos = model, pad, list(eos)
         # Hub models come with sampling parameters and repetition penalties; a judge decodes as its settings say.
         model.generation_config = GenerationConfig(eos_token_id=self.eos or None, pad_token_id=pad)
+        self.shares = copyable(DynamicCache(config=model.config))  # what prompts begin with can be read in advance
         self.start: Tokens = ()
         self.read: DynamicCache | None = None
 
@@ -45,7 +47,7 @@ class CausalModel:
         """Read what the prompts that follow all begin with once, where that is worth it, fits and can be copied."""
         start = shared_start([tuple(prompt) for prompt in prompts]) if len(prompts) > 1 else ()
         start = start[: min(map(len, prompts), default=1) - 1]  # every row has a token of its own to read
-        start = start if len(start) >= _LEAST_SHARED else ()
+        start = start if self.shares and len(start) >= _LEAST_SHARED else ()
         if start != self.start:
             self.start, self.read = (), None
             attempted(self._read_start, start)
@@ -53,7 +55,7 @@ class CausalModel:
     @torch.inference_mode()
     def _read_start(self, start: Tokens) -> None:
         cache = DynamicCache(config=self.model.config)
-        if start and copyable(cache):
+        if start:
             ids = torch.tensor([start], device=self.model.device)
             self.model(input_ids=ids, logits_to_keep=1, past_key_values=cache, use_cache=True)
             self.start, self.read = start, cache
@@ -139,11 +141,11 @@ class CausalModel:
 
 
 def families(prompts: Sequence[Any]) -> list[list[int]]:
-    """Numbers of prompts (token ids) to be read together: families that share most tokens, then all others as one.
+    """Numbers of prompts (token ids) to be read together: families that begin alike, then all others as one.
 
-    Most of what stands after the start that all prompts share, as where several second responses follow one first.
+    A fifth at least of what stands after the start of all, as where several second responses follow one first.
 
-    >>> same = list(range(100))
+    >>> same = list(range(200))
     >>> families([[*same, 7], [9, 9, 9], [*same, 8, 8]])
     [[0, 2], [1]]
     """
@@ -154,7 +156,7 @@ def families(prompts: Sequence[Any]) -> list[list[int]]:
     for number in ordered:
         prompt = prompts[number]
         common = shared_start([shared or prompt, prompt])
-        if found and len(common) - n_start > max(_LEAST_SHARED, (len(prompt) - n_start) / 2):
+        if found and len(common) - n_start > max(_LEAST_ALIKE, (len(prompt) - n_start) / 5):
             found[-1].append(number)
             shared = common
         else:

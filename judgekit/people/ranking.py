@@ -106,7 +106,10 @@ def win_rates(counts: Array) -> Floats:
 
 def model_pairs(n_pairs: int) -> tuple[Array, Array]:
     """First and second model of every pair, from how many pairs there are."""
-    return np.triu_indices(round((1 + (1 + 8 * n_pairs) ** 0.5) / 2), 1)
+    n_models = round((1 + (1 + 8 * n_pairs) ** 0.5) / 2)
+    if n_models < 2 or n_models * (n_models - 1) // 2 != n_pairs:
+        raise ValueError(f"{n_pairs} pairs are not all pairs of some models")
+    return np.triu_indices(n_models, 1)
 
 
 class Strengths(NamedTuple):

@@ -5,7 +5,6 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -123,11 +122,13 @@ def _results_files(run: str) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with suppress(ValueError):
+    try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(document, dict) and document.get("schema") == SCHEMA and "numbers" in document:
-            return document
-    raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
+    except ValueError as error:
+        raise ValueError(f"{path} is not a results file: {error}") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "numbers" not in document:
+        raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
+    return document
 
 
 def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:

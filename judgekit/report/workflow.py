@@ -17,8 +17,8 @@ from filelock import FileLock, Timeout
 from judgekit.data.files import replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.data.plain_yaml import load_plain
-from judgekit.judges.declared import FILE, declared_judges
-from judgekit.report.results import check_inputs
+from judgekit.judges.declared import FILE, JudgesError, declared_judges
+from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
@@ -272,7 +272,12 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "make":
             return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
-    except (ValueError, OSError) as error:  # OSError: a full disk, a folder that may not be written
+    except (
+        WorkflowError,
+        ResultsError,
+        JudgesError,
+        OSError,
+    ) as error:  # OSError: a full disk, a folder that may not be written
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -48,8 +48,8 @@ def run_judge(
     """A verdict for each pair and order; what the store holds is not asked again.
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
-    reply of a judge that streams. Batches are formed from the whole plan, so that a resumed run gives what an unbroken
-    one gives. ``bar``: a tqdm of the caller's that counts verdicts, for one run in several calls.
+    reply of a judge that streams. Batches are formed from the whole plan: a run that was resumed between two of them
+    gives what an unbroken one gives. ``bar``: a tqdm of the caller's that counts verdicts, for a run in several calls.
     """
     keys, known, plan = _plan(judge, pairs, store, orders)
     waiting = [number for number, (key, _) in enumerate(plan) if key not in known]

@@ -165,7 +165,7 @@ def run_study(
     ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
     study goes on.
     """
-    _embedder.cache_clear()  # a folder may have been trained anew since the last study
+    _embedder.cache_clear()  # a folder may have been trained anew since a study that was interrupted
     runs = []
     for seed in seeds:
         shared = levels[BASE, BASE].changed(seed=seed).encoder
@@ -184,6 +184,7 @@ def run_study(
             given = {"factor": factor, "level": name, "seed": seed, "seconds": result["seconds"], "set": held_out}
             prompts = result["clusters"][held_out]
             rows.append(pd.DataFrame({**given, "pair": range(len(hits)), "prompt": prompts, "hit": hits}))
+    _embedder.cache_clear()
     return pd.concat(rows, ignore_index=True)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 from huggingface_hub import ModelCardData
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
@@ -29,6 +28,7 @@ from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
 _MERGED = "merged"
+_LOGGED = {"loss": "loss", "validation": "eval_loss"}  # name to transformers' own
 
 
 def train_judge(
@@ -188,10 +188,11 @@ def _make_trainer(
 
 def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The log of a trainer as rows ``step, loss, validation``; what was not measured is None."""
-    rows = pd.DataFrame(log, columns=["step", "loss", "eval_loss"]).dropna(subset=["loss", "eval_loss"], how="all")
-    rows = rows.groupby("step", as_index=False).last().rename(columns={"eval_loss": "validation"}).astype(object)
-    history: Any = rows.where(rows.notna(), None).to_dict("records")
-    return history
+    rows: dict[int, dict[str, Any]] = {}
+    for entry in log:
+        if logged := {name: entry[key] for name, key in _LOGGED.items() if key in entry}:
+            rows.setdefault(entry["step"], {"step": entry["step"], **dict.fromkeys(_LOGGED)}).update(logged)
+    return list(rows.values())
 
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:

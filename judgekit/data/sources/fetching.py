@@ -13,7 +13,8 @@ from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources.registry import DataError, Source, find_source, sources
 
-PACKET = 2**14  # bytes of a download between two looks at its size
+PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
+ATTEMPTS = 3  # requests of one download; each goes on where the one before was cut off
 ELSEWHERE = "try again, or set JUDGEKIT_DATA to a data mirror"
 
 
@@ -96,17 +97,15 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
     DataError if it cannot be had, is another content, or goes on beyond the pinned size.
     """
     import pooch
-    import requests
 
     def download(url: str, part: str, _: Any) -> None:
-        reply = requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=30)
-        bar = progress_bar(source.bytes, source.name, "B", progress)
-        with reply, bar, open(part, "wb") as stream:
-            reply.raise_for_status()
-            for content in reply.iter_content(PACKET):
-                bar.update(stream.write(content))
-                if stream.tell() > source.bytes:
-                    raise ValueError(f"more than {source.bytes} bytes")
+        with progress_bar(source.bytes, source.name, "B", progress) as bar:
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    return _download_rest(url, Path(part), source.bytes, bar)
+                except ConnectionResetError:
+                    if attempt == ATTEMPTS:
+                        raise
 
     pooch.get_logger().setLevel("WARNING")
     try:
@@ -117,6 +116,28 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
     except OSError as error:  # requests' errors are OSErrors; a full disk is one, too
         failed = f"could not be downloaded from {source.url} ({error}); check the connection and"
         raise DataError(f"{source.name}: {failed} {ELSEWHERE}") from error
+
+
+def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
+    """Add to ``part`` what it lacks, by a Range request; ConnectionResetError where the connection ends on the way."""
+    import requests
+
+    start = part.stat().st_size
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    with requests.get(url, headers=headers, stream=True, timeout=30) as reply:
+        reply.raise_for_status()
+        if reply.status_code != requests.codes.partial_content:  # a server without ranges sends all of it again
+            start = 0
+        bar.reset()
+        bar.update(start)
+        with open(part, "ab" if start else "wb") as stream:
+            try:
+                for content in reply.iter_content(PACKET):
+                    bar.update(stream.write(content))
+                    if stream.tell() > size:
+                        raise ValueError(f"more than {size} bytes")
+            except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
+                raise ConnectionResetError(str(error)) from error
 
 
 def _verified_content(source: Source, path: Path) -> bytes:

@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat
 from pydantic.dataclasses import dataclass
 from scipy.special import softmax
 
-from judgekit.data.files import replaced
+from judgekit.data.files import write_json
 from judgekit.people.calibration.measures import FLOOR, Cases, log_losses, number
 from judgekit.people.clustered import influence_interval
 from judgekit.stats import Array, Floats, Number, prompt_folds
@@ -160,8 +160,7 @@ def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path) as temporary:
-        temporary.write_text(json.dumps({"schema": SCHEMA} | asdict(fitted), indent=1) + "\n", encoding="utf-8")
+    write_json(path, {"schema": SCHEMA} | asdict(fitted))
     return path
 
 

@@ -27,6 +27,7 @@ AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never
 LEAST_PROMPTS = 20  # with fewer, an interval says nothing
 PACE_VOTES = 20  # latest votes that the pace is taken from
 REFRESH = 10  # votes after which an order of one's own is asked for anew
+LONGEST_REASON = 200  # characters of the failure of an order of one's own that annotators are shown
 CHOICES = {"first": "A", "second": "B", "tie": "tie"}
 
 
@@ -167,7 +168,7 @@ class Session:
                 positions(ranking, self.pairs, "pair")
                 self._ranking = ranking
             except Exception as error:  # a user's function may fail in any way, and labelling must go on
-                reason = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
                 self._trouble = f"The order could not be computed ({reason}); the last one is kept."
         return list(dict.fromkeys([*self._ranking, *self.pairs]))
 
