@@ -25,7 +25,7 @@ from judgekit.stats import Floats, outcome_probabilities
 
 COLUMNS = "set item_id cluster label n_votes unanimous judge ab ba verdict p_a p_b p_tie".split()
 GIVEN = COLUMNS[6:]  # of these, what one judge gave
-HEADS = r"judge & A first & B first & verdict & P(A) & P(B) & P(tie) \\"
+HEADS = r"judge & A, B & B, A & verdict & P(A) & P(B) & P(tie) \\"
 HEAD = "% written by judgekit.studies.case_studies; do not edit"
 NOTICE = "The texts belong to the data set and are not shipped; the notebook prints them where the data is."
 
