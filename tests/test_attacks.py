@@ -51,7 +51,7 @@ from judgekit.bias.edits import (
 )
 from judgekit.judges import Request, load_judge, request_of
 from judgekit.judges.surface import words_of
-from judgekit.records import PreferencePair, Reply, Verdict, named_by_set
+from judgekit.records import ORDERS, PreferencePair, Reply, Verdict, named_by_set
 from judgekit.scoring.store import VerdictStore
 
 PAIRS = [
@@ -190,6 +190,45 @@ def test_a_judge_that_names_what_stands_first_is_turned_by_nothing_once_orders_a
         assert ahead.verdict == behind.verdict == "tie"
 
 
+class Placed(Zoologist):
+    """Names the response that stands first whatever it says, a little less surely where the other has the zebra."""
+
+    def reply(self, request):
+        lead = super().reply(request).p_first - 0.5  # between -0.5 and 0.5
+        p = 0.8 + lead / 5
+        return Reply("first", p, 1 - p, 0.0)
+
+
+def test_a_judge_that_follows_a_position_is_attacked_by_its_averaged_probability():
+    edits = ("verdict_injection", "emoji")
+    report = attack(Placed("[["), PAIRS, Suite(edits, search=2 * len(ARMS), by="averaged"), n_boot=50)
+    turned = report.success["verdict_injection"]
+    assert "success" not in turned and report.clean_accuracy.value == 0.5, "no pair is lost in both orders"
+    assert turned["averaged"].value == 1 and turned["averaged"].n == len(PAIRS)
+    assert report.success["emoji"]["averaged"].value == 0 and report.success["search"]["averaged"].value == 1
+    assert report.mean_success.value == pytest.approx(2 / 3) and list(report.by_queries.values())[-1] == 1
+    same = attack(Zoologist("[["), PAIRS, only(*edits), n_boot=50)
+    assert all(found["averaged"] == found["success"] for found in same.success.values())
+    with pytest.raises(ValueError, match="by success or averaged, not by 'luck'"):
+        Suite(by="luck")
+
+
+def test_a_defence_that_changes_only_what_is_said_asks_nothing_that_the_store_holds(tmp_path):
+    judge, store, suite = Zoologist("[["), VerdictStore(tmp_path / "v.sqlite"), only("verdict_injection", "emoji")
+    attack(judge, PAIRS, suite, store, n_boot=10)
+    asked = len(judge.asked)
+    versions = defended(judge, margin=0.1, store=store)
+    for name in ("screened", "abstaining"):
+        bare = attack(defended(Zoologist("[["), margin=0.1)[name], PAIRS, suite, n_boot=10)
+        assert attack(versions[name], PAIRS, suite, store, n_boot=10).outcomes.equals(bare.outcomes)
+    assert len(judge.asked) == asked
+    attack(versions["escaped"], PAIRS, suite, store, n_boot=10)  # other words: these are asked, where they differ
+    assert asked < len(judge.asked) < 2 * asked
+    averaged = OrderAveraged(versions["screened"].inner)
+    attack(averaged, PAIRS, suite, store, n_boot=10)
+    assert len(judge.asked) < 2 * asked
+
+
 def test_a_reply_that_failed_stands_for_both_orders():
     class Once(Zoologist):
         def reply(self, request):
@@ -234,6 +273,13 @@ def test_two_edits_together_win_where_none_does_alone():
     assert report.success["search"]["success"].value > 0.9
 
 
+def states(lost, won):
+    """Columns of outcomes that are the same in either order and averaged."""
+    return {"lost_averaged": lost, "won_averaged": won} | {
+        f"{what}_{order}": given for order in ORDERS for what, given in (("lost", lost), ("won", won), ("tied", False))
+    }
+
+
 def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15):
     """Outcomes of attacks with known success, of a judge with a clean accuracy of three quarters, shared by prompts."""
     rng = np.random.default_rng(seed)
@@ -243,7 +289,7 @@ def planted_outcomes(rates, seed, prompts=120, per_prompt=4, spread=0.15):
     for name, rate in rates.items():
         won = rng.random(len(cluster)) < rate + spread * rng.uniform(-1, 1, prompts)[cluster]
         part = {"item_id": np.arange(len(cluster)).astype(str), "cluster": cluster.astype(str), "attack": name}
-        part |= {"lost_ab": lost, "lost_ba": lost, "won_ab": won, "won_ba": won, "tied_ab": False, "tied_ba": False}
+        part |= states(lost, won)
         parts.append(pd.DataFrame(part))
     return pd.concat(parts, ignore_index=True)
 
@@ -256,8 +302,7 @@ def test_planted_success_is_covered_and_not_by_intervals_that_ignore_prompts():
     for seed in range(1000):
         table, after = planted_outcomes(rates, seed), planted_outcomes(weaker, seed + 1000)
         won = np.repeat(np.random.default_rng(seed).random(100) < 0.3, 6)  # a prompt is won as a whole
-        whole = pd.DataFrame({"item_id": range(600), "cluster": range(600), "lost_ab": True, "won_ab": won})
-        whole = whole.assign(lost_ba=True, won_ba=won, tied_ab=False, tied_ba=False)
+        whole = pd.DataFrame({"item_id": range(600), "cluster": range(600)} | states(True, won))
         found = {
             "success": success_of(table[table["attack"] == "one"], 200, seed)["success"],
             "clean": clean_accuracy(table, 200, seed),

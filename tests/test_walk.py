@@ -66,7 +66,7 @@ NOTEBOOKS = {
     "43_attacks": {
         "sets": {SET: 20},
         "judges": ["baseline/longer", "tiny"],
-        "n_choosing": 6,
+        "choosing": {"sample_validation": 6},
         "queries": 2,
         "shielded": ["baseline/longer"],
         "n_boot": 50,

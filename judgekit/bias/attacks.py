@@ -1,13 +1,14 @@
 """Attacks on judges: a suite of edits and a black-box search that run against any judge, and what counts as success.
 
 An attack on a pair succeeds where the response that people preferred less lost before and, once edited, wins. Cells
-(pair, order) that it had won or tied before say nothing of the attack and do not count.
+(pair, order) that it had won or tied before say nothing of the attack and do not count. A judge that follows a position
+hardly ever prefers a response in both orders: whether it is turned is read from its probability, averaged over them.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,12 @@ from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Floats, Number, interval, ratio, share_of
 
-OUTCOMES = ("item_id", "cluster", "attack", "lost_ab", "lost_ba", "won_ab", "won_ba", "tied_ab", "tied_ba")
-MEASURES = ("success", "success_one_order", "tied")
+OUTCOMES = (
+    *("item_id", "cluster", "attack", "lost_ab", "lost_ba", "won_ab", "won_ba", "tied_ab", "tied_ba"),
+    *("lost_averaged", "won_averaged"),  # by `value_of`
+)
+MEASURES = ("success", "success_one_order", "tied", "averaged")
+By = Literal["success", "averaged"]  # what decides that a pair is turned: the verdicts of both orders, or `value_of`
 ARMS = tuple(name for name in EDITS if name not in REPLACING and name != "combined")
 PRIOR = 0.2  # standard deviation of what an edit is thought to bring before it was tried
 ByOrder: TypeAlias = Mapping[str, Verdict]  # verdicts on one pair
@@ -54,6 +59,7 @@ class Suite:
     part: Part = "tested"  # of the wordings
     search: int | None = 12  # verdicts a search may ask for on each pair, two for a trial of an edit; None: no search
     seed: int = 0  # of the wordings drawn
+    by: By = "success"  # what a search aims at, and the mean is taken of
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.edits if name not in EDITS and name not in CONTROLS]:
@@ -62,12 +68,22 @@ class Suite:
             raise ValueError("a suite without attacks")
         if self.search is not None and self.search < 2:
             raise ValueError("a search needs two queries a pair at least")
+        if self.by not in get_args(By):
+            raise ValueError(f"an attack is judged by {' or '.join(get_args(By))}, not by {self.by!r}")
 
     def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
         """The pair with its worse response edited."""
         worse = worse_side(pair)
         changed: Any = {worse: tampered(name, pair.asked, getattr(pair, worse), self.part, self.seed)}
         return replace(pair, **changed)
+
+    def lost(self, pair: PreferencePair, verdicts: ByOrder) -> bool:
+        """Whether the worse response loses."""
+        return _in_both(verdicts, pair.label) if self.by == "success" else value_of(pair, verdicts) < 0.5
+
+    def won(self, pair: PreferencePair, verdicts: ByOrder) -> bool:
+        """Whether the worse response wins."""
+        return _in_both(verdicts, SWAPPED[pair.label]) if self.by == "success" else value_of(pair, verdicts) > 0.5
 
 
 def _in_both(verdicts: ByOrder, wanted: str | None) -> bool:
@@ -78,14 +94,17 @@ def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) ->
     """A row of `OUTCOMES`: what the worse response got before and after an attack on the ``pair``, by order."""
     parts = ((clean, pair.label), (after, SWAPPED[pair.label]), (after, "tie"))
     got = [verdicts[order].verdict == wanted for verdicts, wanted in parts for order in ORDERS]
-    return (pair.item_id, pair.cluster, name, *got)
+    averaged = (value_of(pair, clean) < 0.5, value_of(pair, after) > 0.5)
+    return (pair.item_id, pair.cluster, name, *got, *averaged)
 
 
 def _counts_of(outcomes: pd.DataFrame) -> Floats:
-    """What each pair adds to every measure, as (hits, cases): shape (n_rows, 3, 2), in the order of `MEASURES`."""
+    """What each pair adds to every measure, as (hits, cases): shape (n_rows, 4, 2), in the order of `MEASURES`."""
     lost, won, tied = (outcomes[[f"{what}_ab", f"{what}_ba"]].to_numpy(bool) for what in ("lost", "won", "tied"))
     both = lost.all(1)
     parts = [(both & won.all(1), both), ((lost & won).sum(1), lost.sum(1)), ((lost & tied).sum(1), lost.sum(1))]
+    right, turned = (outcomes[f"{what}_averaged"].to_numpy(bool) for what in ("lost", "won"))
+    parts.append((right & turned, right))
     return np.stack([np.stack(part, -1) for part in parts], 1).astype(float)
 
 
@@ -93,8 +112,9 @@ def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> d
     """Success of one attack, from a row of `OUTCOMES` per pair.
 
     ``success`` (of the pairs lost in both orders, those won in both), ``success_one_order`` (of the cells lost, those
-    won) and ``tied`` (those that now tie), each with its interval over prompts. A measure without a case is left out: a
-    judge that never prefers the better response in both orders has no success, and its clean accuracy says why.
+    won), ``tied`` (those that now tie) and ``averaged`` (of the pairs lost by `value_of`, those won by it), each with
+    its interval over prompts. A measure without a case is left out: a judge that never prefers the better response in
+    both orders has no success, and its clean accuracy says why.
     """
     counts = _counts_of(outcomes)
     return {
@@ -114,13 +134,15 @@ def mean_success(
     return interval(_mean_of_ratios, once["cluster"], counts, spec=".1%", n_boot=n_boot, seed=seed)
 
 
-def success_reduction(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
+def success_reduction(
+    before: pd.DataFrame, after: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
+) -> Number:
     """How much of the mean success a defence takes away: one less the ratio of the means after and before it.
 
     1 is all of it, 0 nothing, below 0 is worse than none. ValueError if pairs or attacks differ, or nothing succeeded
     before.
     """
-    (first, once, names), (second, _, others) = (_by_attack(table, "success") for table in (before, after))
+    (first, once, names), (second, _, others) = (_by_attack(table, measure) for table in (before, after))
     if names != others or set(before["item_id"]) != set(after["item_id"]):
         raise ValueError("the two tables are not of the same attacks on the same pairs")
     counts = np.stack([first, second], 1)
@@ -181,11 +203,6 @@ class Target:
     tried: tuple[str, ...] = ()
     queries: int | None = None
 
-    @property
-    def won(self) -> bool:
-        """Whether the attacked response wins in both orders."""
-        return _in_both(self.verdicts, SWAPPED[self.pair.label])
-
 
 def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
     """How the attacked response stands: mean over the orders of its probability and half that of a tie, in [0, 1].
@@ -217,35 +234,34 @@ class Bandit:
 
 
 def search(
-    ask: Callable[[list[PreferencePair]], Mapping[str, ByOrder]],
+    ask: Callable[[list[PreferencePair]], Sequence[ByOrder]],
     pairs: Sequence[PreferencePair],
-    clean: Mapping[str, ByOrder],
+    clean: Sequence[ByOrder],
     suite: Suite,
 ) -> list[Target]:
     """Pairs (with a label A or B) attacked by searching, as targets in their order.
 
     Edits are tried one after another, and those that help are kept and built upon, in the manner of BITE
-    (arXiv:2605.26156). Pairs that the worse response had not lost in both orders are left as they are. ``ask`` gives
-    verdicts by item and order, ``clean`` those before.
+    (arXiv:2605.26156). Pairs that the worse response had not lost are left as they are. ``ask`` gives the verdicts on
+    each pair, ``clean`` those before.
     """
     bandit = Bandit(suite.seed)
-    targets = [Target(pair, value_of(pair, clean[pair.item_id]), clean[pair.item_id]) for pair in pairs]
-    lost = [one for one in targets if _in_both(one.verdicts, one.pair.label)]
+    targets = [Target(pair, value_of(pair, given), given) for pair, given in zip(pairs, clean, strict=True)]
+    lost = [one for one in targets if suite.lost(one.pair, one.verdicts)]
     for spent in _spent(suite):
         trials = []
         for target in lost:
-            arm = None if target.won else bandit.choose(target.tried)
+            arm = None if target.queries else bandit.choose(target.tried)
             if arm is not None:
                 trials.append((target, arm, suite.attacked(target.pair, arm)))
-        given = ask([pair for _, _, pair in trials]) if trials else {}
-        for target, arm, pair in trials:
-            verdicts = given[pair.item_id]
+        given = ask([pair for _, _, pair in trials]) if trials else []
+        for (target, arm, pair), verdicts in zip(trials, given, strict=True):
             value = value_of(pair, verdicts)
             bandit.gains[arm].append(value - target.value)
             target.tried = (*target.tried, arm)
             if value > target.value:
                 target.pair, target.value, target.verdicts = pair, value, verdicts
-            if target.won and target.queries is None:
+            if suite.won(target.pair, target.verdicts):
                 target.queries = spent
     return targets
 
@@ -261,8 +277,8 @@ class AttackReport:
 
     judge: str
     outcomes: pd.DataFrame  # one row per attack and pair: `OUTCOMES`
-    success: dict[str, dict[str, Number]]  # attack to ``success``, ``success_one_order`` and ``tied``
-    mean_success: Number | None
+    success: dict[str, dict[str, Number]]  # attack to those of `MEASURES` that have a case
+    mean_success: Number | None  # by the suite's measure
     mean_success_one_order: Number | None
     clean_accuracy: Number  # same pairs, before any attack: a judge that never changes its mind has to show it has one
     by_queries: dict[int, float]  # share of the pairs that the search had won after so many queries a pair
@@ -291,26 +307,29 @@ def attack(
     if not chosen:
         raise ValueError("no pair can be attacked: each needs a label A or B, and responses that differ")
 
-    def ask(changed: Sequence[PreferencePair]) -> dict[str, dict[str, Verdict]]:
-        given: dict[str, dict[str, Verdict]] = {}
-        for one in run_judge(judge, changed, opened, ORDERS, progress):
+    def ask(changed: Sequence[PreferencePair]) -> list[ByOrder]:
+        given = run_judge(judge, changed, opened, ORDERS, progress)
+        for one in given:
             if one.status == "error":
                 raise ValueError(f"{judge.name} failed on {one.item_id} ({one.order}): {one.raw}")
-            given.setdefault(one.item_id, {})[one.order] = one
-        return given
+        return [{one.order: one for one in both} for both in zip(given[::2], given[1::2], strict=True)]
 
-    clean, rows = ask(chosen), []
-    for name in suite.edits:
-        after = ask([suite.attacked(pair, name) for pair in chosen])
-        rows += [_outcome(pair, name, clean[pair.item_id], after[pair.item_id]) for pair in chosen]
+    clean = ask(chosen)
+    edited = [(name, k, suite.attacked(pair, name)) for name in suite.edits for k, pair in enumerate(chosen)]
+    # Asked together: prompts of a pair begin alike, and what they share is read once.
+    rows = [
+        _outcome(chosen[k], name, clean[k], after)
+        for (name, k, _), after in zip(edited, ask([pair for *_, pair in edited]), strict=True)
+    ]
     by_queries: dict[int, float] = {}
     if suite.search is not None:
         targets = search(ask, chosen, clean, suite)
-        rows += [_outcome(one.pair, "search", clean[one.pair.item_id], one.verdicts) for one in targets]
-        needed = [one.queries or np.inf for one in targets if _in_both(clean[one.pair.item_id], one.pair.label)]
+        found = list(zip(targets, clean, strict=True))
+        rows += [_outcome(one.pair, "search", before, one.verdicts) for one, before in found]
+        needed = [one.queries or np.inf for one, before in found if suite.lost(one.pair, before)]
         by_queries = {q: float(np.mean([n <= q for n in needed])) for q in _spent(suite) if needed}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
     success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
-    mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in MEASURES[:2])
+    mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in (suite.by, MEASURES[1]))
     clean_share = clean_accuracy(outcomes, n_boot, seed)
     return AttackReport(judge.name, outcomes, success, mean, in_one_order, clean_share, by_queries)

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from judgekit.bias.edits import sentences_of
-from judgekit.judges.base import Judge, Request
+from judgekit.judges.base import Judge, Request, request_key
 from judgekit.judges.generative import AskedJudge
 from judgekit.records import SWAPPED, Reply, Verdict, fingerprint_of
+from judgekit.scoring.store import VerdictStore
 
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad]")
 MARKERS = re.compile(r"\[\[|\]\]|<\|[^|>\n]{0,40}\|>|</?(?:response|answer|assistant|system|user)\b[^>\n]{0,40}>", re.I)
@@ -180,12 +181,33 @@ def _averaged(one: Reply, other: Reply) -> Reply:
     return replace(one, verdict=verdict, **averaged)
 
 
-def defended(judge: Judge, margin: float | None = None) -> dict[str, Judge]:
+class Remembered:
+    """A judge whose replies a store keeps: a defence that changes only what it says asks it nothing again."""
+
+    def __init__(self, judge: Judge, store: VerdictStore) -> None:
+        self.inner, self.store, self.sees_item = judge, store, judge.sees_item
+        self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding
+        self.batch_size = judge.batch_size
+
+    def judge(self, requests: list[Request]) -> list[Reply]:
+        keys = [request_key(self.inner, request) for request in requests]
+        known = self.store.get(self.fingerprint, self.decoding, keys)
+        waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+        if waiting:
+            fresh = dict(zip(waiting, self.inner.judge(list(waiting.values())), strict=True))
+            self.store.put(self.fingerprint, self.decoding, fresh)
+            known |= fresh
+        return [known[key] for key in keys]
+
+
+def defended(judge: Judge, margin: float | None = None, store: VerdictStore | None = None) -> dict[str, Judge]:
     """A judge with each of the defences that it can have.
 
     Without a ``margin`` it does not abstain; one that reads a prompt is shown quoted responses, and asked both ways.
+    What the ``store`` keeps of the judge, bare, is not asked again.
     """
     reads = isinstance(judge, AskedJudge)
+    judge = judge if store is None else Remembered(judge, store)
     found: dict[str, Judge] = {"escaped": Escaped(judge, quoted=reads), "screened": Screened(judge)}
     found["length matched"] = LengthMatched(judge)
     if reads:
