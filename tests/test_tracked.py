@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
@@ -52,6 +53,16 @@ def test_a_pair_that_was_not_asked_about_is_an_error_and_no_verdict(file, pairs)
     assert judge.holds(pairs, ORDERS) and not judge.holds(other, ORDERS)
     given = run_judge(judge, other, VerdictStore(":memory:"), progress=False)
     assert {v.status for v in given} == {"error"} and {v.verdict for v in given} == {None}
+
+
+def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(file, pairs):
+    known = {"natural": pairs, "more": load_set("sample_natural")[12:14]}
+    model = load_judge(NAME)
+    given = {"pairs": known, "files": {"x": file}, "models_asked": {"x": model}}
+    asked = functions_of("36_ask_language_models", **given).judge_of
+    assert isinstance(asked("x", "natural"), TrackedJudge) and asked("x", "more") is model
+    model.fingerprint = "another model"
+    assert asked("x", "natural") is model
 
 
 def test_no_text_is_kept(file, pairs):
