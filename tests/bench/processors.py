@@ -1,0 +1,65 @@
+"""Does a verdict depend on the processor? The same prompts in bfloat16 here, and as a processor of 2013 reads them.
+
+One without products in bfloat16 judges in float32 (``dtype: auto``), and its libraries take no instruction beyond AVX2:
+both are forced in a process of its own. Writes the share of equal verdicts, that of equal sides of the lead averaged
+over both orders, and the largest difference of a probability as ``bench.processors_<slug>.*``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.judges import load_judge, request_of
+from judgekit.judges.names import slug as slug_of
+from judgekit.records import ORDERS
+from judgekit.report import save_results
+from judgekit.stats import Number
+
+OLD = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+
+
+def said(model, name, dtype):
+    """Probabilities of the first, the second and a tie for each pair of a set and order, as this process reads them."""
+    judge = load_judge(model, settings={"mode": "one_pass", "dtype": dtype})
+    replies = judge.judge([request_of(pair, order) for pair in load_set(name) for order in ORDERS])
+    return [(reply.p_first, reply.p_second, reply.p_tie) for reply in replies]
+
+
+def asked(model, name, dtype, **environment):
+    """The same from a process of its own: shape (n_pairs, 2 orders, 3)."""
+    command = [sys.executable, __file__, model, "--set", name, "--say", dtype]
+    done = subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, check=True)
+    return np.array(json.loads(done.stdout)).reshape(-1, len(ORDERS), 3)
+
+
+def main():
+    """Ask twice, compare and save."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("model", help="hf/MODEL")
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--set", default="llmbar_natural")
+    arguments.add_argument("--say", help=argparse.SUPPRESS)
+    chosen = arguments.parse_args()
+    if chosen.say:
+        return print(json.dumps(said(chosen.model, chosen.set, chosen.say)))
+    new, old = asked(chosen.model, chosen.set, "bfloat16"), asked(chosen.model, chosen.set, "float32", **OLD)
+    lead = [p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0] for p in (new, old)]
+    family, n = f"bench.processors_{slug_of(chosen.model)}", len(new)
+    numbers = {
+        f"{family}.equal_verdicts": Number((new.argmax(-1) == old.argmax(-1)).mean(), n=2 * n, spec=".1%"),
+        f"{family}.equal_leads": Number((np.sign(lead[0]) == np.sign(lead[1])).mean(), n=n, spec=".1%"),
+        f"{family}.largest_difference": Number(np.abs(new - old).max(), n=2 * n, spec=".3f"),
+    }
+    for name, number in numbers.items():
+        print(f"{name}: {number}")
+    variant = f"processors_{slug_of(chosen.model)}"
+    return save_results(chosen.run, "bench", numbers, data=set_hashes([chosen.set]), variant=variant)
+
+
+if __name__ == "__main__":
+    main()
