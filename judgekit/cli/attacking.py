@@ -29,7 +29,8 @@ def attack(
     response had lost in both orders and wins in both once it is edited.
 
     --out gets one row per attack: attack, judge, success with success_low, success_high (95 %) and success_n, and the
-    same for success_one_order and tied; then the mean over attacks, and clean_accuracy on the pairs as they were.
+    same for success_one_order, tied and averaged (by the probability averaged over both orders, for judges that follow
+    a position); then the mean over attacks, and clean_accuracy on the pairs as they were.
 
     Attacks: null_response, structured_null, refusal, empty, correct_assertion, authority, confident_tone, emoji,
     markdown, repeated_list, very_long, question_stuffing, verdict_injection, ignore_above, forged_end,
