@@ -105,7 +105,7 @@ def repaired(benchmark, labels, *verdicts):
         for k, both in enumerate(verdicts)
         for order, label in zip(("ab", "ba"), both, strict=True)
     ]
-    notebook = functions_of("40_position_bias", load_set=lambda name: pairs)
+    notebook = functions_of("40_position_bias", catalogue=SimpleNamespace(load_set=lambda name: pairs))
     table = verdict_table([("", "", pairs, given)])
     return notebook.repair_credits(table, benchmark).drop(columns="prompt").T.values.tolist()
 
@@ -123,12 +123,17 @@ def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     given += [Verdict("1", "replay/x", "ab", "A")]
     asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
     frame = verdict_table([("", "x", pairs, asked)])
-    replaced = {"verdicts": lambda judges, sets, run, progress: frame, "PUBLISHED": {"x"}}
-    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given), **replaced)
-    assert notebook.in_both_orders(["replay/x"], "autoj")["item"].tolist() == ["0", "0"]
-    notebook = functions_of("40_position_bias", load_replay=lambda name: ReplayJudge(name, given[1:]), **replaced)
+    scoring = SimpleNamespace(verdicts=lambda judges, sets, run, progress: frame)
+    benchmarks = SimpleNamespace(outputs=SimpleNamespace(PUBLISHED={"x"}))
+
+    def in_both_orders(stored):
+        replay = SimpleNamespace(load_replay=lambda name: ReplayJudge(name, stored))
+        notebook = functions_of("40_position_bias", scoring=scoring, benchmarks=benchmarks, replay=replay)
+        return notebook.in_both_orders(["replay/x"], "autoj")
+
+    assert in_both_orders(given)["item"].tolist() == ["0", "0"]
     with pytest.raises(AssertionError, match="replay/x: no pair was judged in both orders"):
-        notebook.in_both_orders(["replay/x"], "autoj")
+        in_both_orders(given[1:])
 
 
 @pytest.mark.realdata

@@ -140,7 +140,9 @@ def test_a_probe_judge_is_finished_before_a_test_set_is_loaded():
     )
     assert saved < scored
     for place, text in enumerate(cells[1:], 1):
-        uses = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        nodes = list(ast.walk(ast.parse(text)))
+        uses = {node.id for node in nodes if isinstance(node, ast.Name)}
+        uses |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         assert place >= scored or "sets" not in uses
         assert place < scored or not uses & {"choose_probe", "fit_choice", "fit_ties", "nested_probe"}
 

@@ -356,7 +356,8 @@ def test_what_cannot_be_evaluated_is_refused(rated):
 
 
 def test_marks_are_read_once(reader, tmp_path, monkeypatch):
-    read_marks = functions_of("51_layer_aggregation", run_folder=lambda *parts: tmp_path).read_marks
+    monkeypatch.setattr("judgekit.data.paths.run_folder", lambda *parts: tmp_path)
+    read_marks = functions_of("51_layer_aggregation").read_marks
     items = [Response(str(n), f"What is {n} + 1?", str(n + 1)) for n in range(3)]
     first = read_marks(reader, Rubric(), items)
     assert first.shape == (3, 3, 5) and np.isfinite(first).all()

@@ -191,7 +191,7 @@ def test_filtering_does_nothing_where_labels_say_nothing():
     own = notebook(signal=False)
     hits, _ = own.study({"probe": own.small_student("probe", own.comparing)}, [0, 1, 2])
     table = own.compared(hits, "clean").query("table == 'ordinary' and scorer == 'probe' and rule != 'bottom'")
-    assert len(table) == 3 and (own.holm(table["p_value"]) > 0.05).all()
+    assert len(table) == 3 and (own.stats.holm(table["p_value"]) > 0.05).all()
 
 
 def test_seeds_that_differ_widen_the_interval():
