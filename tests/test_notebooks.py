@@ -13,7 +13,7 @@ from judgekit.data.paths import project_root
 
 ROOT = project_root()
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-MAX_LINES, MAX_CELLS = 40, 30
+MAX_LINES, MAX_CELLS, MAX_IMPORTS = 40, 30, 10
 MAX_FUNCTION = 15  # the estimator that a notebook is about stands in it; what is longer belongs to the package
 ARXIV = re.compile(r"arXiv:\d{4}\.\d{4,5}(?:v\d+)?", re.I)
 DECIMAL = re.compile(r"\d+[.,]\d+|\d+(?:\.\d+)?\s?%")
@@ -135,7 +135,9 @@ def test_imports_stand_together_and_are_used(path):
     kinds = [{type(node) for node in ast.parse(text).body} for text in cells]
     holders = [n for n, found in enumerate(kinds) if found & {ast.Import, ast.ImportFrom}]
     assert holders == [1], "imports stand in the cell after the parameters"
-    names = [alias.asname or alias.name for node in ast.parse(cells[1]).body for alias in node.names]
+    imports = ast.parse(cells[1]).body
+    assert sum(node.end_lineno - node.lineno + 1 for node in imports) <= MAX_IMPORTS
+    names = [alias.asname or alias.name for node in imports for alias in node.names]
     assert set(names) <= names_used(cells[2:])
 
 

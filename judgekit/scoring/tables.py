@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgekit.data.catalogue import load_set
 from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
 from judgekit.judges.names import printed_names, unique_slugs
@@ -36,8 +37,6 @@ def verdicts(
     `judgekit.data.catalogue.load_set` takes them. Each judge is asked in the orders that it has; what the store that
     all runs share holds is not asked again.
     """
-    from judgekit.data.catalogue import load_set  # every loader there is, which scoring itself can spare
-
     names = _slugs(judges, slugs)
     pairs = {name: load_set(name) for name in dict.fromkeys(sets)}
     loaded = load_judges([name for name in names if name != _CONSTANT], run, names)
