@@ -8,7 +8,7 @@ from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.tracked import COLUMNS, TrackedJudge, track_verdicts
 from judgekit.records import ORDERS
-from judgekit.scoring import run_judge
+from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore
 
 NAME = "baseline/features"  # states probabilities, and does not see the item
@@ -58,11 +58,19 @@ def test_a_pair_that_was_not_asked_about_is_an_error_and_no_verdict(file, pairs)
 def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(file, pairs):
     known = {"natural": pairs, "more": load_set("sample_natural")[12:14]}
     model = load_judge(NAME)
-    given = {"pairs": known, "files": {"x": file}, "models_asked": {"x": model}}
+    known["whole"], store = known["natural"] + known["more"], VerdictStore(":memory:")
+    given = {"pairs": known, "files": {"x": file}, "models_asked": {"x": model}, "store": store}
     asked = functions_of("36_ask_language_models", **given).judge_of
     assert isinstance(asked("x", "natural"), TrackedJudge) and asked("x", "more") is model
+    # Of a set that is tracked in part, the rest is asked; and what the file holds of other sets stays.
+    assert asked("x", "whole") is model and len(waiting_requests(model, known["whole"], store)) == 4
+    judged = run_judge(model, known["more"], store, progress=False)
+    track_verdicts(file, model, {"more": (known["more"], judged)}, {})
+    assert TrackedJudge(file).holds(known["whole"], ORDERS) and isinstance(asked("x", "whole"), TrackedJudge)
     model.fingerprint = "another model"
     assert asked("x", "natural") is model
+    track_verdicts(file, model, {"more": (known["more"], judged)}, {})
+    assert not TrackedJudge(file).holds(pairs, ORDERS), "the verdicts of two models do not mix"
 
 
 def test_no_text_is_kept(file, pairs):

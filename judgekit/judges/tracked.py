@@ -44,6 +44,10 @@ class TrackedJudge(RuleJudge):
         """Whether every pair was judged in every order."""
         return all(request_key(self, request_of(pair, order)) in self._verdicts for pair in pairs for order in orders)
 
+    def replies(self) -> dict[str, Reply]:
+        """What is held, by content key: what a store takes, so that a set of which a part is tracked is judged on."""
+        return {key: reply_again(verdict) for key, verdict in self._verdicts.items()}
+
     def _tracked(self, request: Request) -> Reply:
         if verdict := self._verdicts.get(request_key(self, request)):
             return reply_again(verdict)
@@ -58,10 +62,11 @@ def track_verdicts(
 ) -> None:
     """Write the verdicts of one judge on sets (pairs and verdicts, by set) to a file that `TrackedJudge` reads.
 
-    No text is written: pairs are found by a hash over what was shown. ``about``: what else the file says of itself.
+    No text is written: pairs are found by a hash over what was shown. What the file holds of other sets by this judge
+    stays. ``about``: what else the file says of itself.
     """
     import pyarrow as pa
-    from pyarrow.parquet import write_table
+    from pyarrow.parquet import read_table, write_table
 
     rows: dict[str, tuple[Any, ...]] = {}
     for name, (pairs, verdicts) in judged.items():
@@ -71,6 +76,9 @@ def track_verdicts(
             given = (one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
             if one.status != "error":
                 rows.setdefault(key, (name, one.item_id, one.order, key, *given))
+    if Path(path).is_file() and TrackedJudge(path).fingerprint == judge.fingerprint:
+        others = [tuple(row.values()) for row in read_table(path).to_pylist() if row["set"] not in judged]
+        rows = {row[COLUMNS.index("input")]: row for row in others} | rows
     table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
     said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
     with replaced(Path(path)) as temporary:
