@@ -5,9 +5,9 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set
-from judgekit.judges import load_judge
+from judgekit.judges import load_judge, request_key, request_of
 from judgekit.judges.tracked import COLUMNS, TrackedJudge, track_verdicts
-from judgekit.records import ORDERS
+from judgekit.records import ORDERS, Reply
 from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore
 
@@ -38,6 +38,13 @@ def test_both_orders_are_repeated_as_they_were_said(file, pairs, verdicts):
     judge = TrackedJudge(file)
     assert judge.fingerprint == load_judge(NAME).fingerprint and judge.about["torch"] == "2"
     assert essence(run_judge(judge, pairs, VerdictStore(":memory:"), progress=False)) == essence(verdicts)
+
+
+def test_what_a_store_holds_of_the_model_does_not_stand_for_what_is_tracked(file, pairs, verdicts):
+    store, model = VerdictStore(":memory:"), load_judge(NAME)
+    keys = [request_key(model, request_of(pair, order)) for pair in pairs for order in ORDERS]
+    store.put(model.fingerprint, model.decoding, dict.fromkeys(keys, Reply("first", 0.9, 0.1, 0.0)))
+    assert essence(run_judge(TrackedJudge(file), pairs, store, progress=False)) == essence(verdicts)
 
 
 def test_a_pair_is_found_by_what_it_shows_not_by_its_name_or_side(file, pairs, verdicts):

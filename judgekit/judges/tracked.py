@@ -1,5 +1,6 @@
 """Verdicts that a run tracks: what a judge said, given again without its model and without a text of any set."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +21,8 @@ COLUMNS = ("set", "item", "order", "input", *_KEPT[1:])
 class TrackedJudge(RuleJudge):
     """A judge that repeats what a file holds (`track_verdicts`), found by what was shown.
 
-    Name, fingerprint and decoding are those of the judge that was asked. Status ``error`` for a pair that it was not
-    asked about; ValueError where the file is not of this form.
+    Name and fingerprint are those of the judge that was asked, ``about`` has its decoding. Status ``error`` for a pair
+    that it was not asked about; ValueError where the file is not of this form.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -32,7 +33,9 @@ class TrackedJudge(RuleJudge):
         if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
             raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
         self.path, self.about = Path(path), about
-        self.name, self.fingerprint, self.decoding = about["judge"], about["fingerprint"], about["decoding"]
+        self.name, self.fingerprint = about["judge"], about["fingerprint"]
+        # Of its own: what a store holds of the model, perhaps from another machine, must not stand for what is tracked.
+        self.decoding = json.dumps({"tracked": hashlib.sha256(self.path.read_bytes()).hexdigest()})
         # Pairs that several sets share stand once, in the order in which the first of them shows them.
         self._verdicts = {
             row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT})
