@@ -66,16 +66,17 @@ def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(fil
     known = {"natural": pairs, "more": load_set("sample_natural")[12:14]}
     model = load_judge(NAME)
     known["whole"], store = known["natural"] + known["more"], VerdictStore(":memory:")
-    given = {"pairs": known, "files": {"x": file}, "models_asked": {"x": model}, "store": store}
-    asked = functions_of("36_ask_language_models", **given).judge_of
-    assert isinstance(asked("x", "natural"), TrackedJudge) and asked("x", "more") is model
+    given = {"pairs": known, "files": {"x": file}, "models_asked": {"x": model}, "store": store, "on": {"x": known}}
+    judges_of = functions_of("36_ask_language_models", **given).judges_of
+    asked = judges_of("x")
+    assert isinstance(asked["natural"], TrackedJudge) and asked["more"] is model
     # Of a set that is tracked in part, the rest is asked; and what the file holds of other sets stays.
-    assert asked("x", "whole") is model and len(waiting_requests(model, known["whole"], store)) == 4
+    assert asked["whole"] is model and len(waiting_requests(model, known["whole"], store)) == 4
     judged = run_judge(model, known["more"], store, progress=False)
     track_verdicts(file, model, {"more": (known["more"], judged)}, {})
-    assert TrackedJudge(file).holds(known["whole"], ORDERS) and isinstance(asked("x", "whole"), TrackedJudge)
+    assert TrackedJudge(file).holds(known["whole"], ORDERS) and isinstance(judges_of("x")["whole"], TrackedJudge)
     model.fingerprint = "another model"
-    assert asked("x", "natural") is model
+    assert judges_of("x")["natural"] is model
     track_verdicts(file, model, {"more": (known["more"], judged)}, {})
     assert not TrackedJudge(file).holds(pairs, ORDERS), "the verdicts of two models do not mix"
 

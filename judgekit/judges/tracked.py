@@ -26,20 +26,14 @@ class TrackedJudge(RuleJudge):
     """
 
     def __init__(self, path: str | Path) -> None:
-        from pyarrow.parquet import read_table
-
-        table = read_table(path)
-        about = json.loads((table.schema.metadata or {}).get(ABOUT, b"{}"))
-        if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
-            raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
+        rows, about = _rows_of(path)
         self.path, self.about = Path(path), about
         self.name, self.fingerprint = about["judge"], about["fingerprint"]
         # Of its own: what a store holds of the model, perhaps from another machine, must not stand for what is tracked.
         self.decoding = json.dumps({"tracked": hashlib.sha256(self.path.read_bytes()).hexdigest()})
         # Pairs that several sets share stand once, in the order in which the first of them shows them.
         self._verdicts = {
-            row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT})
-            for row in table.to_pylist()
+            row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}) for row in rows
         }
         self._rule = self._tracked
 
@@ -57,6 +51,17 @@ class TrackedJudge(RuleJudge):
         return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
 
 
+def _rows_of(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The rows of a file of tracked verdicts, and what it says of itself; ValueError where it is none."""
+    from pyarrow.parquet import read_table
+
+    table = read_table(path)
+    about = json.loads((table.schema.metadata or {}).get(ABOUT, b"{}"))
+    if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
+        raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
+    return table.to_pylist(), about
+
+
 def track_verdicts(
     path: str | Path,
     judge: Judge,
@@ -69,7 +74,7 @@ def track_verdicts(
     stays. ``about``: what else the file says of itself.
     """
     import pyarrow as pa
-    from pyarrow.parquet import read_table, write_table
+    from pyarrow.parquet import write_table
 
     rows: dict[str, tuple[Any, ...]] = {}
     for name, (pairs, verdicts) in judged.items():
@@ -79,9 +84,9 @@ def track_verdicts(
             given = (one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
             if one.status != "error":
                 rows.setdefault(key, (name, one.item_id, one.order, key, *given))
-    if Path(path).is_file() and TrackedJudge(path).fingerprint == judge.fingerprint:
-        others = [tuple(row.values()) for row in read_table(path).to_pylist() if row["set"] not in judged]
-        rows = {row[COLUMNS.index("input")]: row for row in others} | rows
+    held, said = _rows_of(path) if Path(path).is_file() else ([], {})
+    if said.get("fingerprint") == judge.fingerprint:
+        rows = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged} | rows
     table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
     said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
     with replaced(Path(path)) as temporary:
