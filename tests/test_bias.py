@@ -124,11 +124,10 @@ def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     asked = [*given, Verdict("1", "replay/x", "ba", None, status="error")]
     frame = verdict_table([("", "x", pairs, asked)])
     scoring = SimpleNamespace(verdicts=lambda judges, sets, run, progress: frame)
-    benchmarks = SimpleNamespace(outputs=SimpleNamespace(PUBLISHED={"x"}))
 
     def in_both_orders(stored):
-        replay = SimpleNamespace(load_replay=lambda name: ReplayJudge(name, stored))
-        notebook = functions_of("40_position_bias", scoring=scoring, benchmarks=benchmarks, replay=replay)
+        loaded = {"load_replay": lambda name: ReplayJudge(name, stored), "replays_on": lambda name: ["replay/x"]}
+        notebook = functions_of("40_position_bias", scoring=scoring, replay=SimpleNamespace(**loaded))
         return notebook.in_both_orders(["replay/x"], "autoj")
 
     assert in_both_orders(given)["item"].tolist() == ["0", "0"]
