@@ -9,13 +9,12 @@ import pytest
 from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
-from judgekit.bias.family import family_of
 from judgekit.bias.judged import judged_table
 from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, mean_of_kinds, shrunken_rates
 from judgekit.bias.length import Separated, length_effects
-from judgekit.bias.lifts import lifts
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
 from judgekit.bias.position import directions, log_odds, position_numbers
+from judgekit.bias.self_preference import family_of, lifts
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, outputs
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.catalogue import load_answer_set_with_report, load_set

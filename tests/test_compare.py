@@ -14,8 +14,7 @@ from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replays_on
 from judgekit.scoring import hold_contest
-from judgekit.scoring.comparison import restricted
-from judgekit.scoring.contests import contest_scores, sources_of, with_constant
+from judgekit.scoring.comparison import contest_scores, restricted, sources_of, with_constant
 from judgekit.scoring.store import VerdictStore
 from judgekit.studies.compare_judges import figure_table, published_beside
 

@@ -10,9 +10,9 @@ from notebook_functions import functions_of
 
 from judgekit.bias.kinds import heterogeneity, mean_of_kinds, shrunken_rates
 from judgekit.bias.length import Separated, doublings_of, error_gap, length_effects
-from judgekit.bias.lifts import lifts
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
+from judgekit.bias.self_preference import lifts
 from judgekit.stats import coverage, proportion_interval
 from judgekit.studies.verbosity_bias import leaderboard
 

@@ -15,7 +15,7 @@ from judgekit.judges.replay import replays_on
 from judgekit.records import Turn
 from judgekit.report import save_results
 from judgekit.scoring import Protocol, compare, hold_contest, score
-from judgekit.scoring.contests import sources_of
+from judgekit.scoring.comparison import sources_of
 from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore

@@ -13,7 +13,7 @@ from judgekit.judges import load_judge
 from judgekit.judges.baseline import RuleJudge
 from judgekit.records import ORDERS, label_of_gap
 from judgekit.scoring import forest_table, hold_contest, pick, pivot_orders, run_judge, verdicts
-from judgekit.scoring.contests import contest_scores, with_constant
+from judgekit.scoring.comparison import contest_scores, with_constant
 from judgekit.scoring.running import JudgeFailure
 from judgekit.scoring.store import VerdictStore
 

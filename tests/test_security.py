@@ -24,7 +24,7 @@ from tiny_causal import CHATML, save_tiny
 
 from judgekit.cli import main
 from judgekit.data import paths
-from judgekit.data.plain_yaml import LONGEST, load_plain
+from judgekit.data.files import LONGEST, load_plain
 from judgekit.judges import Request, load_judge
 from judgekit.models import Unavailable
 from judgekit.records import Reply

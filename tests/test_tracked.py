@@ -1,4 +1,4 @@
-"""judgekit.judges.tracked: what a judge said is repeated from a file without its model and without texts."""
+"""judgekit.judges.replay: what a judge said is repeated from a file without its model and without texts."""
 
 import pandas as pd
 import pytest
@@ -6,7 +6,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_key, request_of
-from judgekit.judges.tracked import COLUMNS, TrackedJudge, track_verdicts
+from judgekit.judges.replay import COLUMNS, TrackedJudge, track_verdicts
 from judgekit.records import ORDERS, Reply
 from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore

@@ -11,8 +11,7 @@ import yaml
 from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
-from judgekit.judges import UnknownJudge, judges_of_run, load_judge
-from judgekit.judges.declared import declared_judges
+from judgekit.judges import UnknownJudge, declared_judges, judges_of_run, load_judge
 
 ROOT = project_root()
 SET, VOTED, OWN = "sample_adversarial", "sample_natural", "file:own.jsonl"

@@ -280,10 +280,10 @@ def test_a_statement_re_makes_the_notebooks_that_import_it_and_prose_none(checko
     assert planned(checkout) == set(notebook_list())
     pretend(checkout)
     assert planned(checkout) == set()
-    used = paths.PACKAGE / "data" / "cleaning" / "filters.py"
+    used = paths.PACKAGE / "data" / "cleaning" / "near.py"
     users = {name for name in notebook_list() if used in workflow.code_files(name)}
     assert users and following(users) < set(notebook_list())
-    module = checkout / "judgekit" / "data" / "cleaning" / "filters.py"
+    module = checkout / "judgekit" / "data" / "cleaning" / "near.py"
     code = module.read_text()
     time.sleep(1.1)  # Snakemake compares seconds
     module.write_text("# A comment.\n" + code)

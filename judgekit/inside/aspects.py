@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field, StrictInt, StringConstraints, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.data.plain_yaml import PlainSafeLoader
+from judgekit.data.files import PlainSafeLoader
 from judgekit.prompts.texts import marks_pattern, neutralised
 
 _SCALES = resources.files("judgekit.inside") / "scales"

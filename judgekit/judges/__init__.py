@@ -1,4 +1,4 @@
-"""Judges by name: ``provider/model``."""
+"""Judges by name: ``provider/model``, or a name of one's own that a run declares in ``params/<run>/judges.yaml``."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -6,15 +6,21 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from judgekit.data import paths
+from judgekit.data.files import load_plain
 from judgekit.data.paths import NAME, PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
-from judgekit.judges.declared import declared_judges
 
 __all__ = [
     "Judge",
+    "JudgesError",
     "Request",
     "UnknownJudge",
+    "declared_judges",
     "judges_of_run",
     "load_judge",
     "model_of_run",
@@ -23,6 +29,7 @@ __all__ = [
     "verdict_of",
 ]
 
+DECLARED = "judges.yaml"
 ASKED = {  # take settings
     "openai": "OpenAIJudge",
     "hf": "HFJudge",
@@ -38,6 +45,19 @@ _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its 
 
 class UnknownJudge(ValueError):
     """The name says no judge that is here; the message lists those that are."""
+
+
+class JudgesError(ValueError):
+    """A run declares a judge in a way that cannot be read; the message names file and entry."""
+
+
+class DeclaredJudge(BaseModel):
+    """What stands behind a declared name; ``{models}`` in it is the folder of the models that the run trained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str  # provider/model
+    folder: str | None = None
+    settings: dict[str, Any] | None = None
 
 
 def _shipped() -> str:
@@ -60,7 +80,7 @@ def load_judge(
     ``folder``: where a trained judge's files are, when not where the name says. ``label``: the label that
     ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` of the module of ``openai/``,
     ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with what this run declares by this name
-    (`judgekit.judges.declared`), or with the model that it trained (`model_of_run`), and remember the judge's
+    (`declared_judges`), or with the model that it trained (`model_of_run`), and remember the judge's
     fingerprint for the run's results (`judges_of_run`).
 
     UnknownJudge lists the known ones; Unavailable where an ``openai/`` judge lacks its server or key in the
@@ -93,7 +113,7 @@ def load_judge(
             raise UnknownJudge(f"{name} always gives one label: state which with label='A', 'B' or 'tie'")
         return MajorityClass(label)
     if provider == "replay":
-        return _found("tracked", "TrackedJudge")(folder) if folder else _found("replay", "load_replay")(name)
+        return _found("replay", "TrackedJudge")(folder) if folder else _found("replay", "load_replay")(name)
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
@@ -101,10 +121,29 @@ def load_judge(
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
+def declared_judges(run: str) -> dict[str, DeclaredJudge]:
+    """Judges by the name that a run's notebooks give them, which is their slug; JudgesError names the faulty entry."""
+    path = paths.project_root() / "params" / run / DECLARED
+    if not path.is_file():
+        return {}
+    where = f"params/{run}/{DECLARED}"
+    try:
+        text = path.read_text(encoding="utf-8").replace("{models}", str(paths.run_folder(run, "models")))
+        declared = TypeAdapter(dict[str, DeclaredJudge]).validate_python(load_plain(text) or {})
+    except yaml.YAMLError as broken:
+        raise JudgesError(f"{where} is not YAML: {broken}") from None
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        raise JudgesError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if strange := [name for name in declared if not paths.NAME.fullmatch(name)]:
+        raise JudgesError(f"{where}: {strange[0]!r} is no name: use lower-case letters, digits and '_'")
+    return declared
+
+
 def model_of_run(name: str, run: str) -> Path | None:
     """The folder in which a run keeps its own model of a judge's name, or None where it trained none.
 
-    Of ``replay/<slug>``, the file of verdicts that the run tracks (`judgekit.judges.tracked`).
+    Of ``replay/<slug>``, the file of verdicts that the run tracks (`judgekit.judges.replay.TrackedJudge`).
     """
     provider, _, model = name.partition("/")
     if provider == "replay" and NAME.fullmatch(model):

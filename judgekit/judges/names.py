@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from judgekit.data.files import load_plain
 from judgekit.data.paths import NAME
-from judgekit.data.plain_yaml import load_plain
 
 
 def slug(judge: str) -> str:

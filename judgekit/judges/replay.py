@@ -1,12 +1,23 @@
-"""``replay/...``: judges whose verdicts were published; replaying them costs nothing."""
+"""``replay/...``: judges whose verdicts were published, or are tracked by a run; replaying them costs nothing."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from judgekit.data.benchmarks import outputs
-from judgekit.judges import Request, UnknownJudge
-from judgekit.judges.base import reply_again
+from judgekit.data.files import replaced
+from judgekit.judges import UnknownJudge
+from judgekit.judges.base import Judge, Request, reply_again, request_key, request_of
 from judgekit.judges.baseline import RuleJudge
-from judgekit.records import Reply, Verdict, fingerprint_of
+from judgekit.records import PreferencePair, Reply, Verdict, fingerprint_of
+
+ABOUT = b"judgekit"  # metadata of the file: the judge's name, fingerprint and decoding, and what it ran on
+_KEPT = ("order", "verdict", "p_a", "p_b", "p_tie", "status")  # of a `Verdict`
+COLUMNS = ("set", "item", "order", "input", *_KEPT[1:])
 
 
 class ReplayJudge(RuleJudge):
@@ -46,3 +57,79 @@ def replays_on(name: str) -> list[str]:
     (['replay/auto-j-13b'], [])
     """
     return [f"replay/{model}" for model in outputs.published_on(name)]
+
+
+class TrackedJudge(RuleJudge):
+    """A judge that repeats what a file holds (`track_verdicts`), found by what was shown.
+
+    Name and fingerprint are those of the judge that was asked, ``about`` has its decoding. Status ``error`` for a pair
+    that it was not asked about; ValueError where the file is not of this form.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        rows, about = _rows_of(path)
+        self.path, self.about = Path(path), about
+        self.name, self.fingerprint = about["judge"], about["fingerprint"]
+        # Of its own: what a store holds of the model, perhaps from another machine, must not stand for what is tracked.
+        self.decoding = json.dumps({"tracked": hashlib.sha256(self.path.read_bytes()).hexdigest()})
+        # Pairs that several sets share stand once, in the order in which the first of them shows them.
+        self._verdicts = {
+            row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}) for row in rows
+        }
+        self._rule = self._tracked
+
+    def holds(self, pairs: Sequence[PreferencePair], orders: Sequence[str]) -> bool:
+        """Whether every pair was judged in every order."""
+        return all(request_key(self, request_of(pair, order)) in self._verdicts for pair in pairs for order in orders)
+
+    def replies(self) -> dict[str, Reply]:
+        """What is held, by content key: what a store takes, so that a set of which a part is tracked is judged on."""
+        return {key: reply_again(verdict) for key, verdict in self._verdicts.items()}
+
+    def _tracked(self, request: Request) -> Reply:
+        if verdict := self._verdicts.get(request_key(self, request)):
+            return reply_again(verdict)
+        return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
+
+
+def _rows_of(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The rows of a file of tracked verdicts, and what it says of itself; ValueError where it is none."""
+    from pyarrow.parquet import read_table
+
+    table = read_table(path)
+    about = json.loads((table.schema.metadata or {}).get(ABOUT, b"{}"))
+    if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
+        raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
+    return table.to_pylist(), about
+
+
+def track_verdicts(
+    path: str | Path,
+    judge: Judge,
+    judged: Mapping[str, tuple[Sequence[PreferencePair], Sequence[Verdict]]],
+    about: Mapping[str, Any],
+) -> None:
+    """Write the verdicts of one judge on sets (pairs and verdicts, by set) to a file that `TrackedJudge` reads.
+
+    No text is written: pairs are found by a hash over what was shown. What the file holds of other sets by this judge
+    stays. ``about``: what else the file says of itself.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    rows: dict[str, tuple[Any, ...]] = {}
+    for name, (pairs, verdicts) in judged.items():
+        by_id = {pair.item_id: pair for pair in pairs}
+        for one in verdicts:
+            key = request_key(judge, request_of(by_id[one.item_id], one.order))
+            given = (one.verdict, one.p_a, one.p_b, one.p_tie, one.status)
+            if one.status != "error":
+                rows.setdefault(key, (name, one.item_id, one.order, key, *given))
+    held, said = _rows_of(path) if Path(path).is_file() else ([], {})
+    if said.get("fingerprint") == judge.fingerprint:
+        rows = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged} | rows
+    table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
+    said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
+    with replaced(Path(path)) as temporary:
+        metadata = {ABOUT: json.dumps(said, sort_keys=True).encode()}
+        write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")

@@ -20,8 +20,7 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from judgekit.data import paths
-from judgekit.data.files import replaced
-from judgekit.data.plain_yaml import load_plain
+from judgekit.data.files import load_plain, replaced
 from judgekit.models import Unavailable
 
 ORIGIN = "origin.json"  # of a folder that was read from GGUF: the file's SHA-256, and the version of what follows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from judgekit.data.plain_yaml import load_plain
+from judgekit.data.files import load_plain
 from judgekit.prompts.files import PromptError, fill, read_sections, template_names, template_text
 from judgekit.prompts.strategy import Call, Strategy, turn_templates
 

@@ -14,10 +14,9 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from judgekit.data.files import replaced
+from judgekit.data.files import load_plain, replaced
 from judgekit.data.paths import PACKAGE, project_root, run_folder
-from judgekit.data.plain_yaml import load_plain
-from judgekit.judges.declared import FILE, JudgesError, declared_judges
+from judgekit.judges import DECLARED, JudgesError, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
@@ -68,7 +67,9 @@ def jobs_of(run: str) -> dict[str, list[str]]:
 
     The sample run also executes each notebook that it has no file for.
     """
-    files = sorted(path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name not in (RESOURCES, FILE))
+    files = sorted(
+        path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name not in (RESOURCES, DECLARED)
+    )
     known = notebook_list()
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")

@@ -1,7 +1,14 @@
 """Run a judge over a set, resumably, score its verdicts under a named protocol, and compare judges."""
 
-from judgekit.scoring.comparison import Contest, compare, hold_contest, pairs_judged_by
-from judgekit.scoring.contests import contest_scores, contests_of, sources_of
+from judgekit.scoring.comparison import (
+    Contest,
+    compare,
+    contest_scores,
+    contests_of,
+    hold_contest,
+    pairs_judged_by,
+    sources_of,
+)
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import Protocol, primary_protocol, protocol_of, protocols_for
 from judgekit.scoring.running import run_judge, waiting_requests

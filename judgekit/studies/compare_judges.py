@@ -9,7 +9,7 @@ import pandas as pd
 
 from judgekit.data.benchmarks.published import counterpart_of, published_scores
 from judgekit.scoring import N_BOOT, Contest
-from judgekit.scoring.contests import contest_scores
+from judgekit.scoring.comparison import contest_scores
 from judgekit.scoring.tables import metric_title
 from judgekit.stats import Number
 

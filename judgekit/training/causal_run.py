@@ -21,8 +21,8 @@ import yaml
 from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from judgekit.data.files import load_plain
 from judgekit.data.pairfile import PairFileError, read_pairs
-from judgekit.data.plain_yaml import load_plain
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 

@@ -5,8 +5,8 @@ from functools import partial
 from importlib import resources
 
 from judgekit.data.benchmarks import mtbench
+from judgekit.data.files import load_plain
 from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
-from judgekit.data.plain_yaml import load_plain
 from judgekit.data.sources import Row, read_rows, source_names
 from judgekit.records import PreferencePair, majority_label
 

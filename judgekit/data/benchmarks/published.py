@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgekit.data.benchmarks import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
-from judgekit.data.plain_yaml import load_plain
+from judgekit.data.files import load_plain
 from judgekit.data.sources import read_document
 
 
