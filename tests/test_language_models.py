@@ -6,6 +6,7 @@ import zipfile
 
 import gguf
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from notebook_functions import code_of, functions_of
@@ -241,6 +242,18 @@ def test_a_model_may_be_asked_in_a_way_of_its_own(tiny, monkeypatch):
     monkeypatch.setitem(asked.models, "ruled", f"hf/{tiny}#rules")
     names = [asked.asked_by(model, "letter").name for model in ("plain", "ruled")]
     assert names == [f"hf/{tiny}#letter", f"hf/{tiny}#rules"]
+
+
+def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand():
+    rows = {"lead": [0.2, 0.1, 0.3, 0.0], "gap": [5, -3, 0, 2], "label": ["A", "B", "tie", "A"], "prompt": list("pqrs")}
+    index = pd.MultiIndex.from_product([["set"], ["first"], list("1234")], names=["set", "judge", "item"])
+    first = pd.DataFrame(rows, index=index)
+    other = first.assign(lead=[-0.2, -0.1, 0.3, 0.1]).rename(index={"first": "other"})
+    asked = functions_of("36_ask_language_models", kept=pd.concat([first, other]).sort_index())
+    longer = asked.longer_rate(first)  # to the longer, to the shorter, no longer one, to neither
+    assert (longer.value, longer.n) == (0.5, 3)
+    gain = asked.gain("set", "other", "first")  # decided: wrong for right, right for wrong, right for a lead of zero
+    assert (round(gain.value, 6), gain.n) == (round(0.5 / 3, 6), 3)
 
 
 # ---------------------------------------------------------------- what the sample asks
