@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from judgekit.data.benchmarks import outputs
 from judgekit.data.files import replaced
 from judgekit.judges import UnknownJudge
@@ -114,6 +112,7 @@ def track_verdicts(
     No text is written: pairs are found by a hash over what was shown. What the file holds of other sets by this judge
     stays. ``about``: what else the file says of itself.
     """
+    import pandas as pd  # half a second that a judge does without
     import pyarrow as pa
     from pyarrow.parquet import write_table
 
