@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from judgekit.data import paths
 from judgekit.data.files import load_plain
-from judgekit.data.paths import NAME, PRETRAINED, project_root, run_folder
+from judgekit.data.paths import NAME, PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 
@@ -122,19 +123,19 @@ def load_judge(
 
 def declared_judges(run: str) -> dict[str, DeclaredJudge]:
     """Judges by the name that a run's notebooks give them, which is their slug; JudgesError names the faulty entry."""
-    path = project_root() / "params" / run / DECLARED
+    path = paths.project_root() / "params" / run / DECLARED
     if not path.is_file():
         return {}
     where = f"params/{run}/{DECLARED}"
     try:
-        text = path.read_text(encoding="utf-8").replace("{models}", str(run_folder(run, "models")))
+        text = path.read_text(encoding="utf-8").replace("{models}", str(paths.run_folder(run, "models")))
         declared = TypeAdapter(dict[str, DeclaredJudge]).validate_python(load_plain(text) or {})
     except yaml.YAMLError as broken:
         raise JudgesError(f"{where} is not YAML: {broken}") from None
     except ValidationError as wrong:
         first = wrong.errors()[0]
         raise JudgesError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if strange := [name for name in declared if not NAME.fullmatch(name)]:
+    if strange := [name for name in declared if not paths.NAME.fullmatch(name)]:
         raise JudgesError(f"{where}: {strange[0]!r} is no name: use lower-case letters, digits and '_'")
     return declared
 
