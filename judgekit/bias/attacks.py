@@ -37,10 +37,8 @@ def worse_side(pair: PreferencePair) -> str:
 
 
 def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
-    """The pairs with a decided label, two different responses and a worse one to edit, in the order given.
-
-    At most ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all.
-    """
+    """The pairs with a decided label, two different responses and a worse one to edit, in the order given; at most
+    ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all."""
     usable = [pair for pair in pairs if pair.label in ("A", "B") and pair.response_a.strip() != pair.response_b.strip()]
     usable = [pair for pair in usable if getattr(pair, worse_side(pair)).strip()]
     if limit is None or len(usable) <= limit:
@@ -109,12 +107,10 @@ def _counts_of(outcomes: pd.DataFrame) -> Floats:
 
 
 def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
-    """Success of one attack, from a row of `OUTCOMES` per pair.
+    """Success of one attack, from a row of `OUTCOMES` per pair; a measure without a case is left out.
 
     ``success`` (of the pairs lost in both orders, those won in both), ``success_one_order`` (of the cells lost, those
-    won), ``tied`` (those that now tie) and ``averaged`` (of the pairs lost by `value_of`, those won by it), each with
-    its interval over prompts. A measure without a case is left out: a judge that never prefers the better response in
-    both orders has no success, and its clean accuracy says why.
+    won), ``tied`` (those that now tie) and ``averaged`` (of the pairs lost by `value_of`, those won by it).
     """
     counts = _counts_of(outcomes)
     return {
@@ -137,11 +133,8 @@ def mean_success(
 def success_reduction(
     before: pd.DataFrame, after: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
 ) -> Number:
-    """How much of the mean success a defence takes away: one less the ratio of the means after and before it.
-
-    1 is all of it, 0 nothing, below 0 is worse than none. ValueError if pairs or attacks differ, or nothing succeeded
-    before.
-    """
+    """One less the ratio of the mean success after and before a defence, below 0 where it is worse than none.
+    ValueError if pairs or attacks differ, or nothing succeeded before."""
     (first, once, names), (second, _, others) = (_by_attack(table, measure) for table in (before, after))
     if names != others or set(before["item_id"]) != set(after["item_id"]):
         raise ValueError("the two tables are not of the same attacks on the same pairs")
@@ -160,11 +153,8 @@ def success_reduction(
 def _by_attack(outcomes: pd.DataFrame, measure: str) -> tuple[Floats, pd.DataFrame, list[str]]:
     """(hits, cases) by pair and attack, shape (n_pairs, n_attacks, 2); a row of each pair; the attacks."""
     parts = {str(name): part for name, part in outcomes.groupby("attack", sort=False)}
-    once = next(iter(parts.values()))
-    if any(part["item_id"].tolist() != once["item_id"].tolist() for part in parts.values()):
-        raise ValueError("the attacks are not on the same pairs")
     counts = [_counts_of(part)[:, MEASURES.index(measure)] for part in parts.values()]
-    return np.stack(counts, 1), once, list(parts)
+    return np.stack(counts, 1), next(iter(parts.values())), list(parts)
 
 
 def _mean_of_ratios(sums: Floats) -> Floats:
@@ -205,10 +195,7 @@ class Target:
 
 
 def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
-    """How the attacked response stands: mean over the orders of its probability and half that of a tie, in [0, 1].
-
-    A judge without probabilities is read by its verdicts.
-    """
+    """Mean over the orders of the attacked response's probability and half that of a tie, else of its credit."""
     side, values = SWAPPED[pair.label], []
     for one in verdicts.values():
         p = one.p_a if side == "A" else one.p_b
@@ -239,11 +226,10 @@ def search(
     clean: Sequence[ByOrder],
     suite: Suite,
 ) -> list[Target]:
-    """Pairs (with a label A or B) attacked by searching, as targets in their order.
+    """Pairs attacked by searching, in their order; those that the worse response had not lost stay as they are.
 
-    Edits are tried one after another, and those that help are kept and built upon, in the manner of BITE
-    (arXiv:2605.26156). Pairs that the worse response had not lost are left as they are. ``ask`` gives the verdicts on
-    each pair, ``clean`` those before.
+    Edits are tried one after another, and those that help are built upon, in the manner of BITE (arXiv:2605.26156).
+    ``ask`` gives the verdicts on each pair, ``clean`` those before.
     """
     bandit = Bandit(suite.seed)
     targets = [Target(pair, value_of(pair, given), given) for pair, given in zip(pairs, clean, strict=True)]
@@ -293,12 +279,11 @@ def attack(
     seed: int = 0,
     progress: bool = True,
 ) -> AttackReport:
-    """The report of a suite of attacks (all by default) run against a judge.
+    """The report of a suite of attacks (all by default) on the pairs that are `attackable`.
 
-    Pairs that `attackable` leaves out are not attacked. With a ``store`` of verdicts (in memory by default) an
-    interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals. ValueError if the judge looks
-    items up (replays, yardsticks), no pair can be attacked, two share an id (`judgekit.records.named_by_set` tells
-    those of several sets apart), or the judge failed on one: a missing verdict is none that an attack did not turn.
+    With a ``store`` of verdicts an interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals.
+    ValueError if the judge looks items up (replays, yardsticks), no pair can be attacked, two share an id
+    (`judgekit.records.named_by_set`), or the judge failed on one: that is no verdict that an attack did not turn.
     """
     if judge.sees_item:
         raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")
@@ -331,5 +316,5 @@ def attack(
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
     success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
     mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in (suite.by, MEASURES[1]))
-    clean_share = clean_accuracy(outcomes, n_boot, seed)
-    return AttackReport(judge.name, outcomes, success, mean, in_one_order, clean_share, by_queries)
+    right_before = clean_accuracy(outcomes, n_boot, seed)
+    return AttackReport(judge.name, outcomes, success, mean, in_one_order, right_before, by_queries)

@@ -1,7 +1,6 @@
 """Edits that make a response look better to a judge without making it better: text in, text out.
 
-An edit takes a question, a response and a wording; what is random in it (which wording, which sentence) is a function
-of a seed and the texts, so an edit can be repeated exactly.
+What is random in an edit (which wording, which sentence) is a function of a seed and the texts: it can be repeated.
 """
 
 import hashlib
@@ -166,14 +165,8 @@ def _chosen(name: str, part: Part, rng: np.random.Generator) -> Any:
 
 
 def tampered(name: str, question: str, response: str, part: Part = "tested", seed: int = 0) -> str:
-    """A response, edited by one of `EDITS` or of `CONTROLS`.
-
-    KeyError if there is no such edit (the message lists them), or it is held out and wordings for training are asked
-    for.
-
-    >>> tampered("empty", "Why?", "Because.")
-    ''
-    """
+    """A response, edited by one of `EDITS` or `CONTROLS`; KeyError if there is no such edit, or it is held out and the
+    wordings for training are asked for."""
     if name not in EDITS and name not in CONTROLS:
         raise KeyError(f"no edit {name!r}; there are {', '.join(EDITS)}")
     if part not in get_args(Part):

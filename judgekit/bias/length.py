@@ -1,9 +1,8 @@
 r"""Length: does a judge prefer the longer response, and more so than people do?
 
-Every function reads the table of `judgekit.bias.judged`. Length is in doublings, :math:`d = \log_2(n_A / n_B)` of the
-responses' words; a judge's credit :math:`c` is the mean over the orders it judged (1 for A, one half for a tie).
-People prefer long responses too, often because they are better, so a judge that does is not biased by that alone: each
-reading stands beside people's own on the same pairs.
+Length is in doublings, :math:`d = \log_2(n_A / n_B)` of the responses' words; a judge's credit :math:`c` is the mean
+over the orders it judged (1 for A, one half for a tie). People prefer long responses too, often because they are
+better: each reading stands beside people's own on the same pairs.
 """
 
 from typing import Any
@@ -35,10 +34,7 @@ def doublings_of(table: pd.DataFrame) -> Array:
 
 
 def fit_log_odds(outcome: Array, design: Array, prompts: Array) -> Any:
-    """A logistic regression of fractions in [0, 1], with standard errors clustered by prompt and t quantiles.
-
-    `Separated` if an effect is infinite.
-    """
+    """A logistic regression of fractions in [0, 1], its errors clustered by prompt; `Separated` if one is infinite."""
     import statsmodels.api as sm
 
     groups = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)[1]

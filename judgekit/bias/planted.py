@@ -1,7 +1,7 @@
 r"""Judges whose biases are known, because they were planted: the ground truth that estimators are held against.
 
-A pair has two responses of quality :math:`q_A, q_B`. People prefer A with the log odds :math:`s(q_A - q_B)`. The
-planted judge, shown the pair in one order, prefers A with
+A pair has two responses of quality :math:`q_A, q_B`. People prefer A with the log odds :math:`q_A - q_B`. The planted
+judge, shown the pair in one order, prefers A with
 
 .. math:: \eta = w (q_A - q_B) + e \pm (p + u) + l \log_2(n_A / n_B) + o (f_A - f_B)
 
@@ -12,7 +12,7 @@ own family wrote a response. Both draw a tie by Davidson's model (`judgekit.stat
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
 NO_TIES = -40.0  # log of Davidson's tie parameter
+OWN_FAMILY = "amber"  # the planted judge's: the part of a model's name before the first ``-``
+VOTERS = 3  # people's votes on each pair
+MODELS = {f"{family}-{k}": 0.0 for family in (OWN_FAMILY, "birch", "cedar") for k in (1, 2)}  # of equal quality
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,6 @@ class PlantedBias:
     position_spread: float = 0.0  # standard deviation of the position bias between prompts
     length: float = 0.0  # per doubling of the number of words
     own: float = 0.0  # for a response of its own family
-    family: str = "amber"  # its own: the part of a model's name before the first ``-``
     log_nu: float = NO_TIES  # log of Davidson's tie parameter: higher is more ties
 
 
@@ -46,13 +48,10 @@ class Population:
 
     prompts: int = 150
     per_prompt: int = 4  # pairs about each prompt
-    models: Mapping[str, float] | None = None  # who writes (a family, ``-``, more), and the mean quality of it
+    models: Mapping[str, float] = field(default_factory=MODELS.copy)  # who writes, and the mean quality of it
     prompt_spread: float = 0.5  # standard deviation of a prompt's part in the difference: its pairs go together
     richer: float = 0.0  # doublings that a unit of quality brings; above 0, long responses are better more often
     wordier: Mapping[str, float] | None = None  # doublings by which a model writes more, whatever the quality
-    people: float = 1.0  # log odds of people per unit of quality
-    voters: int = 3  # votes on each pair
-    log_nu: float = NO_TIES  # log of people's tie parameter
 
 
 def _drawn(difference: Array, log_nu: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -63,16 +62,11 @@ def _drawn(difference: Array, log_nu: float, rng: np.random.Generator) -> tuple[
 
 
 def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.DataFrame:
-    """A table of `judgekit.bias.judged` with one planted judge, and ``quality`` (of A less that of B), never read.
-
-    Without models in the population there are six of three families, of equal quality.
-    """
+    """A table of `judgekit.bias.judged` with one planted judge, and ``quality`` (of A less that of B), never read."""
     rng = np.random.default_rng(seed)
     n = population.prompts * population.per_prompt
     prompt = np.repeat(np.arange(population.prompts), population.per_prompt)
-    six = {f"{family}-{k}": 0.0 for family in ("amber", "birch", "cedar") for k in (1, 2)}
-    models = population.models or six
-    names, means = np.array(list(models)), np.array(list(models.values()))
+    names, means = np.array(list(population.models)), np.array(list(population.models.values()))
     a = rng.integers(len(names), size=n)
     b = (a + rng.integers(1, len(names), size=n)) % len(names)
     own_quality = rng.normal(size=(2, n)) + means[np.stack([a, b])]
@@ -80,11 +74,11 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     doublings = 6.5 + population.richer * own_quality + rng.normal(scale=0.8, size=(2, n))
     doublings += np.array([(population.wordier or {}).get(name, 0.0) for name in names])[np.stack([a, b])]
     words = np.maximum(1, np.round(2.0**doublings)).astype(int)
-    votes, _ = _drawn(np.tile(population.people * quality, (population.voters, 1)), population.log_nu, rng)
+    votes, _ = _drawn(np.tile(quality, (VOTERS, 1)), NO_TIES, rng)
     columns: dict[str, Any] = {"item": np.arange(n).astype(str), "prompt": prompt.astype(str), "people": votes.mean(0)}
-    columns |= {"n_votes": population.voters, "words_a": words[0], "words_b": words[1]}
+    columns |= {"n_votes": VOTERS, "words_a": words[0], "words_b": words[1]}
     columns |= {"model_a": names[a], "model_b": names[b], "quality": quality}
-    own = np.char.startswith(names, f"{bias.family}-").astype(float)
+    own = np.char.startswith(names, f"{OWN_FAMILY}-").astype(float)
     eta = bias.skill * quality + bias.opinion * rng.normal(size=n)
     eta += bias.length * np.log2(words[0] / words[1]) + bias.own * (own[a] - own[b])
     position = bias.position + bias.position_spread * rng.normal(size=population.prompts)[prompt]
@@ -94,10 +88,8 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
 
 
 class PlantedJudge:
-    """A judge of real or authored pairs that knows the labels, and is misled as planted.
-
-    The better response is one unit better; without label there is none. Asked again, it gives the same verdict.
-    """
+    """A judge of real or authored pairs that knows the labels (the better response is one unit better), and is misled
+    as planted; asked again, it gives the same verdict."""
 
     name = "planted/biased"
     decoding = "{}"
@@ -109,7 +101,6 @@ class PlantedJudge:
         self.fingerprint = fingerprint_of("planted", 1, asdict(bias), 0)
 
     def judge(self, requests: list[Request]) -> list[Reply]:
-        """One draw for each request."""
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
@@ -119,7 +110,7 @@ class PlantedJudge:
         taste, draw = self._draws(pair.item_id, request.order)
         quality = {"A": 1.0, "B": -1.0}.get(str(first.label), 0.0)
         doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))
-        own = [bool(model) and str(model).split("-")[0] == bias.family for model in (first.model_a, first.model_b)]
+        own = [bool(model) and str(model).split("-")[0] == OWN_FAMILY for model in (first.model_a, first.model_b)]
         opinion = bias.opinion * (taste if request.order == "ab" else -taste)
         eta = bias.skill * quality + opinion + bias.position + bias.length * doublings + bias.own * (own[0] - own[1])
         p = outcome_probabilities(np.array([eta]), np.array([bias.log_nu]))[0]

@@ -23,10 +23,8 @@ def log_odds(opposite: Floats) -> Floats:
     shape (..., 2). Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first. Given that
     the two verdicts are opposite, they go to the first response with probability :math:`\sigma(2\beta)`, whatever the
     pair's :math:`\theta` and its inclination to ties (Davidson's model). Half a pair is added to both counts, which
-    keeps the estimate finite and takes off its first-order bias (Haldane, 1956).
-
-    Where :math:`\beta` varies, this is that of an average pair among those with opposite verdicts; it is not defined
-    where a judge's two verdicts are not independent given the pair (one mood, one cache).
+    keeps the estimate finite and takes off its first-order bias (Haldane, 1956). It is not defined where a judge's two
+    verdicts are not independent given the pair (one mood, one cache).
     """
     first, second = np.moveaxis(np.asarray(opposite, float), -1, 0) + 0.5
     return np.log(first / second) / 2
@@ -40,11 +38,6 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     and :math:`D < 0`); ``delta``, the mean shift, in [-1, 1]. ``first_rate``: decided verdicts for the response shown
     first. `log_odds` is left out where fewer than ten pairs have opposite verdicts, or all of them lean to one side.
     ValueError if no pair was read in both.
-
-    >>> table = pd.DataFrame({"prompt": list("pqr"), "ab": [1.0, 1.0, 0.0], "ba": [1.0, 0.0, 0.0]})
-    >>> numbers = position_numbers(table, n_boot=100)
-    >>> [str(numbers[name]) for name in ("consistency", "toward_first", "delta", "first_rate")]
-    ['66.7', '33.3', '33.3', '66.7']
     """
     ab, ba = table["ab"].to_numpy(float), table["ba"].to_numpy(float)
     shift = ab - ba
@@ -71,11 +64,8 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
 
 
 def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
-    """Which position each judge prefers on each set, with Holm's adjustment over all of them.
-
-    ``table``: `judgekit.bias.judged.judged` of them. Indexed by set and judge, columns p_value (two-sided, that
-    ``delta`` is zero), p_holm, direction (``first``, ``second``, or ``none`` where p_holm is not below 5 %).
-    """
+    """Which position each judge prefers on each set, from `judgekit.bias.judged.judged` of all: by set and judge,
+    columns p_value (two-sided, that ``delta`` is zero), p_holm (over all) and direction (``none`` from 5 % on)."""
     rows = []
     for key, part in table.groupby(["set", "judge"], sort=False):
         shift = (part["ab"] - part["ba"]).fillna(0.0).to_numpy(float)

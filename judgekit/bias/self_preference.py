@@ -1,10 +1,8 @@
 r"""Self-preference: which family a model is of, and what a judge adds to the win rate of what its own family wrote.
 
 A family is whose weights a model started from, by a table with a reason for each decision: the question is whether a
-judge knows its own kind, so descendants count by their base and not by who tuned them.
-
-A target (one author, or a family's) meets the other authors, and gets credit from a judge and from a reference. No
-estimator can tell a taste for one's own from a taste for something that only one's own family does.
+judge knows its own kind, so descendants count by their base and not by who tuned them. No estimator can tell a taste
+for one's own from a taste for something that only one's own family does.
 """
 
 import re
@@ -21,7 +19,7 @@ from scipy.special import expit
 from judgekit.stats import Array, Floats, Number, interval_of, resampled_sums, two_sided_p
 
 TABLE = Path(__file__).with_name("families.yaml")
-NO_FAMILY = ("other", "none")  # never the same as anything, itself included
+NO_FAMILY = ("other", "none")
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
 STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
@@ -38,11 +36,7 @@ def family_of(name: str) -> str:
     """The family of an author or a judge: ``"other"`` if its base is unknown or mixed, ``"none"`` if no model writes.
 
     ``name`` as the sets spell an author (``"vicuna-13b:20230322-clean-lang"``), or a judge (``"replay/pandalm-7b"``).
-    KeyError if no pattern of the table matches it: somebody has to decide, and write down why. ValueError if patterns
-    of several entries do.
-
-    >>> family_of("vicuna-13b-v1.2"), family_of("replay/gpt-4-pair"), family_of("claude2-alpaca-13b")
-    ('llama', 'openai', 'llama')
+    KeyError if no pattern of the table matches it: somebody has to decide, and write down why; ValueError if two do.
     """
     short = name.split("/")[-1].split(":")[0].lower()
     found = [(family, pattern) for pattern, family in _patterns() if re.fullmatch(pattern, short)]
@@ -55,11 +49,7 @@ def family_of(name: str) -> str:
 
 
 def same_family(first: str, second: str) -> bool:
-    """Whether two families are one; what has no family is akin to nothing.
-
-    >>> same_family("llama", "llama"), same_family("llama", "opt"), same_family("other", "other")
-    (True, False, False)
-    """
+    """Whether two families are one; what has no family is akin to nothing, itself included."""
     return first == second and first not in NO_FAMILY
 
 

@@ -19,10 +19,6 @@ def label_next(
     """Keys of the items (all by default), voted on or not, whose next vote tells most by `need`, best first.
 
     ValueError where votes and probabilities are not of the same items in the same order, or for another strategy.
-
-    >>> votes = Votes(("i", "j"), ("ann", "bob"), [[0, 0], [0, 1]], ("A", "B"))
-    >>> label_next(votes, ClassProbabilities(("i", "j"), [[0.9, 0.1], [0.5, 0.5]], ("A", "B")))
-    ['j', 'i']
     """
     return [votes.items[i] for i in best_first(need(votes, probabilities, strategy, seed), seed)[:n]]
 
@@ -36,8 +32,8 @@ def need(votes: Votes, probabilities: ClassProbabilities, strategy: str = "activ
     """How much each item wants another vote, shape (n_items,); only the order has a meaning.
 
     ``activelab``: Goh and Mueller (2023), arXiv:2301.11856, by cleanlab: low trust in the consensus, and few votes
-    behind it. ``crowdlab``: low trust alone. ``entropy``, ``margin``: the judge's doubt, blind to votes.
-    ``disagreement``: entropy of the votes so far, one added to each class. ``fewest``: the fewest votes.
+    behind it. ``crowdlab``: low trust alone. ``entropy``, ``margin``: the judge's doubt. ``disagreement``: entropy of
+    the votes so far, one added to each class.
     """
     values = aligned(votes, probabilities)
     if strategy not in STRATEGIES:

@@ -64,10 +64,6 @@ def credits_of(votes: Votes) -> Floats:
 
     1 where the vote is what most others say, ``1 / m`` where it is one of m classes in front among them, else 0; NaN
     without a vote, or without another one.
-
-    >>> credits_of(Votes(("i", "j"), ("ann", "bob", "cat"), [[0, 0, 1], [2, -1, -1]]))
-    array([[0.5, 0.5, 0. ],
-           [nan, nan, nan]])
     """
     own = votes.codes[:, :, None] == np.arange(len(votes.classes))
     others = votes.counts[:, None, :] - own
@@ -77,15 +73,13 @@ def credits_of(votes: Votes) -> Floats:
 
 
 def annotator_quality(votes: Votes) -> pd.DataFrame:
-    r"""Agreement of every annotator whose votes meet another vote with the majority of the others; else ValueError.
+    r"""Agreement of every annotator whose votes meet another vote with the majority of the others, best first; columns
+    annotator, group (the name before its number), n (such votes), rate, low, high, shrunk, shrunk_low, shrunk_high.
 
     Votes on one prompt are correlated by :math:`\rho`, pooled over annotators; a rate of :math:`n` votes counts as one
     of :math:`n_e = n / (1 + \rho (\sum_c n_c^2 / n - 1))` independent ones. Intervals are Clopper and Pearson's at
     :math:`n_e` (Korn and Graubard 1998, Survey Methodology 24). The shrunken rate is the posterior mean under a Beta
-    prior for the population of annotators; its interval holds the truth in 95 % of annotators, not for each of them.
-
-    Best first: columns annotator, group (the name before its number: ``experts`` on MT-bench), n (votes that meet
-    another), rate, low, high, shrunk, shrunk_low, shrunk_high.
+    prior for the population; its interval holds the truth in 95 % of annotators. ValueError where no votes meet.
     """
     credits = credits_of(votes)
     met = ~np.isnan(credits)

@@ -35,21 +35,14 @@ class Duels(NamedTuple):
 
 
 class AltTest(NamedTuple):
-    """The outcome for one judge on one set; it passes if the ``winning_rate``, the share of annotators whom the judge
-    beats, is at least half.
+    """The outcome for one judge on one set."""
 
-    ``advantage``: mean over annotators of the probability that the judge is at least as near to the others.
-    ``p_value``: of fewer than half being beaten, valid whatever their dependence. ``detectable``: how far a judge must
-    truly be above the bar to beat the median annotator with 80 % power. ``annotators``: a row each, of annotator, n,
-    judge and human (probabilities), margin (judge - human + epsilon), p_value, adjusted, beaten.
-    """
-
-    advantage: Number
-    winning_rate: float
-    passes: bool
-    p_value: float
-    detectable: float
-    annotators: pd.DataFrame
+    advantage: Number  # mean over annotators of the probability that the judge is at least as near to the others
+    winning_rate: float  # share of annotators whom the judge beats
+    passes: bool  # whether it is at least half
+    p_value: float  # of fewer than half being beaten, valid whatever their dependence
+    detectable: float  # how far above the bar a judge beats the median annotator with 80 % power
+    annotators: pd.DataFrame  # annotator, n, judge, human, margin (judge - human + epsilon), p_value, adjusted, beaten
 
 
 def hold_duels(votes: Votes, labels: Mapping[str, str], scale: Array | None = None) -> Duels:

@@ -31,11 +31,7 @@ def influence_interval(value: float, influence: Floats, cluster_index: Array) ->
 
 def clustered_mean(values: Array, clusters: Sequence, floor: float, ceiling: float) -> Ends:
     """`mean_interval` of values that count alike, prompts given by name, cut at the range of the quantity; Wilson's for
-    a share that no prompt departs from.
-
-    >>> [round(x, 2) for x in clustered_mean([1, 1, 0, 0, 1, 1], ["p", "p", "q", "q", "r", "r"], 0.0, 1.0)]
-    [0.67, 0.0, 1.0]
-    """
+    a share that no prompt departs from."""
     values = np.asarray(values, float)
     names, index = np.unique(np.asarray(clusters), return_inverse=True)
     value, low, high = mean_interval(values, np.ones(len(values)), index)
@@ -45,10 +41,6 @@ def clustered_mean(values: Array, clusters: Sequence, floor: float, ceiling: flo
 
 
 def student_p(found: Number, n_prompts: int) -> float:
-    """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`).
-
-    >>> round(student_p(Number(2.086, 0.0, 4.172), 21), 3)
-    0.05
-    """
+    """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`)."""
     error = (found.high - found.low) / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
     return float(2 * stdtr(n_prompts - 1, -abs(found.value) / error)) if error > 0 else float(found.value == 0)

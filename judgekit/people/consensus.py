@@ -18,17 +18,13 @@ TIE_RULES = ("frequent", "none")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consensus:
-    """A label and a distribution for every item, and a skill for every annotator; ValueError where it is none.
-
-    ``posterior``: shape (n_items, n_classes), rows sum to one. ``labels``: index into the classes, -1 where the tie
-    rule leaves an item without one. ``skill``: on the method's own scale; empty where it gives none.
-    """
+    """A label and a distribution for every item, and a skill for every annotator; ValueError where it is none."""
 
     items: tuple[str, ...]
     classes: tuple[str, ...]
-    posterior: Floats
-    labels: Array
-    skill: Mapping[str, float] = field(default_factory=dict)
+    posterior: Floats  # shape (n_items, n_classes), rows sum to one
+    labels: Array  # index into the classes, -1 where the tie rule leaves an item without one
+    skill: Mapping[str, float] = field(default_factory=dict)  # on the method's own scale
 
     def __post_init__(self) -> None:
         stated = ClassProbabilities(self.items, self.posterior, self.classes)
@@ -51,12 +47,6 @@ def majority(votes: Votes, ties: str = "frequent") -> Consensus:
     ``ties``: what an evenly split item gets: of the classes in front the one with more votes in the whole set
     (``frequent``; then the earlier one), or no label (``none``). An annotator's own vote is part of the label that its
     skill is measured by, which makes it too high (`agreement.annotator_quality` leaves it out).
-
-    >>> from judgekit.data.votes import votes_from_long
-    >>> rows = [("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("j", "ann", "B", "p"), ("j", "bob", "B", "p")]
-    >>> votes, _ = votes_from_long(rows)
-    >>> [majority(votes, ties).labels.tolist() for ties in TIE_RULES]
-    [[1, 1], [-1, 1]]
     """
     if ties not in TIE_RULES:
         raise ValueError(f"no tie rule {ties!r}; there are {', '.join(TIE_RULES)}")
@@ -157,9 +147,8 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0) -> 
     .. math:: P(z_i = k) = \frac{w_M p_{ik} + \sum_j w_j q_{ijk}}{w_M + \sum_j w_j}
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
-    :math:`P` the mean agreement with the consensus on items of several votes. cleanlab gives the weights. ``seed``: of
-    the last ties of the first majority vote. ValueError where the probabilities are not of the items of the votes in
-    their order, or an item has no vote.
+    :math:`P` the mean agreement with the consensus on items of several votes; cleanlab gives the weights. ValueError
+    where the probabilities are not of the items of the votes in their order, or an item has no vote.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 

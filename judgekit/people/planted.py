@@ -15,21 +15,16 @@ SKILL = 3.0  # of the judge of `planted_cases`: spread of the log odds that it s
 
 @dataclass(frozen=True)
 class Panel:
-    """Who votes on what, and a judge that is right so often, with calibrated probabilities.
+    """Who votes on what, and a judge with calibrated probabilities."""
 
-    ``rates``: of right votes on an ordinary item, by annotator; 1/3 is a spammer. ``votes``: fewest and most of an
-    item. ``hard``: share of items on which three tenths of a skill are left. ``misleading``: share of items whose wrong
-    votes all fall on one class. ``prompt_spread``: standard deviation of what a prompt adds to all log odds.
-    """
-
-    rates: tuple[float, ...]
+    rates: tuple[float, ...]  # of right votes on an ordinary item, by annotator; 1/3 is a spammer
     prompts: int = 100
     per_prompt: int = 3
-    votes: tuple[int, int] = (1, 4)
-    hard: float = 0.0
-    misleading: float = 0.0
-    prompt_spread: float = 0.0
-    judge: float = 0.65
+    votes: tuple[int, int] = (1, 4)  # fewest and most of an item
+    hard: float = 0.0  # share of items on which three tenths of a skill are left
+    misleading: float = 0.0  # share of items whose wrong votes all fall on one class
+    prompt_spread: float = 0.0  # standard deviation of what a prompt adds to all log odds
+    judge: float = 0.65  # how often it is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +38,7 @@ class PlantedVotes:
 
 
 def planted_votes(panel: Panel, seed: int) -> PlantedVotes:
-    """Votes of a panel on new items, the same at every call with the same seed."""
+    """Votes of a panel on new items."""
     rng = np.random.default_rng(seed)
     n_items, n_people, n_classes = panel.prompts * panel.per_prompt, len(panel.rates), len(LABELS)
     truth = rng.integers(n_classes, size=n_items)
@@ -77,19 +72,13 @@ def _other_class(rng: np.random.Generator, truth: Array, shape: int | tuple[int,
 
 @dataclass(frozen=True)
 class PlantedJudge:
-    """A population of prompts and a judge of it.
-
-    ``misled``: probability that a prompt turns people's preferences against it, for all of its items together.
-    ``log_nu``: how likely ties are (Davidson); -inf for none. ``temperature``: the power to which the calibrated
-    probabilities are raised, above 1 if it is overconfident; temperature scaling should find it. ``votes``: per item.
-    """
+    """A population of prompts, with a vote on each item, and a judge of it."""
 
     prompts: int = 150
     per_prompt: int = 4
-    misled: float = 0.15
-    log_nu: float = -1.0
-    temperature: float = 1.0
-    votes: int = 1
+    misled: float = 0.15  # probability that a prompt turns people against the judge, for all of its items together
+    log_nu: float = -1.0  # how likely ties are (Davidson); -inf for none
+    temperature: float = 1.0  # power to which the calibrated probabilities are raised: overconfident above 1
 
 
 def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
@@ -101,11 +90,9 @@ def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
     turned = (rng.random(planted.prompts) < planted.misled)[cluster]
     right, wrong = (outcome_probabilities(sign * seen, planted.log_nu) for sign in (1, -1))
     people = np.where(turned[:, None], wrong, right)
-    heights = rng.random((n_items, planted.votes, 1))
-    voted = (heights > people.cumsum(1)[:, None, :-1]).sum(2)
-    shares = (voted[:, :, None] == np.arange(3)).mean(1)
+    voted = (rng.random((n_items, 1)) > people.cumsum(1)[:, :-1]).sum(1)
+    shares = np.eye(3)[voted]
     stated = ((1 - planted.misled) * right + planted.misled * wrong) ** planted.temperature
     stated /= stated.sum(1, keepdims=True)
     columns = slice(0, 2) if np.isneginf(planted.log_nu) else slice(0, 3)
-    weights = np.full(n_items, float(planted.votes))
-    return Cases(tuple(map(str, range(n_items))), stated[:, columns], shares[:, columns], tuple(cluster), weights)
+    return Cases(tuple(map(str, range(n_items))), stated[:, columns], shares[:, columns], tuple(cluster))

@@ -51,12 +51,10 @@ def prediction_powered(people: Array, judge: Array, elsewhere: Array) -> Estimat
     """What people would say of all questions, from their votes on some and a judge's verdicts on all.
 
     ``people``, ``judge``: scores in [0, 1] of ten labelled questions or more; ``elsewhere``: the judge's of other
-    questions; none gives people's votes alone. ``power`` is the weight lambda of the judge: 0 ignores it.
-
-    Mean of people plus ``lambda (mean(elsewhere) - mean(judge))``: whatever the judge's bias, it cancels.
-    Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; estimate and normal interval are ppi_py's. But lambda may
-    exceed one, or a judge that hedges is not amplified; and the interval is Student's with two degrees of freedom lost:
-    the normal one holds too rarely on few questions.
+    questions; none gives people's votes alone. Mean of people plus ``power (mean(elsewhere) - mean(judge))``: whatever
+    the judge's bias, it cancels. Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453; estimate and normal interval
+    are ppi_py's. But the power may exceed one, or a judge that hedges is not amplified; and the interval is Student's
+    with two degrees of freedom lost: the normal one holds too rarely on few questions.
     """
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 

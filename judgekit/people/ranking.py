@@ -1,8 +1,7 @@
 """Models ranked by comparisons with ties, by people, by a judge, or by people with a judge's help.
 
-A question is the unit of everything here: its comparisons share a prompt and are not independent, so that a question is
-labelled, drawn and left out as a whole. Strengths are those of Davidson's model (`judgekit.stats`), on the log-odds
-scale, fitted to many tables at once.
+A question is labelled, drawn and left out as a whole: its comparisons share a prompt and are not independent. Strengths
+are those of Davidson's model (`judgekit.stats`), on the log-odds scale, fitted to many tables at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,9 +89,6 @@ def win_rates(counts: Array) -> Floats:
     """Share of its comparisons on a question that a model won, a tie being half: shape (..., n_models), in [0, 1].
 
     ``counts``, shape (..., n_pairs, 3): `Comparisons.counts`. NaN where a model took part in nothing.
-
-    >>> win_rates(np.array([[3, 1, 0], [0, 0, 2], [0, 2, 2]])).tolist()  # first and second, first and third, ...
-    [0.6666666666666666, 0.25, 0.6666666666666666]
     """
     first, second = model_pairs(counts.shape[-2])
     pairs, n_models = np.arange(len(first)), second.max() + 1
@@ -106,22 +102,16 @@ def win_rates(counts: Array) -> Floats:
 
 def model_pairs(n_pairs: int) -> tuple[Array, Array]:
     """First and second model of every pair, from how many pairs there are."""
-    n_models = round((1 + (1 + 8 * n_pairs) ** 0.5) / 2)
-    if n_models < 2 or n_models * (n_models - 1) // 2 != n_pairs:
-        raise ValueError(f"{n_pairs} pairs are not all pairs of some models")
-    return np.triu_indices(n_models, 1)
+    return np.triu_indices(round((1 + (1 + 8 * n_pairs) ** 0.5) / 2), 1)
 
 
 class Strengths(NamedTuple):
-    """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once.
-
-    ``freedom``: of the errors. ``power``: what a judge's comparisons were weighed with; 0 without a judge.
-    """
+    """Strengths of models, log odds against the average model; leading axes are tables that were fitted at once."""
 
     value: Floats
     covariance: Floats
-    freedom: int
-    power: Floats | float = 0.0
+    freedom: int  # of the errors
+    power: Floats | float = 0.0  # what a judge's comparisons were weighed with; 0 without a judge
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
@@ -262,10 +252,8 @@ def rank_correlation(one: Array, other: Array) -> Floats:
 
 
 def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
-    """Kendall's tau of the strengths by people and by a judge on the same questions: value, low, high.
-
-    Questions are resampled for both at once, strengths by one step.
-    """
+    """Kendall's tau of the strengths by people and by a judge on the same questions: value, low, high; questions are
+    resampled for both at once, strengths by one step."""
     fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
     moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
     drawn = resampled_together(moves, n_boot, seed)

@@ -38,11 +38,10 @@ def maps_for(cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones; parameters are those of
-    the columns of `_design`."""
+    """A logistic map from stated probabilities, shape (n_items, n_classes), to calibrated ones."""
 
     map: str
-    parameters: tuple[FiniteFloat, ...]
+    parameters: tuple[FiniteFloat, ...]  # of the columns of `_design`
     classes: Classes
     symmetric: bool = True
 

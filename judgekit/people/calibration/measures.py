@@ -31,18 +31,14 @@ FLOOR = 1e-12  # of probabilities in a logarithm, as in judgekit.scoring.metrics
 @dataclass(frozen=True, eq=False)
 class Cases:
     """Probabilities of a judge and shares of people's votes (one for the label), shape (n_items, n_classes), whose rows
-    sum to one; ValueError where they do not fit.
-
-    ``clusters``: prompts. ``weights``: votes behind a row. ``symmetric``: whether the judge says the same when the
-    responses are swapped (the mean of both orders does).
-    """
+    sum to one; ValueError where one does not."""
 
     items: tuple[str, ...]
     probabilities: Floats
     shares: Floats
-    clusters: tuple[str, ...]
-    weights: Any = None
-    symmetric: bool = True
+    clusters: tuple[str, ...]  # prompts
+    weights: Any = None  # votes behind a row; one each by default
+    symmetric: bool = True  # whether the judge says the same when the responses are swapped, as the mean of orders does
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -52,10 +48,6 @@ class Cases:
             object.__setattr__(self, name, ClassProbabilities(self.items, values, LABELS[: values.shape[-1]]).values)
         weights = np.ones(len(self.items)) if self.weights is None else np.asarray(self.weights, float)
         object.__setattr__(self, "weights", weights)
-        if self.probabilities.shape != self.shares.shape:
-            raise ValueError(f"probabilities {self.probabilities.shape}, shares {self.shares.shape}")
-        if not (len(self.clusters) == len(weights) == len(self.items) and (weights > 0).all()):
-            raise ValueError("every item needs a cluster and a positive weight")
 
     @cached_property
     def cluster_index(self) -> Array:
@@ -152,16 +144,12 @@ def _error(sums: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Gaps of cells: ``weight``, share of the items, and ``gap``, mean residual, (n_cells,); ``noise``, covariance of
-    the gaps over prompts; ``by_prompt``, centred influence of every prompt on the weighted mean square.
+    """Gaps of cells; each property is a value with the low and the high end of its interval."""
 
-    Each property is a value with the low and the high end of its interval.
-    """
-
-    weight: Floats
-    gap: Floats
-    noise: Floats
-    by_prompt: Floats
+    weight: Floats  # share of the items, (n_cells,)
+    gap: Floats  # mean residual
+    noise: Floats  # covariance of the gaps over prompts
+    by_prompt: Floats  # centred influence of every prompt on the weighted mean square
 
     @property
     def square(self) -> Ends:
@@ -217,7 +205,7 @@ def verdict_cells(cases: Cases, n_bins: int) -> Cells:
 
 
 def measures(cases: Cases, n_bins: int = 10) -> dict[str, Number]:
-    """How far a judge's probabilities can be believed.
+    """How far a judge's probabilities can be believed, in these measures.
 
     ``ece`` (mean absolute gap) and ``ece_debiased`` (root mean square gap, debiased), in bins of equal mass;
     ``overconfidence``, mean ``confidence`` less mean ``hit_rate``; with ties ``tie_excess``, their mean probability
@@ -260,9 +248,7 @@ def paired(cases: Cases, other: Cases) -> Number:
 
 def reliability_table(cases: Cases, n_bins: int = 10) -> pd.DataFrame:
     """The diagram, a row per bin of equal width that is not empty: columns confidence, accuracy, low, high, count.
-
-    Wilson's interval at the number of independent items that the spread between prompts amounts to.
-    """
+    Intervals are Wilson's, at the number of independent items that the spread between prompts amounts to."""
     places, rows = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], cases.confidence, side="right"), []
     for place in np.unique(places):
         here = cases.at(places == place)

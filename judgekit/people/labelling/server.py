@@ -20,8 +20,7 @@ _HEIGHT = 760  # pixels of the frame in a notebook
 class Labelling:
     """A labelling page in the background of this process; as a context manager it stops at the end.
 
-    Options and errors as for `Session`. OSError if the port is taken; port 0 is any free one. ``framed``: whether a
-    notebook on this machine may show it in a frame.
+    Options and errors as for `Session`, ``framed`` as for `create_app`. OSError if the port is taken; 0 is a free one.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class Labelling:
         return f"http://{host}:{self.port}{self.app.state.link(annotator)}"
 
     def votes(self) -> Votes:
-        """The votes so far."""
         return self.session.votes()
 
     def stop(self) -> None:
@@ -93,11 +91,8 @@ def show(
     host: str = "localhost",
     **options: Any,
 ) -> Labelling:
-    """Show the first annotator's page inside a notebook; options as for `Labelling`.
-
-    ``host``: "localhost" or "127.0.0.1", what stands in the notebook's own address: a browser keeps the page's cookie
-    back where the two differ.
-    """
+    """Show the first annotator's page inside a notebook; options as for `Labelling`. ``host``: what stands in the
+    notebook's own address ("localhost" or "127.0.0.1"): a browser keeps the page's cookie back where the two differ."""
     from IPython.display import HTML, IFrame, display
 
     page = Labelling(pairs, path, annotators, framed=True, **options)
@@ -138,11 +133,8 @@ class Client(requests.Session):
 
 
 def label_all(link: str, decide: Callable[[dict[str, Any]], str], at_most: int | None = None) -> int:
-    """Vote on pair after pair by a function, as the annotator of a link; how many votes the server confirmed.
-
-    ``decide`` gets what is shown (texts under ``question``, ``first``, ``second``, each with ``raw``) and returns
-    "first", "second" or "tie".
-    """
+    """Vote on pair after pair as the annotator of a link; how many votes the server confirmed. ``decide`` gets what is
+    shown (texts under ``question``, ``first``, ``second``, each with ``raw``): "first", "second" or "tie"."""
     confirmed = 0
     with Client(link) as client:
         while client.now["pair"] is not None and confirmed != at_most:

@@ -133,11 +133,8 @@ class VoteFile:
 
 
 def read_lines(path: str | Path) -> list[Vote]:
-    """All lines of a file of votes, also those that were superseded; the file may be open elsewhere.
-
-    PairFileError if there is no such file or a line is no vote; a last line that was not written to its end is left
-    out, with a warning `TornLine`.
-    """
+    """All lines of a file of votes, also those that were superseded; the file may be open elsewhere. PairFileError if
+    there is none or a line is no vote; a last line that was not written to its end is left out (`TornLine`)."""
     path = _regular(path)
     try:
         content = path.read_bytes()
@@ -155,11 +152,8 @@ def _regular(path: str | Path) -> Path:
 
 
 def read_votes(path: str | Path, clusters: Mapping[str, str] | None = None) -> Votes:
-    """The votes that stand in a file; PairFileError as `read_lines`, also if one is on an item that has no prompt.
-
-    ``clusters``: item to its prompt, ``{pair.item_id: pair.cluster for pair in pairs}``; by default every item is its
-    own.
-    """
+    """The votes that stand in a file; ``clusters``: item to its prompt, by default every item is its own. PairFileError
+    as `read_lines`, also if one is on an item that has no prompt."""
     lines = read_lines(path)
     for item, annotator in standing(lines):
         if clusters is not None and item not in clusters:
