@@ -72,13 +72,14 @@ def _other_class(rng: np.random.Generator, truth: Array, shape: int | tuple[int,
 
 @dataclass(frozen=True)
 class PlantedJudge:
-    """A population of prompts, with a vote on each item, and a judge of it."""
+    """A population of prompts and a judge of it."""
 
     prompts: int = 150
     per_prompt: int = 4
     misled: float = 0.15  # probability that a prompt turns people against the judge, for all of its items together
     log_nu: float = -1.0  # how likely ties are (Davidson); -inf for none
     temperature: float = 1.0  # power to which the calibrated probabilities are raised: overconfident above 1
+    votes: int = 1  # on each item
 
 
 def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
@@ -90,9 +91,11 @@ def planted_cases(planted: PlantedJudge, seed: int) -> Cases:
     turned = (rng.random(planted.prompts) < planted.misled)[cluster]
     right, wrong = (outcome_probabilities(sign * seen, planted.log_nu) for sign in (1, -1))
     people = np.where(turned[:, None], wrong, right)
-    voted = (rng.random((n_items, 1)) > people.cumsum(1)[:, :-1]).sum(1)
-    shares = np.eye(3)[voted]
+    heights = rng.random((n_items, planted.votes, 1))
+    voted = (heights > people.cumsum(1)[:, None, :-1]).sum(2)
+    shares = (voted[:, :, None] == np.arange(3)).mean(1)
     stated = ((1 - planted.misled) * right + planted.misled * wrong) ** planted.temperature
     stated /= stated.sum(1, keepdims=True)
     columns = slice(0, 2) if np.isneginf(planted.log_nu) else slice(0, 3)
-    return Cases(tuple(map(str, range(n_items))), stated[:, columns], shares[:, columns], tuple(cluster))
+    weights = np.full(n_items, float(planted.votes))
+    return Cases(tuple(map(str, range(n_items))), stated[:, columns], shares[:, columns], tuple(cluster), weights)

@@ -48,7 +48,7 @@ class LinearMap:
     def __post_init__(self) -> None:
         if self.map not in LINEAR:
             raise ValueError(f"map {self.map!r} is not one of {', '.join(MAPS)}")
-        wanted = len(_stated_parameters(self.map, self.classes, self.symmetric))
+        wanted = 1 + (self.map == "davidson" and self.classes == 3) + (not self.symmetric)
         if len(self.parameters) != wanted:
             raise ValueError(f"map {self.map!r}: {self.parameters} is not {wanted} finite parameters")
 
@@ -99,11 +99,6 @@ def _design(name: str, probabilities: Array, symmetric: bool) -> Floats:
     return np.stack(columns, axis=2)
 
 
-def _stated_parameters(name: str, n_classes: int, symmetric: bool) -> Floats:
-    """The parameters with which a linear map changes nothing."""
-    return np.array([1.0] + [0.0] * (name == "davidson" and n_classes == 3) + [0.0] * (not symmetric))
-
-
 def fit_map(name: str, cases: Cases) -> LinearMap | IsotonicMap:
     """One of `MAPS`, fitted to people's shares by likelihood (least squares for the isotonic one); ValueError where
     there is no such map, RuntimeError where the search for the parameters does not end."""
@@ -116,7 +111,7 @@ def _fit_linear(name: str, cases: Cases) -> tuple[Floats, Floats, Floats]:
     """Parameters of a linear map that minimise the penalised loss, its Hessian there, and the columns of its design; by
     Newton's method, steps halved until they descend: the loss is convex."""
     columns, weights = _design(name, cases.probabilities, cases.symmetric), cases.weights
-    start = _stated_parameters(name, cases.n_classes, cases.symmetric)
+    start = np.eye(columns.shape[2])[0]  # changes nothing
 
     def problem(parameters: Floats) -> tuple[float, Floats, Floats]:
         fitted, away = softmax(columns @ parameters, -1), parameters - start

@@ -96,11 +96,8 @@ class VoteFile:
         os.fsync(self._descriptor)
 
     def append(self, vote: Vote) -> None:
-        """Write one vote; when this returns it is on disk. PairFileError if it could not be read again.
-
-        OSError if it could not be written (disk full), or another program moved, replaced or wrote to the file, which
-        is then as it was before.
-        """
+        """Write one vote; when this returns it is on disk. PairFileError if it could not be read again; OSError if it
+        could not be written, or another program moved, replaced or wrote to the file, which is then as it was."""
         line = json.dumps(asdict(vote)).encode() + b"\n"  # ASCII, so that an item's id may hold anything
         _vote_in(line, Place(Path("a vote")))
         self._check()
