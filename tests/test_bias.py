@@ -11,7 +11,7 @@ from scipy.special import betaln, logit, logsumexp
 
 from judgekit.bias.judged import judged_table
 from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, mean_of_kinds, shrunken_rates
-from judgekit.bias.length import Separated, length_effects
+from judgekit.bias.length import Separated, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
 from judgekit.bias.position import directions, log_odds, position_numbers
 from judgekit.bias.self_preference import family_of, lifts
@@ -206,11 +206,17 @@ def test_effects_on_real_texts_tell_what_was_planted():
     (plain, _), (found, p_value) = length_effects(none), length_effects(taste)
     assert found["excess"].low > 0 and p_value < 0.01 and found["given_people"].low > 0.3
     assert abs(plain["given_people"].value) < 0.3 < found["given_people"].value
-    _, rule = sample_table(lambda pairs: load_judge("baseline/longer"))
-    decided = rule[(rule["words_a"] - rule["words_b"]).abs() > 5]
-    decided = decided.assign(ab=(decided["words_a"] > decided["words_b"]) * 1.0, ba=np.nan)
-    with pytest.raises(Separated):  # length decides every verdict
-        length_effects(decided)
+
+
+def test_what_lengths_cannot_tell_is_an_error():
+    table = planted_table(PlantedBias(), Population(), 0)
+    rule = (table["words_a"] > table["words_b"]).astype(float)
+    with pytest.raises(Separated, match="infinite"):  # length decides every verdict
+        length_effects(table.assign(ab=rule, ba=rule))
+    with pytest.raises(ValueError, match="no pair has both"):
+        length_effects(table.assign(ab=float("nan"), ba=float("nan")))
+    with pytest.raises(ValueError, match="always prefer the longer"):
+        error_gap(table.assign(people=rule))
 
 
 def annotated(number, label="A", model_a="m", model_b="base", **fields):

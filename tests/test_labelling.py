@@ -242,7 +242,6 @@ def test_skipped_pairs_come_back_at_the_end_and_undo_once_all_is_done(page):
         assert client.act("undo")["pair"] == seen[-1]
 
 
-NATURAL = load_sample("sample_natural")
 MINDS = {"short": len, "long": lambda text: -len(text), "alphabet": str, "zoe": str, "tie": lambda text: 0}
 
 
@@ -256,32 +255,18 @@ def voter(annotator):
     return lambda shown: of_mind(annotator, shown["first"]["raw"], shown["second"]["raw"])
 
 
-def check_filed(path, pairs, annotators):
-    """What was meant is filed once, whichever response was shown first."""
+@pytest.mark.parametrize("order", ["random", fewest_votes_first])
+def test_what_annotators_mean_at_the_same_time_is_filed_once_whichever_response_was_first(path, monkeypatch, order):
+    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
+    pairs = load_sample("sample_natural")[:15]
+    for at_most, confirmed in ((6, 6), (None, 9)):  # the page is stopped half-way
+        with Labelling(pairs, path, list(MINDS), order=order) as page, ThreadPoolExecutor(len(MINDS)) as pool:
+            voting = [pool.submit(label_all, page.link(name), voter(name), at_most) for name in MINDS]
+            assert [one.result() for one in voting] == [confirmed] * len(MINDS)
     labels = {"first": "A", "second": "B", "tie": "tie"}
-    meant = {(p.item_id, who): labels[of_mind(who, p.response_a, p.response_b)] for p in pairs for who in annotators}
+    meant = {(p.item_id, who): labels[of_mind(who, p.response_a, p.response_b)] for p in pairs for who in MINDS}
     assert {(row.task, row.worker): row.label for row in read_votes(path).long().itertuples()} == meant
     assert len(read_lines(path)) == len(meant) and {line.shown for line in read_lines(path)} == {"ab", "ba"}
-
-
-def test_what_was_meant_is_filed(path):
-    pairs, annotators = NATURAL[:12], ["short", "alphabet", "tie"]
-    for _ in range(2):  # the page is stopped half-way
-        with Labelling(pairs, path, annotators) as page:
-            assert [label_all(page.link(name), voter(name), at_most=6) for name in annotators] == [6] * 3
-    check_filed(path, pairs, annotators)
-
-
-def test_annotators_at_the_same_time_do_not_disturb_each_other(path, monkeypatch):
-    monkeypatch.setattr("judgekit.people.labelling.session.REFRESH", 1)
-    pairs = NATURAL[:15]
-    with (
-        Labelling(pairs, path, list(MINDS), order=fewest_votes_first) as page,
-        ThreadPoolExecutor(len(MINDS)) as pool,
-    ):
-        confirmed = list(pool.map(lambda name: label_all(page.link(name), voter(name)), MINDS))
-    assert confirmed == [15] * len(MINDS)
-    check_filed(path, pairs, MINDS)
 
 
 def forged(app, path, method="POST", address="/a/ann/vote", headers=None, cookie=True, body=None):

@@ -1,7 +1,6 @@
 """Planted judges and votes: what is said of active labelling holds, and what ignores prompts or the choice does not."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
 from judgekit.people.clustered import clustered_mean
-from judgekit.stats import coverage
+from judgekit.stats import Number, coverage
 from judgekit.studies.replace_annotators import gain_curves
 
 ENOUGH, SIMULATIONS = 930, 1000
@@ -56,24 +55,21 @@ def lead_of(curves):
 
 
 def at_the_end(curves):
-    _, low, high = clustered_mean(curves.right["entropy"][-1], curves.clusters, 0.0, 1.0)
-    return SimpleNamespace(low=low, high=high)
+    return Number(*clustered_mean(curves.right["entropy"][-1], curves.clusters, 0.0, 1.0))
 
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["truth", "votes put aside"])
 def test_leads_and_accuracies_are_held(kind):
     lead, final = expected(kind)
-    table = lambda seed: replayed(seed)[kind]  # noqa: E731
     assert lead > 0.01
-    assert coverage(lead_of, lead, table, SIMULATIONS) >= ENOUGH
-    assert coverage(at_the_end, final, table, SIMULATIONS) >= ENOUGH
+    for estimate, truth in ((lead_of, lead), (at_the_end, final)):
+        assert coverage(estimate, truth, lambda seed: replayed(seed)[kind], SIMULATIONS) >= ENOUGH
 
 
 def test_accuracies_that_ignore_prompts_are_not():
     _, final = expected(0)
 
     def alone(seed):
-        """The curves with prompts forgotten."""
         curves = replayed(seed)[0]
         return curves._replace(clusters=range(len(curves.clusters)))
 

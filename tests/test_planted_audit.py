@@ -1,6 +1,6 @@
 """Intervals of the audit's estimates hold planted truths as often as they say, and wrong estimators do not."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -56,16 +56,8 @@ def told_by_a_cue(number):
         return NOTEBOOK.cross_fitted(cue, codes, CLUSTERS, 2), codes
 
 
-def difference(hits, group, clusters, n_boot):
+def difference(hits, group, clusters):
     return NOTEBOOK.difference(hits, group, hits, ~group, clusters)
-
-
-def design_effect(credit, clusters, n_boot):
-    return NOTEBOOK.design_effect(credit, clusters)
-
-
-def gain_over_majority(predicted, codes, clusters, n_boot):
-    return NOTEBOOK.gain_over_majority(predicted, codes, clusters)
 
 
 @pytest.mark.parametrize(("clusters", "holds"), [(CLUSTERS, True), (ALONE, False)])
@@ -73,11 +65,11 @@ def gain_over_majority(predicted, codes, clusters, n_boot):
     ("estimate", "truth", "simulated"),
     [
         (difference, 0.2, two_groups),
-        (detection_area, ndtr(1 / 2), planted_suspicion),
-        (design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
-        (gain_over_majority, 0.25, told_by_a_cue),
+        (partial(detection_area, n_boot=N_BOOT), ndtr(1 / 2), planted_suspicion),
+        (NOTEBOOK.design_effect, np.sqrt(1 + (EACH - 1) / 3), equal_within),
+        (NOTEBOOK.gain_over_majority, 0.25, told_by_a_cue),
     ],
 )
 def test_intervals_hold_the_truth_where_prompts_are_resampled(estimate, truth, simulated, clusters, holds):
-    covered = coverage(lambda table: estimate(*table, clusters, N_BOOT), truth, simulated)
+    covered = coverage(lambda table: estimate(*table, clusters), truth, simulated)
     assert (covered >= HELD) is holds

@@ -9,7 +9,7 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.bias.kinds import heterogeneity, mean_of_kinds, shrunken_rates
-from judgekit.bias.length import Separated, doublings_of, error_gap, length_effects
+from judgekit.bias.length import doublings_of, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
 from judgekit.bias.self_preference import lifts
@@ -143,17 +143,6 @@ def test_error_gaps_are_confounded_where_long_is_better():
     assert abs(error_gap(many(PlantedBias(length=0.0)), 20).value) < 0.01
 
 
-def test_what_cannot_be_told_is_an_error():
-    table = table_of(0)
-    rule = (table["words_a"] > table["words_b"]).astype(float)
-    with pytest.raises(Separated, match="infinite"):
-        length_effects(table.assign(ab=rule, ba=rule))
-    with pytest.raises(ValueError, match="no pair has both"):
-        length_effects(table.assign(ab=float("nan"), ba=float("nan")))
-    with pytest.raises(ValueError, match="always prefer the longer"):
-        error_gap(table.assign(people=rule))
-
-
 MODELS = {"good-1": 0.8, "fair-1": 0.0, "wordy-1": -0.4, "weak-1": -1.2, "base-1": 0.0}
 WORDIER = {"wordy-1": 1.5, "fair-1": -0.5, "weak-1": 0.5}
 
@@ -186,9 +175,9 @@ def test_win_rates_at_equal_length_are_those_of_a_judge_without_the_taste():
     assert min(held.values()) >= ENOUGH, held
 
 
-NOTEBOOK = functions_of("42_self_preference")
-compared, with_target = NOTEBOOK.compared, NOTEBOOK.with_target
 OWN, OTHERS = ["amber-1"], ["birch-1", "cedar-1", "cedar-2"]
+NOTEBOOK = functions_of("42_self_preference", family=OWN)
+compared, with_target, planted_gain = NOTEBOOK.compared, NOTEBOOK.with_target, NOTEBOOK.gain
 EQUAL = Population(prompts=100, per_prompt=4, models=dict.fromkeys([*OWN, *OTHERS], 0.0))
 UNEQUAL = replace(EQUAL, models=dict(zip([*OWN, *OTHERS], (1.0, 0.8, 0.0, -0.8), strict=True)))
 TASTE = PlantedBias(own=0.8)
@@ -207,18 +196,9 @@ def made(bias, population, simulations=SIMULATIONS):
     return [rows.iloc[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def planted_gain(bias, population, target):
-    """What a planted judge's taste for its own adds to their win rate: the truth that estimators are held against."""
-    large = replace(population, prompts=20_000)
-    with_taste, plain = (planted_table(one, large, 0) for one in (bias, replace(bias, own=0.0)))
-    side = with_taste["model_a"].isin(target).astype(int) - with_taste["model_b"].isin(target).astype(int)
-    gain = (with_taste["p_ab"] + with_taste["p_ba"] - plain["p_ab"] - plain["p_ba"]) / 2
-    return float((side * gain)[side != 0].mean())
-
-
 @pytest.fixture(scope="module")
 def equal():
-    return made(TASTE, EQUAL), planted_gain(TASTE, EQUAL, OWN)
+    return made(TASTE, EQUAL), planted_gain(TASTE, EQUAL)
 
 
 def covered(way, rows, truth):
@@ -232,7 +212,7 @@ def test_planted_taste_is_held_where_all_write_equally_well(equal, way):
 
 
 def test_only_calibration_holds_it_where_the_family_writes_better_and_the_judge_is_sharper():
-    rows, truth = made(SHARP, UNEQUAL), planted_gain(SHARP, UNEQUAL, OWN)
+    rows, truth = made(SHARP, UNEQUAL), planted_gain(SHARP, UNEQUAL)
     assert covered("calibrated", rows, truth) >= ENOUGH
     assert covered("lift", rows[:300], truth) <= 0.8 * 300
 

@@ -6,7 +6,6 @@ Beside each stands a wrong estimator, which fails the same count.
 
 from dataclasses import replace
 from functools import cache, partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from judgekit.people.calibration.measures import measures, verdict_cells
 from judgekit.people.calibration.selective import certify, coverages_for, losses_of, thresholds_at
 from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
-from judgekit.stats import interval
+from judgekit.stats import Number, interval
 
 NOTEBOOK = functions_of("61_calibration")
 DISAGREEMENT, risk_coverage_gain = NOTEBOOK.disagreement, NOTEBOOK.risk_coverage_gain
@@ -73,10 +72,7 @@ def test_intervals_that_ignore_prompts_fail():
     """Items of a misled prompt are wrong together."""
     planted = replace(SURE, per_prompt=8, prompts=75)
     tables = [alone(planted_cases(planted, k)) for k in range(SIMULATIONS)]
-    found = [
-        SimpleNamespace(**dict(zip(("value", "low", "high"), ends, strict=True)))
-        for ends in (mean_interval(t.confidence - t.hits, t.weights, t.cluster_index) for t in tables)
-    ]
+    found = [Number(*mean_interval(t.confidence - t.hits, t.weights, t.cluster_index)) for t in tables]
     assert held(found, truth("sure")["overconfidence"]) < ENOUGH
 
 
@@ -135,14 +131,8 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
     assert kept < SIMULATIONS * (1 - DELTA)
 
 
-VOTED = replace(SURE, prompts=80, per_prompt=3, votes=3)
-
-
-@cache
-def disagreements():
-    return [DISAGREEMENT(planted_cases(VOTED, k)) for k in range(SIMULATIONS)]
-
-
 def test_what_a_judge_knows_of_disagreement_is_held():
-    for name, number in DISAGREEMENT(planted_cases(replace(VOTED, prompts=30_000), 10**6)).items():
-        assert held([found[name] for found in disagreements()], number.value) >= ENOUGH, name
+    voted = replace(SURE, prompts=80, per_prompt=3, votes=3)
+    drawn_ones = [DISAGREEMENT(planted_cases(voted, k)) for k in range(SIMULATIONS)]
+    for name, number in DISAGREEMENT(planted_cases(replace(voted, prompts=30_000), 10**6)).items():
+        assert held([found[name] for found in drawn_ones], number.value) >= ENOUGH, name

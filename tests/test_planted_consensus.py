@@ -41,6 +41,10 @@ def said(planted):
     return planted.judge.values.argmax(1)
 
 
+def held(numbers, truth):
+    return sum(bool(number.low <= truth <= number.high) for number in numbers)
+
+
 def most_frequent(votes):
     """A consensus that reads nothing: the class with most votes."""
     share = class_shares(votes)
@@ -83,8 +87,7 @@ def test_agreement_of_a_judge_with_people_is_held():
     ("column", "row"), [("accuracy", 0), ("nll", 0), ("brier", 0), ("accuracy_gain", 1), ("brier_gain", 1)]
 )
 def test_scores_on_hidden_votes_are_held(column, row):
-    found = [table.iloc[row][column] for table in hidden_scores()]
-    assert sum(bool(number.low <= expected_on_hidden()[column] <= number.high) for number in found) >= ENOUGH
+    assert held([table.iloc[row][column] for table in hidden_scores()], expected_on_hidden()[column]) >= ENOUGH
 
 
 def own_vote(planted, n_boot=N_BOOT):
@@ -94,9 +97,8 @@ def own_vote(planted, n_boot=N_BOOT):
 def test_a_judges_score_is_held_with_the_judge_left_out_only_and_so_is_what_its_vote_adds():
     truth, found = own_vote(large(), 2), [own_vote(drawn(number)) for number in range(SIMULATIONS)]
     for name in ("left_out", "inflation"):
-        assert sum(bool(f[name].low <= truth[name].value <= f[name].high) for f in found) >= ENOUGH
-    left_out = truth["left_out"].value
-    assert sum(bool(f["own_vote"].low <= left_out <= f["own_vote"].high) for f in found[:200]) < 100
+        assert held([one[name] for one in found], truth[name].value) >= ENOUGH
+    assert held([one["own_vote"] for one in found[:200]], truth["left_out"].value) < 100
 
 
 @cache
