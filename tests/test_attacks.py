@@ -404,6 +404,7 @@ def test_a_list_item_keeps_its_number():
     assert edits.reworded("2. In steam.", "Again, ") == "2. Again, in steam."
     assert edits.reworded("NASA did.", "Again, ") == "Again, NASA did."
     assert sentences_of("1. One thing. 2. Another.") == ["1. One thing.", "2. Another."]
+    assert sentences_of("One. Two!\n\n- three") == ["One.", "Two!", "- three"]
 
 
 @settings(max_examples=60, deadline=None)

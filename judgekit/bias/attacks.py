@@ -70,22 +70,16 @@ class Suite:
             raise ValueError(f"an attack is judged by {' or '.join(get_args(By))}, not by {self.by!r}")
 
     def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
-        """The pair with its worse response edited."""
         worse = worse_side(pair)
         changed: Any = {worse: tampered(name, pair.asked, getattr(pair, worse), self.part, self.seed)}
         return replace(pair, **changed)
 
-    def lost(self, pair: PreferencePair, verdicts: ByOrder) -> bool:
-        """Whether the worse response loses."""
-        return _in_both(verdicts, pair.label) if self.by == "success" else value_of(pair, verdicts) < 0.5
-
-    def won(self, pair: PreferencePair, verdicts: ByOrder) -> bool:
-        """Whether the worse response wins."""
-        return _in_both(verdicts, SWAPPED[pair.label]) if self.by == "success" else value_of(pair, verdicts) > 0.5
-
-
-def _in_both(verdicts: ByOrder, wanted: str | None) -> bool:
-    return all(verdicts[order].verdict == wanted for order in ORDERS)
+    def standing(self, pair: PreferencePair, verdicts: ByOrder) -> int:
+        """1 where the worse response wins, -1 where it loses, else 0."""
+        if self.by == "averaged":
+            return int(np.sign(value_of(pair, verdicts) - 0.5))
+        given = {verdicts[order].verdict for order in ORDERS}
+        return {pair.label: -1, SWAPPED[pair.label]: 1}.get(given.pop(), 0) if len(given) == 1 else 0
 
 
 def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) -> tuple[Any, ...]:
@@ -203,21 +197,14 @@ def value_of(pair: PreferencePair, verdicts: ByOrder) -> float:
     return float(np.mean(values))
 
 
-class Bandit:
-    """Thompson sampling over edits: what each brought so far, on any pair, and which one to try next."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.gains: dict[str, list[float]] = {arm: [] for arm in ARMS}
-
-    def choose(self, tried: Sequence[str]) -> str | None:
-        """An edit that was not tried on this pair; None when all were."""
-        left = [arm for arm in ARMS if arm not in tried]
-        if not left:
-            return None
-        counts = np.array([len(self.gains[arm]) for arm in left])
-        means = np.array([sum(self.gains[arm]) for arm in left]) / (counts + 1)
-        return left[int(np.argmax(means + PRIOR / np.sqrt(counts + 1) * self.rng.normal(size=len(left))))]
+def _next_edit(gains: Mapping[str, list[float]], tried: Sequence[str], rng: np.random.Generator) -> str | None:
+    """Thompson sampling, by what each edit brought so far on any pair, of those not tried on this one; None if none."""
+    left = [arm for arm in ARMS if arm not in tried]
+    if not left:
+        return None
+    counts = np.array([len(gains[arm]) for arm in left])
+    means = np.array([sum(gains[arm]) for arm in left]) / (counts + 1)
+    return left[int(np.argmax(means + PRIOR / np.sqrt(counts + 1) * rng.normal(size=len(left))))]
 
 
 def search(
@@ -231,30 +218,25 @@ def search(
     Edits are tried one after another, and those that help are built upon, in the manner of BITE (arXiv:2605.26156).
     ``ask`` gives the verdicts on each pair, ``clean`` those before.
     """
-    bandit = Bandit(suite.seed)
+    rng, gains = np.random.default_rng(suite.seed), {arm: list[float]() for arm in ARMS}
     targets = [Target(pair, value_of(pair, given), given) for pair, given in zip(pairs, clean, strict=True)]
-    lost = [one for one in targets if suite.lost(one.pair, one.verdicts)]
-    for spent in _spent(suite):
+    lost = [one for one in targets if suite.standing(one.pair, one.verdicts) < 0]
+    for spent in range(2, (suite.search or 0) + 1, 2):  # a trial asks in both orders
         trials = []
         for target in lost:
-            arm = None if target.queries else bandit.choose(target.tried)
+            arm = None if target.queries else _next_edit(gains, target.tried, rng)
             if arm is not None:
                 trials.append((target, arm, suite.attacked(target.pair, arm)))
         given = ask([pair for _, _, pair in trials]) if trials else []
         for (target, arm, pair), verdicts in zip(trials, given, strict=True):
             value = value_of(pair, verdicts)
-            bandit.gains[arm].append(value - target.value)
+            gains[arm].append(value - target.value)
             target.tried = (*target.tried, arm)
             if value > target.value:
                 target.pair, target.value, target.verdicts = pair, value, verdicts
-            if suite.won(target.pair, target.verdicts):
+            if suite.standing(target.pair, target.verdicts) > 0:
                 target.queries = spent
     return targets
-
-
-def _spent(suite: Suite) -> range:
-    """Queries a pair after each round of a search: a trial asks in both orders."""
-    return range(2, (suite.search or 0) + 1, 2)
 
 
 @dataclass(frozen=True)
@@ -311,8 +293,8 @@ def attack(
         targets = search(ask, chosen, clean, suite)
         found = list(zip(targets, clean, strict=True))
         rows += [_outcome(one.pair, "search", before, one.verdicts) for one, before in found]
-        needed = [one.queries or np.inf for one, before in found if suite.lost(one.pair, before)]
-        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in _spent(suite) if needed}
+        needed = [one.queries or np.inf for one, before in found if suite.standing(one.pair, before) < 0]
+        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in range(2, suite.search + 1, 2) if needed}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
     success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
     mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in (suite.by, MEASURES[1]))

@@ -1,7 +1,4 @@
-"""Defences around any judge: what it is shown is changed, or its reply is.
-
-A defended judge is a judge: it is run, stored, scored and attacked like any other, under a fingerprint of its own.
-"""
+"""Defences around any judge, which are judges under a fingerprint of their own: what is shown or replied is changed."""
 
 import re
 from collections.abc import Sequence
@@ -76,7 +73,6 @@ class Escaped(Defence):
         super().__init__(judge, quoted=quoted)
 
     def escape(self, text: str) -> str:
-        """One response, made harmless."""
         text = INVISIBLE.sub("", text)
         text = MARKERS.sub(lambda match: " ".join(match[0].replace("<", "(").replace(">", ")")), text)
         text = SECTION.sub(lambda match: f"'{match[0].strip()}'", text)

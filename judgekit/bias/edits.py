@@ -31,11 +31,7 @@ def wordings() -> dict[str, dict[str, Any]]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences and lines of a text, without empty ones.
-
-    >>> sentences_of("One. Two!\\n\\n- three")
-    ['One.', 'Two!', '- three']
-    """
+    """The sentences and lines of a text, without empty ones."""
     return [part.strip() for part in SENTENCES.split(text) if part.strip()]
 
 

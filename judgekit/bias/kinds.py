@@ -24,11 +24,8 @@ COLUMNS = ["category", "prompt", "hits", "size"]
 
 
 def cells_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Sums of hits and size by category and prompt.
-
-    ValueError if there is no item, a size is not positive or hits are outside of it, or a fifth of the prompts stand in
-    several categories.
-    """
+    """Sums of hits and size by category and prompt; ValueError if there is no item, hits leave [0, size], or a fifth of
+    the prompts stand in several categories."""
     if table.empty or not ((table["size"] > 0) & (table["hits"] >= 0) & (table["hits"] <= table["size"])).all():
         raise ValueError("hits must lie between 0 and a positive size, and there must be items")
     cells = table.groupby(["category", "prompt"])[["hits", "size"]].sum()

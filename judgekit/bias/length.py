@@ -77,8 +77,7 @@ def length_effects(table: pd.DataFrame) -> tuple[dict[str, Number], float]:
 def error_gap(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
     """Error rate where people prefer the shorter response, less that where they prefer the longer; a tie is half wrong.
 
-    Saito et al. (2023), arXiv:2310.10076. Above 0, the judge errs towards length; or the votes for the shorter response
-    are the close calls, on which any judge errs more.
+    Saito et al. (2023), arXiv:2310.10076. Above 0 also where the votes for the shorter response are the close calls.
     """
     table = readable(table)
     table = table[(table["people"] != 0.5) & (table["doublings"] != 0)]

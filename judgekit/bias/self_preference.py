@@ -27,7 +27,6 @@ STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
 
 @lru_cache(maxsize=1)
 def _patterns() -> list[tuple[str, str]]:
-    """Pattern and family of each name in the table."""
     entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return [(name, entry["family"]) for entry in entries for name in entry["names"]]
 

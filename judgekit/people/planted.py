@@ -38,7 +38,6 @@ class PlantedVotes:
 
 
 def planted_votes(panel: Panel, seed: int) -> PlantedVotes:
-    """Votes of a panel on new items."""
     rng = np.random.default_rng(seed)
     n_items, n_people, n_classes = panel.prompts * panel.per_prompt, len(panel.rates), len(LABELS)
     truth = rng.integers(n_classes, size=n_items)

@@ -206,12 +206,11 @@ def cross_fitted(cases: Cases, name: str, seed: int = 0) -> Cases:
     return _by_fold(cases, lambda others: name, seed)[0]
 
 
-def _best_map(cases: Cases, seed: int) -> str:
-    """The map with the smallest cross-fitted loss on these rows, of all that differ there and none at all."""
-    names = (NOTHING, *maps_for(cases))
-    return min(names, key=lambda name: float(cases.weights @ log_losses(cross_fitted(cases, name, seed))))
-
-
 def nested(cases: Cases, seed: int = 0) -> tuple[Cases, list[str]]:
-    """As `cross_fitted`, by the map that does best by cross-fitting on the other folds, and the map of every fold."""
-    return _by_fold(cases, lambda others: _best_map(others, seed + 1), seed)
+    """As `cross_fitted`, by the map, or none, that does best by cross-fitting on the other folds, and every fold's."""
+
+    def best(others: Cases) -> str:
+        names = (NOTHING, *maps_for(others))
+        return min(names, key=lambda name: float(others.weights @ log_losses(cross_fitted(others, name, seed + 1))))
+
+    return _by_fold(cases, best, seed)

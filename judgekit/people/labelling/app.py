@@ -137,7 +137,6 @@ class _Page:
         return reply
 
     def now(self, request: Request) -> Response:
-        """The present pair."""
         return self._shown(self._annotator(request, request.cookies.get(self._cookie)))
 
     async def act(self, request: Request) -> Response:
@@ -196,7 +195,6 @@ def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
 
 
 def _text(written: str) -> dict[str, str]:
-    """A text as written and as safe HTML."""
     return {"raw": visible(written), "html": rendered(written)}
 
 

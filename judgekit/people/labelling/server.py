@@ -3,9 +3,9 @@
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import requests
 
@@ -17,7 +17,7 @@ _PATIENCE = 20  # seconds for a server to go down
 _HEIGHT = 760  # pixels of the frame in a notebook
 
 
-class Labelling:
+class Labelling(AbstractContextManager):
     """A labelling page in the background of this process; as a context manager it stops at the end.
 
     Options and errors as for `Session`, ``framed`` as for `create_app`. OSError if the port is taken; 0 is a free one.
@@ -75,9 +75,6 @@ class Labelling:
         self._server.should_exit = True
         self.thread.join(_PATIENCE)
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
