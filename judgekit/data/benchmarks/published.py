@@ -104,14 +104,14 @@ def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
     """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), by set (``llmbar_natural``).
 
-    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order; rates stand as ``97 / 100 = 97.0%`` too.
+    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order.
     """
     found = {}
     for subset, path in LLMBAR.items():
         for file in published_of(model).files:
             if file.startswith(path.removesuffix("dataset.json")):
                 values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
-                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100
+                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100  # 97 / 100 = 97.0%
                 found[f"llmbar_{subset}"] = {"accuracy": accuracy, "kappa": float(values["kappa_False"])}
     return found
 
