@@ -51,9 +51,8 @@ def git_state() -> dict[str, Any]:
     """The commit the code is at, and whether the code differs from it; both None outside a git checkout."""
     with suppress(OSError, subprocess.SubprocessError):  # no checkout at all, no git, no repository
         root = paths.project_root()
-        if (
-            Path(_git(root, "rev-parse", "--show-toplevel")).resolve() == root.resolve()
-        ):  # no other repository around it
+        around = Path(_git(root, "rev-parse", "--show-toplevel"))
+        if around.resolve() == root.resolve():  # else another repository holds this folder
             code = [name for name in CODE if (root / name).exists()]
             changes = _git(root, "status", "--porcelain", "--", *code)
             return {"git": _git(root, "rev-parse", "HEAD"), "dirty": bool(changes)}

@@ -6,12 +6,13 @@ Nothing here is aligned by position: a table in another order cannot be taken fo
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.records import LABELS, SWAPPED, PreferencePair
+from judgekit.records import LABELS, PreferencePair
 
 NO_VOTE = -1
 TIE_FREE = LABELS[:2]
@@ -37,12 +38,11 @@ class Votes:
             object.__setattr__(self, kind, checked_keys(getattr(self, kind), kind))
         object.__setattr__(self, "clusters", tuple(self.clusters) or self.items)
         object.__setattr__(self, "codes", np.asarray(self.codes, int))
-        if self.codes.shape != (len(self.items), len(self.annotators)):
-            raise ValueError(
-                f"votes of shape {self.codes.shape} for {len(self.items)} items and {len(self.annotators)} annotators"
-            )
-        if len(self.clusters) != len(self.items):
-            raise ValueError(f"{len(self.clusters)} clusters for {len(self.items)} items")
+        n_items, n_annotators = len(self.items), len(self.annotators)
+        if self.codes.shape != (n_items, n_annotators):
+            raise ValueError(f"votes of shape {self.codes.shape} for {n_items} items and {n_annotators} annotators")
+        if len(self.clusters) != n_items:
+            raise ValueError(f"{len(self.clusters)} clusters for {n_items} items")
         if self.codes.size and not (self.codes.min() >= NO_VOTE and self.codes.max() < len(self.classes)):
             raise ValueError(f"a vote is none of {', '.join(self.classes)}")
 
@@ -76,7 +76,7 @@ class Votes:
     def voted(self, at_least: int = 1) -> "Votes":
         """The votes on items that have so many, and of annotators who voted on any of them."""
         kept = self.at(self.given.sum(1) >= at_least)
-        return kept.of([name for name, n in zip(kept.annotators, kept.given.sum(0), strict=True) if n])
+        return kept.of(np.array(kept.annotators, object)[kept.given.any(0)])
 
     def only(self, classes: Sequence[str]) -> "Votes":
         """The votes for some classes; others become no vote (the published tie-free variant drops ties so)."""
@@ -94,16 +94,15 @@ class Votes:
         import pandas as pd
 
         rows, columns = np.nonzero(self.given)
-        labels = np.array(self.classes, dtype=object)[self.codes[rows, columns]]
-        names = [np.array(names, dtype=object)[at] for names, at in ((self.items, rows), (self.annotators, columns))]
-        return pd.DataFrame({"task": names[0], "worker": names[1], "label": labels})
+        at = {"task": (self.items, rows), "worker": (self.annotators, columns)}
+        at["label"] = (self.classes, self.codes[rows, columns])
+        return pd.DataFrame({name: np.array(names, object)[where] for name, (names, where) in at.items()})
 
     def wide(self) -> Any:
         """Items by annotators with codes, NaN where there is no vote (cleanlab's form), a pandas.DataFrame."""
         import pandas as pd
 
-        codes = np.where(self.given, self.codes, np.nan)
-        return pd.DataFrame(codes, index=list(self.items), columns=list(self.annotators))
+        return pd.DataFrame(np.where(self.given, self.codes, np.nan), list(self.items), list(self.annotators))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,25 +130,22 @@ class ClassProbabilities:
     def at(self, items: Iterable[str]) -> "ClassProbabilities":
         """The probabilities of some items, in their order; KeyError names the first item there is not."""
         items = tuple(items)
-        return ClassProbabilities(items, self.values[positions(items, self.items, "item")], self.classes)
+        return replace(self, items=items, values=self.values[positions(items, self.items, "item")])
 
     def only(self, classes: Sequence[str]) -> "ClassProbabilities":
         """The probabilities given that it is one of some classes, in their order."""
         values = self.values[:, positions(classes, self.classes, "class")]
-        return ClassProbabilities(self.items, values / values.sum(1, keepdims=True), tuple(classes))
+        return replace(self, values=values / values.sum(1, keepdims=True), classes=tuple(classes))
 
 
 def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.float64]:
     """A judge's probabilities for the rows of some votes, shape (n_items, n_classes).
 
-    ValueError names the first row that differs: items and classes must be the same in the same order
-    (`ClassProbabilities.at` puts them so by key).
+    ValueError names the first row that differs; `ClassProbabilities.at` puts rows in an order by key.
     """
     if votes.classes != probabilities.classes:
         raise ValueError(f"votes are on {votes.classes}, probabilities on {probabilities.classes}")
-    if len(votes.items) != len(probabilities.items):
-        raise ValueError(f"votes on {len(votes.items)} items, probabilities of {len(probabilities.items)}")
-    for row, (voted, stated) in enumerate(zip(votes.items, probabilities.items, strict=True)):
+    for row, (voted, stated) in enumerate(zip_longest(votes.items, probabilities.items)):
         if voted != stated:
             raise ValueError(f"row {row}: votes on {voted!r} beside probabilities of {stated!r}")
     return probabilities.values
@@ -175,10 +171,10 @@ def positions(wanted: Iterable[str], names: Iterable[str], kind: str) -> list[in
 def votes_from_long(
     rows: Iterable[tuple[str, str, Any, str]], classes: Sequence[str] = LABELS
 ) -> tuple[Votes, Repeats]:
-    """Votes from single ones, (item, annotator, label, cluster) in any order, and the votes that are not in them.
+    """Votes from single ones, (item, annotator, label, cluster) in any order, and the repeats, which do not count.
 
-    Items and annotators stand in the order of their first votes; of an annotator's votes on one item the first counts,
-    the others are the repeats. ValueError if a label is no class, or an item has two clusters.
+    Items and annotators stand in the order of their first votes. ValueError if a label is no class, or an item has two
+    clusters.
 
     >>> votes, repeats = votes_from_long([("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("i", "ann", "B", "p")])
     >>> votes.codes.tolist(), repeats
@@ -198,17 +194,16 @@ def votes_from_long(
             first[item, annotator] = label
     annotators = tuple(dict.fromkeys(annotator for _, annotator in first))
     codes = np.full((len(clusters), len(annotators)), NO_VOTE)
-    rows_at, columns_at = ({name: at for at, name in enumerate(names)} for names in (clusters, annotators))
-    for (item, annotator), label in first.items():
-        codes[rows_at[item], columns_at[annotator]] = classes.index(label)
+    rows_at = positions([item for item, _ in first], clusters, "item")
+    columns_at = positions([annotator for _, annotator in first], annotators, "annotator")
+    codes[rows_at, columns_at] = positions(first.values(), classes, "class")
     return Votes(tuple(clusters), annotators, codes, tuple(classes), tuple(clusters.values())), repeats
 
 
 def matchup_of(pair: PreferencePair) -> tuple[str, bool]:
-    """The key of what a pair compares, whichever side its models stand on, and whether its sides are turned for that.
+    """The key of what a pair compares, whichever side its models stand on, and whether its A is the key's second model.
 
-    The key is ``question:model:model:turn``, models in the order of their names; the item's id where models are not
-    named. Turned: a vote for the pair's A is one for the second model of the key.
+    ``question:model:model:turn``, models in the order of their names; the item's id where models are not named.
     """
     if pair.model_a is None or pair.model_b is None:
         return pair.item_id, False
@@ -217,26 +212,23 @@ def matchup_of(pair: PreferencePair) -> tuple[str, bool]:
 
 
 def matchup_votes(pairs: Iterable[PreferencePair], turn: int | None = None) -> tuple[Votes, Repeats]:
-    """The votes on pairs in canonical order (`matchup_of`), and repeats as of `votes_from_long`.
+    """The votes on pairs by `matchup_of`, and repeats as of `votes_from_long`; ``judge#2`` is that judge again.
 
-    A second vote that the loader kept as ``judge#2`` is that annotator's again. Only for sets in which two models meet
-    once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
+    Only for sets in which two models meet once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
     """
     rows = []
     for pair in pairs:
         if turn in (None, len(pair.turns) + 1):
             key, turned = matchup_of(pair)
-            for who, label in pair.votes.items():
-                rows.append((key, who.split("#")[0], SWAPPED[label] if turned else label, pair.cluster))
+            votes = pair.swapped().votes if turned else pair.votes
+            rows += [(key, who.split("#")[0], label, pair.cluster) for who, label in votes.items()]
     return votes_from_long(rows)
 
 
 def votes_of_pairs(pairs: Iterable[PreferencePair]) -> Votes:
     """The votes on pairs by item id, sides as the set has them; raises where an annotator voted twice on one."""
-    votes, repeats = votes_from_long(
-        (pair.item_id, who, label, pair.cluster) for pair in pairs for who, label in pair.votes.items()
-    )
+    rows = ((pair.item_id, who, label, pair.cluster) for pair in pairs for who, label in pair.votes.items())
+    votes, repeats = votes_from_long(rows)
     if repeats:
-        item, who, *_ = repeats[0]
-        raise ValueError(f"{item}: {who} voted twice; use matchup_votes")
+        raise ValueError(f"{repeats[0][0]}: {repeats[0][1]} voted twice; use matchup_votes")
     return votes

@@ -2,8 +2,7 @@
 
 `MTBENCH` is what a mirror holds in three derived files: 2,619 of the 3,355 votes, those of turn 1 and 930 of turn 2, of
 which 61 came from a source that had put the models in alphabetical order. `ALL` is all votes, from the hub. `REPRO` is
-1,200 pairs of newer conversations without labels, which six judges compared (`judgekit.data.benchmarks.outputs`): no
-protocol scores it.
+1,200 pairs of newer conversations without labels, which six judges compared: no protocol scores it.
 """
 
 from collections import Counter
@@ -22,6 +21,7 @@ VOTE_FILE = "mtbench_derived/mtbench_human_votes.jsonl"
 ANSWER_FILE = "mtbench_derived/mtbench_answers.jsonl"
 GPT4_FILE = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 REPRO_FILE = "mt_bench_repro/questions.jsonl"
+REPRO_ANSWERS = sorted(source_names("mt_bench_repro/answers/*"), key=str.casefold)  # <model>.jsonl, as of `sides_of`
 # On the hub: all votes of people, and those of GPT-4, where a mirror has `GPT4_FILE`.
 HUB_VOTES = "mtbench_hub/human-00000-of-00001-25f4910818759289.parquet"
 HUB_GPT4 = "mtbench_hub/gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet"
@@ -33,7 +33,7 @@ Texts = tuple[str, ...]
 
 
 class Vote(NamedTuple):
-    """One vote, in the order of models of its row, with both conversations where they were looked up."""
+    """One vote, in the order of models of its row; without texts where they were not looked up."""
 
     question_id: int
     model_a: str
@@ -42,8 +42,8 @@ class Vote(NamedTuple):
     judge: str
     label: str
     where: str
-    questions: Texts = ()  # two
-    answers_a: Texts | None = None  # two, or None where the source lacks that model's answers
+    questions: Texts = ()  # two, as answers are
+    answers_a: Texts | None = None  # None where the source lacks that model's answers
     answers_b: Texts | None = None
 
     @property
@@ -52,11 +52,11 @@ class Vote(NamedTuple):
         return f"{self.question_id}:{self.model_a}:{self.model_b}:{self.turn}"
 
 
-def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, answers_b: Texts | None = None) -> Vote:
-    """The vote of a row, whose fields both forms of the data spell alike."""
+def vote_of(row: Row, *texts: Any) -> Vote:
+    """The vote of a row, whose fields both forms of the data spell alike; ``texts``: questions and both answers."""
     number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
     cast = (row.text("judge"), row.code("winner", WINNER_CODES), row.where)
-    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
+    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, *texts)
 
 
 def load(benchmark: str) -> Loaded:
@@ -88,11 +88,9 @@ def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows
 
 def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     """Votes of the hub set's rows, which carry both conversations as lists of ``{"role", "content"}``."""
-    votes = []
-    for row in rows:
-        questions, answers_a = _conversation(row, "conversation_a")
-        votes.append(vote_of(row, questions, answers_a, _conversation(row, "conversation_b")[1]))
-    return votes
+    return [
+        vote_of(row, *_conversation(row, "conversation_a"), _conversation(row, "conversation_b")[1]) for row in rows
+    ]
 
 
 def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
@@ -109,19 +107,19 @@ def pairs_from_votes(
 ) -> Loaded:
     """One pair per question, ordered pair of models and turn, with all its votes; a missing response is an empty one.
 
-    The report has ``votes``; ``missing_responses`` and ``empty_turns``: votes that lack a model's answers, or in which
-    an answer shown (an earlier turn's, too) is empty. ``references``: GPT-4's, one per turn, where there are any.
+    The report counts ``votes``, and those that lack a model's answers (``missing_responses``) or in which an answer
+    shown, an earlier turn's too, is empty (``empty_turns``). ``references``: GPT-4's, one per turn.
     """
     cells: dict[str, list[Vote]] = {}
+    report = {"votes": len(votes), "missing_responses": 0, "empty_turns": 0}
     for vote in votes:
         cells.setdefault(vote.item_id, []).append(vote)
-    answers = [(vote.turn, vote.answers_a, vote.answers_b) for vote in votes]
-    complete = [[*a[:turn], *b[:turn]] for turn, a, b in answers if a is not None and b is not None]
-    return [_pair_from_votes(cell, questions, references, benchmark) for cell in cells.values()], {
-        "votes": len(votes),
-        "missing_responses": len(votes) - len(complete),
-        "empty_turns": sum(not all(text.strip() for text in shown) for shown in complete),
-    }
+        if vote.answers_a is None or vote.answers_b is None:
+            report["missing_responses"] += 1
+        else:
+            shown = (*vote.answers_a[: vote.turn], *vote.answers_b[: vote.turn])
+            report["empty_turns"] += not all(text.strip() for text in shown)
+    return [_pair_from_votes(cell, questions, references, benchmark) for cell in cells.values()], report
 
 
 def _pair_from_votes(
@@ -159,12 +157,6 @@ def _pair_from_votes(
 # --- the questions asked again, of models that people did not compare
 
 
-def _repro_files() -> dict[str, str]:
-    """Model to the file of its answers, in the order of `sides_of`."""
-    files = {name.split("/")[-1].removesuffix(".jsonl"): name for name in source_names("mt_bench_repro/answers/*")}
-    return {model: files[model] for model in sorted(files, key=str.casefold)}
-
-
 def sides_of(first: str, second: str) -> tuple[str, str]:
     """Two models as the item's A and B: by name, whatever their case, as the judges' files do not agree on the sides.
 
@@ -176,7 +168,8 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
 
 
 def _load_repro() -> Loaded:
-    return repro_pairs(read_rows(REPRO_FILE), {model: _answers_of(file) for model, file in _repro_files().items()})
+    answers = {file.split("/")[-1].removesuffix(".jsonl"): _answers_of(file) for file in REPRO_ANSWERS}
+    return repro_pairs(read_rows(REPRO_FILE), answers)
 
 
 def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]]) -> Loaded:
@@ -196,4 +189,4 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
 _SHARED = (QUESTION_FILE, REFERENCE_FILE)
 MTBENCH = DataSet(partial(load, "mtbench"), lambda: source_hashes([*_SHARED, VOTE_FILE, ANSWER_FILE]))
 ALL = DataSet(partial(load, "mtbench_all"), lambda: source_hashes([*_SHARED, HUB_VOTES]))
-REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *_repro_files().values()]))
+REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *REPRO_ANSWERS]))

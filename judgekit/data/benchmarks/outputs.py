@@ -16,10 +16,10 @@ FIRST_SECOND_TIE = {0: "A", 1: "B", 2: "tie", "0": "A", "1": "B", "2": "tie"}
 TIE_FIRST_SECOND = {0: "tie", 1: "A", 2: "B", "0": "tie", "1": "A", "2": "B"}
 
 
-def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str | None, **scores: Any) -> Verdict:
-    """A `Verdict`; no label means that the reply could not be parsed."""
-    status = "ok" if label is not None else "unparsed"
-    return Verdict(item_id=item_id, judge=judge, order=order, verdict=label, status=status, raw=raw, **scores)
+def _verdict(item_id: str, judge: str, order: str, label: str | None, raw: str | None, **fields: Any) -> Verdict:
+    """A `Verdict`; no label means that the reply could not be parsed, unless ``fields`` say otherwise."""
+    fields = {"status": "unparsed" if label is None else "ok", "raw": raw} | fields
+    return Verdict(item_id, judge, order, label, **fields)
 
 
 def pandalm_row(row: Row, judge: str, prefix: str = "pandalm") -> Iterator[Verdict]:
@@ -62,10 +62,7 @@ def _mtbench_items() -> frozenset[str]:
 
 
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
-    """GPT-4's verdict on two models' answers, for each item of MT-bench on them (there may be one in either order).
-
-    Upstream had joined both orders into one verdict, given as order ``ab``.
-    """
+    """GPT-4's verdict, from both orders, for each item of MT-bench on the two answers (in either order), as ``ab``."""
     vote = mtbench.vote_of(row)
     turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a, label=SWAPPED[vote.label])
     for one in (vote, turned):
@@ -76,8 +73,8 @@ def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
 def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
     """A judge's verdicts on `mtbench_repro`, both orders; ``ab`` in the file is the order of its own models.
 
-    The files name the position that won, and do not agree on which model of a pair comes first; here both are turned to
-    the item's own sides. "error" is a reply without a verdict: ``unparsed`` where there is a reply, else ``error``.
+    The files name the position that won, and do not agree on which model of a pair comes first. Their "error" is
+    ``unparsed`` where there is a reply, else ``error``.
     """
     first, second = row.text("model_a"), row.text("model_b")
     sides = mtbench.sides_of(first, second)
@@ -86,10 +83,8 @@ def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
         order = shown if sides == (first, second) else exchanged
         label = row.code(f"winner_{shown}", {"A": "A", "B": "B", "tie": "tie", "error": None})
         raw = row.text(f"judgment_{shown}")
-        if label is None and not raw.strip():
-            yield Verdict(item_id=item_id, judge=judge, order=order, verdict=None, status="error", raw=raw)
-        else:
-            yield _verdict(item_id, judge, order, label if order == "ab" else SWAPPED[label], raw)
+        failed = {"status": "error"} if label is None and not raw.strip() else {}
+        yield _verdict(item_id, judge, order, label if order == "ab" else SWAPPED[label], raw, **failed)
 
 
 def llmbar_row(row: Row, judge: str) -> Iterator[Verdict]:
@@ -124,12 +119,11 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
     item_id = str(row.number)
     sides = chances if keeps_sides("chatbot_arena", item_id) else chances[::-1]
     p_a, p_b = (chance / sum(chances) for chance in sides)
-    verdict = label_of_gap(p_a - p_b)
-    yield Verdict(item_id=item_id, judge=judge, order="ab", verdict=verdict, p_a=p_a, p_b=p_b, p_tie=0.0)
+    yield Verdict(item_id, judge, "ab", label_of_gap(p_a - p_b), p_a, p_b, p_tie=0.0)
 
 
 class Published(NamedTuple):
-    """The stored verdicts of one judge: the sets they are on, the reader of a row, and the files."""
+    """Where the verdicts of one judge are stored, and how a row is read."""
 
     sets: tuple[str, ...]
     read: Callable[[Row, str], Iterator[Verdict]]
@@ -143,9 +137,8 @@ def _reward_model(name: str) -> Published:
 
 
 def _repro_judge(folder: str) -> Published:
-    """A file for every two models."""
-    names = source_names(f"mt_bench_repro/judgments/{folder}/pairwise/*.jsonl")
-    return Published(("mtbench_repro",), repro_row, tuple(names))
+    files = source_names(f"mt_bench_repro/judgments/{folder}/pairwise/*.jsonl")  # one for every two models
+    return Published(("mtbench_repro",), repro_row, tuple(files))
 
 
 def _llmbar_evaluators() -> dict[str, Published]:
@@ -191,7 +184,7 @@ PUBLISHED = {
 
 
 def published_on(benchmark: str) -> list[str]:
-    """Names of the judges (keys of `PUBLISHED`) with stored verdicts on a set."""
+    """Keys of `PUBLISHED` with stored verdicts on a set."""
     return [model for model, published in PUBLISHED.items() if benchmark in published.sets]
 
 

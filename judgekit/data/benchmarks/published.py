@@ -1,7 +1,4 @@
-"""Published facts of judges, each with its source: scores with the words of their protocol, and numbers of parameters.
-
-Scores are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
-"""
+"""Published facts of judges, each with its source: scores as printed (``published.json``), and sizes."""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +35,7 @@ class PublishedScore(NamedTuple):
 
 
 class Counterpart(NamedTuple):
-    """Which stored verdicts a published row can be recomputed from, and what differs."""
+    """Which stored verdicts a published row can be recomputed from."""
 
     table: str
     judge: str
@@ -100,23 +97,21 @@ def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
     ([86.0], [], [])
     """
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
-    middle, width = float(printed) * n / 100, half * n / 100
-    first = int((middle - width) / step)
-    counts = [k * step for k in range(max(first - 1, 0), int((middle + width) / step) + 2)]
-    return [count for count in counts if abs(count - middle) <= width + 1e-9 and count <= n]
+    counts = (k * step for k in range(int(n / step) + 1))
+    return [count for count in counts if abs(count - float(printed) * n / 100) <= half * n / 100 + 1e-9]
 
 
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
     """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), by set (``llmbar_natural``).
 
-    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order; rates stand as ``97 / 100 = 97.0%`` too.
+    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order.
     """
     found = {}
     for subset, path in LLMBAR.items():
         for file in published_of(model).files:
             if file.startswith(path.removesuffix("dataset.json")):
                 values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
-                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100
+                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100  # 97 / 100 = 97.0%
                 found[f"llmbar_{subset}"] = {"accuracy": accuracy, "kappa": float(values["kappa_False"])}
     return found
 

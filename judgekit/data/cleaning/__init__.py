@@ -43,8 +43,7 @@ def clean(
     """All filters in turn, for items of one source or several; the costly search for near repeats comes last.
 
     ``validation_questions``: questions of sets that are held out whole. ``languages``: as `language_of` names them;
-    none given means any. ``seed`` decides which items of a prompt stay under the cap. Kept and dropped are together as
-    many as came in. Test questions are read to keep them out of training, and nowhere else before scoring.
+    none given means any. ``seed`` decides which items of a prompt stay under the cap.
     """
     kept: list[Item] = list(items)
     dropped: list[Dropped] = []
@@ -152,11 +151,7 @@ def _oriented_label(item: Item) -> str | None:
 
 
 def _drop_repeats(items: Iterable[Item]) -> Sifted:
-    """Drop exact repeats, and every copy of a pair that was labelled both ways.
-
-    Two annotators may see the same pair: equal labels keep the first copy, unequal decided labels drop all copies
-    ("label conflict"), since nothing says which is right.
-    """
+    """Drop exact repeats, and every copy of a pair that was labelled both ways: nothing says which label is right."""
     groups = defaultdict(list)
     for item in items:
         groups[hashlib.sha256("\x1f".join(_texts_of(item)).encode("utf-8", "replace")).digest()].append(item)

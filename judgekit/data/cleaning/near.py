@@ -108,12 +108,10 @@ class QuestionIndex:
         for form in forms:
             if form in self.places:
                 return "test question", self.places[form]
-        for form in forms:
-            if len(form.split()) >= GRAM:
-                own = grams(form, GRAM)
-                overlap = len(own & self.grams) / len(own)
-                if overlap > MAX_OVERLAP:
-                    return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
+        for own in (grams(form, GRAM) for form in forms if len(form.split()) >= GRAM):
+            overlap = len(own & self.grams) / len(own)
+            if overlap > MAX_OVERLAP:
+                return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
         for form in forms:
             if hits := [*self.near.query(minhash(form)), *self._find_by_words(form)]:
                 return "near a test question", self.places[min(hits)]

@@ -134,10 +134,9 @@ def log_odds(probability: float, clip: float) -> float:
 
 
 def _cross_pair(first: Entry, second: Entry, soft: float) -> PreferencePair:
-    """One pair, the first response as A before it is turned."""
-    rows = (first.row, second.row)
+    row, other = first.row, second.row
     names = [entry.entrant.removeprefix("alpaca_eval/") for entry in (first, second)]
-    fields = {"item_id": f"{first.row.number}:{names[0]}:{names[1]}", "subset": first.row.text("annotator")}
-    fields |= {"model_a": rows[0].text("generator_2"), "model_b": rows[1].text("generator_2"), "label_kind": "gpt-4"}
-    texts = (rows[0].text("instruction"), rows[0].text("output_2"), rows[1].text("output_2"))
-    return turned_pair(first.row, "alpaca_cross", *texts, **fields, label=label_of_gap(soft - 0.5), soft_label=soft)
+    fields = {"item_id": f"{row.number}:{names[0]}:{names[1]}", "subset": row.text("annotator"), "label_kind": "gpt-4"}
+    fields |= {"model_a": row.text("generator_2"), "model_b": other.text("generator_2")}
+    texts = (row.text("instruction"), row.text("output_2"), other.text("output_2"))
+    return turned_pair(row, "alpaca_cross", *texts, **fields, label=label_of_gap(soft - 0.5), soft_label=soft)

@@ -48,12 +48,8 @@ def load_task(name: str) -> Task:
     people, models = (_labels_of(file) for file in _files_of(name))
     used = {label for by_item in (*people.values(), *models.values()) for label in by_item.values()}
     classes = sorted(used, key=int if name in ORDERED else str)
-    rows = [
-        (item, annotator, label, _cluster_of(name, item))
-        for annotator, by_item in people.items()
-        for item, label in by_item.items()
-    ]
-    votes, _ = votes_from_long(rows, classes)
+    given = ((item, who, label) for who, by_item in people.items() for item, label in by_item.items())
+    votes, _ = votes_from_long(((*vote, _cluster_of(name, vote[0])) for vote in given), classes)
     scale = np.array([float(label) for label in classes]) if name in ORDERED else None
     return Task(name, votes, models, scale)
 

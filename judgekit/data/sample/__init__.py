@@ -1,8 +1,7 @@
 """The authored sample: preference pairs and rated responses whose better response is known by construction.
 
 They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883), so that a label needs
-no annotator; `tests/test_sample.py` of that commit recomputes each from the texts. Four sets of pairs over ten task
-families:
+no annotator. Four sets of pairs over ten task families:
 
 - ``sample_train``, ``sample_validation``: 68 % ordinary pairs with a better response, 20 % with a distractor,
   12 % ties (in validation 67, 20 and 13 %).
@@ -23,8 +22,6 @@ from typing import Any, NamedTuple
 from judgekit.records import LABELS, PreferencePair, Response, unique_items
 
 SAMPLE_SETS = ("sample_train", "sample_validation", "sample_natural", "sample_adversarial")
-
-
 # Simulated writers of responses, and how probably one answers rightly, before pairs are selected for their label.
 ASSISTANTS = {
     "sample-careful": 0.92,
