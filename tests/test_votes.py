@@ -81,7 +81,7 @@ def test_probabilities_are_found_by_key_and_those_of_other_rows_refused():
     assert aligned(votes, stated).tolist() == stated.values.tolist()
     with pytest.raises(ValueError, match="row 0: votes on 'i' beside probabilities of 'j'"):
         aligned(votes, stated.at(["j", "i"]))
-    with pytest.raises(ValueError, match="row 1: votes on 'j' beside probabilities of None"):
+    with pytest.raises(ValueError, match="votes on 2 items, probabilities of 1"):
         aligned(votes, stated.at(["i"]))
     with pytest.raises(ValueError, match="votes are on"):
         aligned(votes, stated.only(TIE_FREE))

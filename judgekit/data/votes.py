@@ -6,7 +6,6 @@ Nothing here is aligned by position: a table in another order cannot be taken fo
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -94,9 +93,10 @@ class Votes:
         import pandas as pd
 
         rows, columns = np.nonzero(self.given)
-        at = {"task": (self.items, rows), "worker": (self.annotators, columns)}
-        at["label"] = (self.classes, self.codes[rows, columns])
-        return pd.DataFrame({name: np.array(names, object)[where] for name, (names, where) in at.items()})
+        items, annotators, classes = (np.array(names, object) for names in (self.items, self.annotators, self.classes))
+        return pd.DataFrame(
+            {"task": items[rows], "worker": annotators[columns], "label": classes[self.codes[rows, columns]]}
+        )
 
     def wide(self) -> Any:
         """Items by annotators with codes, NaN where there is no vote (cleanlab's form), a pandas.DataFrame."""
@@ -145,7 +145,9 @@ def aligned(votes: Votes, probabilities: ClassProbabilities) -> npt.NDArray[np.f
     """
     if votes.classes != probabilities.classes:
         raise ValueError(f"votes are on {votes.classes}, probabilities on {probabilities.classes}")
-    for row, (voted, stated) in enumerate(zip_longest(votes.items, probabilities.items)):
+    if len(votes.items) != len(probabilities.items):
+        raise ValueError(f"votes on {len(votes.items)} items, probabilities of {len(probabilities.items)}")
+    for row, (voted, stated) in enumerate(zip(votes.items, probabilities.items, strict=True)):
         if voted != stated:
             raise ValueError(f"row {row}: votes on {voted!r} beside probabilities of {stated!r}")
     return probabilities.values

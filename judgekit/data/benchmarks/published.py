@@ -1,4 +1,7 @@
-"""Published facts of judges, each with its source: scores as printed (``published.json``), and sizes."""
+"""Published facts of judges, each with its source: scores with the words of their protocol, and numbers of parameters.
+
+Scores are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
+"""
 
 import json
 from collections.abc import Iterator

@@ -13,17 +13,26 @@ from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources.registry import DataError, Source, find_source, sources
 
-ATTEMPTS = 3  # requests of one download, where the connection ends on the way
+PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
+ATTEMPTS = 3  # requests of one download; each goes on where the one before was cut off
 ELSEWHERE = "try again, or set JUDGEKIT_DATA to a data mirror"
 
 
-def read_bytes(name: str | Source) -> bytes:
-    """The pinned content of a registered file, downloaded first where need be; of a ``.gz`` upstream unpacked.
+def fetch(name: str | Source, progress: bool = True) -> Path:
+    """Path of a verified local copy of a registered file, downloaded first where need be.
 
-    DataError if it cannot be had, is not the pinned content, or unpacks beyond reason.
+    In a mirror it may be gzipped (a further ``.gz``). DataError if it cannot be had or is not the pinned content.
     """
     source = find_source(name)
-    content = _pinned_content(source)
+    path = _locate(source, progress)
+    _verified_content(source, path)
+    return path
+
+
+def read_bytes(name: str | Source) -> bytes:
+    """The verified content of a registered file, unpacked where it is a ``.gz`` upstream; DataError as for `fetch`."""
+    source = find_source(name)
+    content = _verified_content(source, _locate(source, progress=True))
     if not source.name.endswith(".gz"):
         return content
     limit = unpacked_limit(len(content))
@@ -37,22 +46,23 @@ def read_bytes(name: str | Source) -> bytes:
     return content
 
 
-def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> list[Source]:
-    """Have many files, by name or family (``"pandalm"``; by default all that can be had); those here are checked.
+def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> dict[str, Path]:
+    """Get many files, by name or family (``"pandalm"``; by default all that can be had); those here are checked.
 
     DataError after all were tried, if any failed: names how many and each failure. What succeeded stays.
     """
-    wanted, failures = expand(names), []
+    wanted = expand(names)
+    paths_by_name, failures = {}, []
     with progress_bar(sum(source.bytes for source in wanted), "files", "B", progress) as bar:
         for source in wanted:
             try:
-                _pinned_content(source, progress=False)
+                paths_by_name[source.name] = fetch(source, progress=False)
             except DataError as error:
                 failures.append(str(error))
             bar.update(source.bytes)
     if failures:
         raise DataError(f"{len(failures)} of {len(wanted)} files could not be had:\n" + "\n".join(failures))
-    return wanted
+    return paths_by_name
 
 
 def expand(names: Iterable[str | Source] | None) -> list[Source]:
@@ -87,24 +97,15 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
     DataError if it cannot be had, is another content, or goes on beyond the pinned size.
     """
     import pooch
-    import requests
 
-    def download(url: str, part: str, pup: Any, attempts: int = ATTEMPTS) -> None:
-        try:
-            with (
-                requests.get(url, headers={"Accept-Encoding": "identity"}, stream=True, timeout=30) as reply,
-                progress_bar(source.bytes, source.name, "B", progress) as bar,
-                open(part, "wb") as stream,
-            ):
-                reply.raise_for_status()
-                for content in reply.iter_content(2**14):
-                    bar.update(stream.write(content))
-                    if stream.tell() > source.bytes:
-                        raise ValueError(f"more than {source.bytes} bytes")
-        except (requests.exceptions.ChunkedEncodingError, requests.ConnectionError):
-            if attempts == 1:
-                raise
-            download(url, part, pup, attempts - 1)
+    def download(url: str, part: str, _: Any) -> None:
+        with progress_bar(source.bytes, source.name, "B", progress) as bar:
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    return _download_rest(url, Path(part), source.bytes, bar)
+                except ConnectionResetError:
+                    if attempt == ATTEMPTS:
+                        raise
 
     pooch.get_logger().setLevel("WARNING")
     try:
@@ -117,9 +118,30 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
         raise DataError(f"{source.name}: {failed} {ELSEWHERE}") from error
 
 
-def _pinned_content(source: Source, progress: bool = True) -> bytes:
-    """The verified content of a file; no more than the pinned size is unpacked."""
-    path = _locate(source, progress)
+def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
+    """Add to ``part`` what it lacks, by a Range request; ConnectionResetError where the connection ends on the way."""
+    import requests
+
+    start = part.stat().st_size
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    with requests.get(url, headers=headers, stream=True, timeout=30) as reply:
+        reply.raise_for_status()
+        if reply.status_code != requests.codes.partial_content:  # a server without ranges sends all of it again
+            start = 0
+        bar.reset()
+        bar.update(start)
+        with open(part, "ab" if start else "wb") as stream:
+            try:
+                for content in reply.iter_content(PACKET):
+                    bar.update(stream.write(content))
+                    if stream.tell() > size:
+                        raise ValueError(f"more than {size} bytes")
+            except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
+                raise ConnectionResetError(str(error)) from error
+
+
+def _verified_content(source: Source, path: Path) -> bytes:
+    """The content of a local copy; no more than the pinned size is unpacked."""
     # A blob that is a .gz upstream is hashed as it is; only the mirror's own compression is undone here.
     packed = path.name != source.mirror_path.rsplit("/", 1)[-1]
     try:
