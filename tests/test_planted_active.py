@@ -11,8 +11,8 @@ from judgekit.people.clustered import clustered_mean
 from judgekit.stats import Number, coverage
 from judgekit.studies.replace_annotators import gain_curves
 
-ENOUGH, SIMULATIONS = 930, 1000
-pytestmark = pytest.mark.slow  # a thousand simulations each
+ENOUGH, SIMULATIONS = 274, 300  # of 0.95, three standard errors below
+pytestmark = pytest.mark.slow  # replays of whole labellings: four minutes each
 CLASSES = ("A", "B", "tie")
 LARGE = 10**6
 NOTEBOOK = functions_of("62_replace_annotators")
