@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 from judgekit.judges.base import SIDES, Request
-from judgekit.records import Reply, fingerprint_of
+from judgekit.records import LABELS, Reply, fingerprint_of
 
 
 def _by_score(first: float, second: float) -> Reply:
@@ -52,6 +52,8 @@ class MajorityClass(RuleJudge):
     sees_item = True
 
     def __init__(self, label: str) -> None:
+        if label not in LABELS:
+            raise ValueError(f"majority class {label!r} is not one of {', '.join(LABELS)}")
         self._rule = lambda request: Reply(dict(zip("AB", SIDES[request.order], strict=True)).get(label, label))
         self.name = "baseline/majority_class"
         self.fingerprint = fingerprint_of("majority_class", 1, label)
