@@ -98,7 +98,7 @@ def test_another_file_is_refused_by_name(tmp_path):
 
 
 def test_a_run_gives_its_tracked_verdicts_by_their_slug(file, tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.run_folder", lambda *parts: tmp_path)
+    monkeypatch.setattr("judgekit.data.paths.run_folder", lambda *parts: tmp_path)
     assert isinstance(load_judge("replay/x", run="laptop"), TrackedJudge)
     with pytest.raises(ValueError, match="no published verdicts are called 'replay/y'"):
         load_judge("replay/y", run="laptop")

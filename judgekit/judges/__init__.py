@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from judgekit.data import paths
 from judgekit.data.files import load_plain
-from judgekit.data.paths import NAME, PRETRAINED, run_folder
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 
@@ -39,7 +38,6 @@ ASKED = {  # take settings
 }
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
 _OWN = "judgekit.judges"  # entry points of installed packages; no file is executed because a name points at it
-_PARTS = ("name", "fingerprint", "decoding", "batch_size", "sees_item", "judge")  # of a judge
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
 
@@ -64,7 +62,7 @@ def _shipped() -> str:
     """Names of the judges that need nothing but the installed package."""
     names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
     for provider, (_, file, parent) in _TRAINED.items():
-        names += sorted(f"{provider}/{path.parent.name}" for path in (PRETRAINED / parent).glob(f"*/{file}"))
+        names += sorted(f"{provider}/{path.parent.name}" for path in (paths.PRETRAINED / parent).glob(f"*/{file}"))
     return ", ".join(names)
 
 
@@ -77,14 +75,11 @@ def load_judge(
 ) -> Judge:
     """The judge of a name, ``provider/model``.
 
-    ``folder``: where a trained judge's files are, when not where the name says. ``label``: the label that
-    ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` of the module of ``openai/``,
-    ``hf/``, ``vllm/``, ``layers/`` and ``reward/``. ``run``: judge with what this run declares by this name
-    (`declared_judges`), or with the model that it trained (`model_of_run`), and remember the judge's
-    fingerprint for the run's results (`judges_of_run`).
-
-    UnknownJudge lists the known ones; Unavailable where an ``openai/`` judge lacks its server or key in the
-    environment, there is no such model, or a setting is wrong.
+    ``folder``: where a trained judge's files are, when not where the name says. ``label``: what
+    ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` in the module of the provider.
+    ``run``: judge with what this run declares by this name, or with the model that it trained, and remember the judge's
+    fingerprint for the run's results. UnknownJudge lists the known ones; Unavailable where a model, a setting, or the
+    environment of an ``openai/`` judge is wrong.
 
     >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
     'first'
@@ -105,7 +100,7 @@ def load_judge(
     if provider in _TRAINED and model:
         return _trained(name, folder)
     if name == "baseline/features":
-        return _found("surface", "FeaturesJudge")(folder or PRETRAINED / "features")
+        return _found("surface", "FeaturesJudge")(folder or paths.PRETRAINED / "features")
     if provider == "baseline" and model in RULES:
         return RuleJudge(model)
     if name == "baseline/majority_class":
@@ -141,17 +136,14 @@ def declared_judges(run: str) -> dict[str, DeclaredJudge]:
 
 
 def model_of_run(name: str, run: str) -> Path | None:
-    """The folder in which a run keeps its own model of a judge's name, or None where it trained none.
-
-    Of ``replay/<slug>``, the file of verdicts that the run tracks (`judgekit.judges.replay.TrackedJudge`).
-    """
+    """The folder of a run's own model of a judge's name (of ``replay/<slug>``, its file of verdicts), or None."""
     provider, _, model = name.partition("/")
-    if provider == "replay" and NAME.fullmatch(model):
-        file = run_folder(run, "data") / f"asked_{model}.parquet"
+    if provider == "replay" and paths.NAME.fullmatch(model):
+        file = paths.run_folder(run, "data") / f"asked_{model}.parquet"
         return file if file.is_file() else None
     if provider not in (*_TRAINED, "baseline"):
         return None
-    folder = run_folder(run, "models") / ("probes" if provider == "probe" else "") / model
+    folder = paths.run_folder(run, "models") / ("probes" if provider == "probe" else "") / model
     return folder if folder.is_dir() else None  # a training that was not finished is refused, not passed over
 
 
@@ -169,7 +161,7 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     """A trained judge from the first folder that holds its file."""
     provider, _, model = name.partition("/")
     kind, file, parent = _TRAINED[provider]
-    folders = [Path(folder)] if folder else [PRETRAINED / parent / model, Path(model)]
+    folders = [Path(folder)] if folder else [paths.PRETRAINED / parent / model, Path(model)]
     if places := [place for place in folders if (place / file).is_file()]:
         return _found(provider, kind)(places[0], name)
     looked = " and ".join(map(str, folders))
@@ -187,6 +179,6 @@ def _own(name: str) -> Judge:
         judge = points[name].load()()
     except Exception as wrong:  # code of the user's, which may fail in any way
         raise UnknownJudge(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
-    if missing := [part for part in _PARTS if not hasattr(judge, part)]:
+    if missing := [part for part in (*Judge.__annotations__, "judge") if not hasattr(judge, part)]:
         raise UnknownJudge(f"the judge {origin} has no {missing[0]!r} (judgekit.judges.Judge)")
     return judge

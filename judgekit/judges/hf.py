@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -72,10 +71,7 @@ class Settings(LoadedSettings, LocalSettings):
 
 
 def computing(settings: Any) -> tuple[str, str, int]:
-    """Device, type of numbers and tokens at once that settings name.
-
-    ``auto`` is a GPU where there is one, and bfloat16 on it, or on a processor that multiplies bfloat16 itself.
-    """
+    """Device, type of numbers and tokens at once that settings name, or that suit this machine."""
     device = getattr(settings, "device", "auto")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -95,9 +91,8 @@ class Question(NamedTuple):
 class HFJudge(AskedJudge):
     """A judge that runs a causal language model, of a name or folder that `judgekit.models.files.model_files` takes.
 
-    Weights are read by `load`, at the latest when the first pair is judged. A request that fails is replied to with
-    status ``error`` and the reason; the others go on. Unavailable where there is no such model, or a setting is wrong;
-    PromptError where there is no such strategy.
+    Weights are read by `load`, at the latest when the first pair is judged. Unavailable where there is no such model,
+    or a setting is wrong; PromptError where there is no such strategy.
     """
 
     provider = "hf"
@@ -125,7 +120,7 @@ class HFJudge(AskedJudge):
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
-        decoding = {name: asdict(settings)[name] for name in _DECODING} | {"dtype": self.dtype}
+        decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
         self.decoding = json.dumps(decoding, sort_keys=True)
         positions = positions_of(self.config)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
@@ -217,10 +212,7 @@ class HFJudge(AskedJudge):
         ]
 
     def completed(self, question: Question, made: list[Any], seconds: float, ended: bool) -> Completion | ValueError:
-        """A completion from the tokens written, or from the log-probabilities of a plan's replies.
-
-        ``ended``: whether the model ended what it wrote. An exception where the log-probabilities are no numbers.
-        """
+        """A completion from the tokens written (``ended`` by the model or cut), or the log-probabilities of a plan."""
         if self.plan is None or not self.weighs(question.call):
             cut = None if ended else "length"
             return Completion(self.tokens.text(made), len(question.ids), len(made), seconds=seconds, cut=cut)

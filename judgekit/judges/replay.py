@@ -30,7 +30,6 @@ class ReplayJudge(RuleJudge):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
         rows = sorted([v.item_id, v.order, v.verdict or "", v.raw or "", v.score_a, v.score_b] for v in verdicts)
         self.fingerprint = fingerprint_of("replay", 2, name, rows)
-        self.orders = tuple(sorted({verdict.order for verdict in verdicts}))
 
     def _stored(self, request: Request) -> Reply:
         if stored := self.stored.get((request.item_id, request.order)):
@@ -58,10 +57,9 @@ def replays_on(name: str) -> list[str]:
 
 
 class TrackedJudge(RuleJudge):
-    """A judge that repeats what a file holds (`track_verdicts`), found by what was shown.
+    """A judge that repeats what a file of `track_verdicts` holds, found by what was shown; status ``error`` without.
 
-    Name and fingerprint are those of the judge that was asked, ``about`` has its decoding. Status ``error`` for a pair
-    that it was not asked about; ValueError where the file is not of this form.
+    Name and fingerprint are those of the judge that was asked. ValueError where the file is not of this form.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -109,8 +107,7 @@ def track_verdicts(
 ) -> None:
     """Write the verdicts of one judge on sets (pairs and verdicts, by set) to a file that `TrackedJudge` reads.
 
-    No text is written: pairs are found by a hash over what was shown. What the file holds of other sets by this judge
-    stays. ``about``: what else the file says of itself.
+    No text is written. What the file holds of other sets by this judge stays. ``about``: what else it says of itself.
     """
     import pandas as pd  # half a second that a judge does without
     import pyarrow as pa

@@ -1,7 +1,6 @@
 """A model behind an OpenAI-compatible server: its key, how fast it may be asked and for how much, and its completions.
 
-The openai package sends and sorts failures; its own retries are off, because a retry can be paid for twice and has to
-be counted against the budget.
+The openai package's own retries are off: a retry can be paid for twice and has to be counted against the budget.
 """
 
 import asyncio
@@ -94,8 +93,7 @@ class RateLimit:
     """At most so many in any window of seconds (a leaky bucket lets through twice its rate within one)."""
 
     def __init__(self, most: float, window: float = _WINDOW) -> None:
-        self._most, self._window = most, window
-        self._taken: deque[float] = deque()
+        self._most, self._window, self._taken = most, window, deque[float]()
         self._turn = asyncio.Lock()
 
     async def take(self) -> None:
@@ -110,10 +108,7 @@ class RateLimit:
 
 
 class Budget:
-    """What a run may cost, in the currency of the prices or in tokens of prompt and completion.
-
-    A request is let through only if it stays within the budget at its worst, with its longest completion.
-    """
+    """What a run may cost: a request is let through only if its longest completion would stay within it."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -125,7 +120,7 @@ class Budget:
         return None if price_in is None or price_out is None else (tokens_in * price_in + tokens_out * price_out) / 1e6
 
     def reserve(self, tokens_in: int, tokens_out: int) -> str | None:
-        """Set tokens aside for a request at its worst; where they are not there, why."""
+        """Set tokens aside for a request; where they are not there, why."""
         after, allowed = (self.tokens_in + tokens_in, self.tokens_out + tokens_out), self._settings
         if allowed.max_total_tokens is not None and sum(after) > allowed.max_total_tokens:
             return f"the budget of {allowed.max_total_tokens:,} tokens does not allow another request"
@@ -145,24 +140,24 @@ class Budget:
 class ChatError(Exception):
     """A request that has failed for good; another may fare better. The message holds no key."""
 
+    def __init__(self, message: str, billed: bool = False) -> None:
+        super().__init__(message)
+        self.billed = billed  # whether the server may want its tokens paid
+
 
 class Stopped(ChatError):
     """No further request can succeed: a refused key, an unknown model, a spent budget, a dead server."""
 
 
 class Passing(ChatError):
-    """A failure that another attempt may not meet, with the seconds that the server asked to ``wait``."""
-
-    def __init__(self, message: str, wait: float = 0.0, billed: bool = False) -> None:
-        super().__init__(message)
-        self.wait, self.billed = wait, billed
+    """A failure that another attempt may not meet."""
 
 
 class _BoundedClient(httpx2.AsyncClient):
     """Sends the key, and reads no more of a reply than `_LONGEST_REPLY`, whatever it is packed in.
 
-    Every request has a connection of its own. On a connection that is used again, a reply that a proxy delivered twice
-    is taken for the reply to the next request, and a pair gets the verdict on another.
+    Every request has a connection of its own: on one that is used again, a reply that a proxy delivered twice would be
+    the reply to the next request.
     """
 
     def __init__(self, key: Secret, timeout: float) -> None:
@@ -211,9 +206,8 @@ class ChatClient:
     ) -> Iterator[dict[int, Reply]]:
         """Yield replies as they come, by the position of their item; a failure is a reply, too.
 
-        The work is done in a thread with an event loop of its own, also where one runs already. For each reply that the
-        consumer has dealt with one more is asked, and closing the generator cancels what is in flight: an interruption
-        loses ``concurrency`` replies at most, however slowly the consumer stores them.
+        One more is asked for each that the consumer has dealt with, and closing the generator cancels what is in
+        flight: an interruption loses ``concurrency`` replies at most, however slowly the consumer stores them.
         """
         waiting = iter(enumerate(items))
         running: set[asyncio.Task[dict[int, Reply]]] = set()
@@ -240,7 +234,7 @@ class ChatClient:
             await asyncio.gather(*running, return_exceptions=True)
             await self._openai.close()
 
-        with start_blocking_portal() as portal:
+        with start_blocking_portal() as portal:  # an event loop in a thread of its own: one may run here already
             try:
                 while replied := portal.call(finished):
                     yield replied
@@ -267,7 +261,7 @@ class ChatClient:
                 if attempt + 1 < attempts:
                     longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
                     # Drawn, so that requests do not march in step.
-                    await asyncio.sleep(max(passing.wait, random.uniform(0.5, 1.0) * longest))
+                    await asyncio.sleep(random.uniform(0.5, 1.0) * longest)
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= self._settings.give_up_after:
             self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
@@ -295,7 +289,7 @@ class ChatClient:
             used = (completion.tokens_in, completion.tokens_out or 0)
             return completion
         except ChatError as failure:
-            used = reserved if isinstance(failure, Passing) and failure.billed else (0, 0)
+            used = reserved if failure.billed else (0, 0)
             raise
         finally:
             self._budget.settle(reserved, used)
@@ -328,16 +322,15 @@ class ChatClient:
     def _raise_for(self, status: int, text: str, headers: Mapping[str, str], body: dict[str, Any]) -> NoReturn:
         """The error that a status other than 200 stands for."""
         said = self._said(text)
-        if status == 429 and "insufficient_quota" in text:
-            self._stop(f"the server says 429: {said}")
+        no_quota = status == 429 and "insufficient_quota" in text
+        if no_quota or status in _HOPELESS or 300 <= status < 400:
+            self._stop(f"the server says {status}: {said}")
         if status in _AGAIN or status >= 500:
             wait = retry_after(headers)
             if wait > _LONGEST_WAIT:
                 self._stop(f"the server asks to wait {wait:,.0f} s ({status}: {said})")
             self._resume_at = max(self._resume_at, time.monotonic() + wait)
-            raise Passing(f"the server says {status}: {said}", wait=wait) from None
-        if status in _HOPELESS or 300 <= status < 400:
-            self._stop(f"the server says {status}: {said}")
+            raise Passing(f"the server says {status}: {said}") from None
         for name, instead in _SPARE.items():
             if name in body and name in said and _NOT_TAKEN.search(said):
                 if name not in self._without:

@@ -36,9 +36,7 @@ class VLLMJudge(HFJudge):
         from vllm import LLM
 
         s, files = self.settings, self.files
-        more: dict[str, Any] = {} if s.max_model_len is None else {"max_model_len": s.max_model_len}
-        if files.adapter is not None:
-            more |= {"enable_lora": True, "max_lora_rank": lora_rank(files.adapter)}
+        lora: dict[str, Any] = {"enable_lora": True, "max_lora_rank": lora_rank(files.adapter)} if files.adapter else {}
         self.engine = LLM(
             model=files.base,
             revision=files.revision,
@@ -48,12 +46,13 @@ class VLLMJudge(HFJudge):
             seed=s.seed,
             enable_prefix_caching=True,
             generation_config="vllm",  # a judge decodes as its settings say, not as the model's files do
+            max_model_len=s.max_model_len,
             gpu_memory_utilization=s.gpu_memory_utilization,
             tensor_parallel_size=s.tensor_parallel_size,
             enforce_eager=s.enforce_eager,
             trust_remote_code=False,
             disable_log_stats=True,
-            **more,
+            **lora,
         )
 
     def complete(self, questions: Sequence[Question], spare: Set[int] = frozenset()) -> Iterator[Results]:
