@@ -203,6 +203,25 @@ def test_waits_are_read(headers, seconds):
     assert retry_after(headers) == seconds
 
 
+def test_a_server_is_given_the_wait_that_it_asks_for(serve):
+    times = []
+
+    def respond(body, _):
+        times.append(time.monotonic())
+        return (429, {"error": {"message": "slow"}}, {"Retry-After": "0.5"}) if len(times) == 1 else good_reply(body)
+
+    serve(respond=respond)
+    assert {reply.status for reply in judge_of(concurrency=1).judge([REQUEST, TURNED])} == {"ok"}
+    assert times[1] - times[0] >= 0.5 and len(times) == 3
+
+
+def test_a_wait_of_hours_ends_the_run(serve):
+    server = serve(respond=lambda body, _: (503, {"error": {"message": "later"}}, {"Retry-After": "7200"}))
+    replies = judge_of(concurrency=1).judge([REQUEST, TURNED])
+    assert {reply.status for reply in replies} == {"error"} and len(server.bodies) == 1
+    assert "asks to wait 7,200 s" in replies[0].raw
+
+
 @pytest.mark.parametrize("fault", ["500", "cut", "broken_json", "empty_choices", "wrong_schema", "429"])
 def test_an_item_that_always_fails_is_an_error_and_is_tried_again_later(serve, fault):
     broken = {"now": True}
