@@ -63,48 +63,24 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class PreferencePair(Item):
-    """A question with two responses, and what people (or the construction) say about them.
+    """A question with two responses, and what people (or the construction) say about them."""
 
-    Attributes
-    ----------
-    item_id, benchmark
-        An id that is unique within the set, and the set's name (``"pandalm"``, ``"alpaca_eval"``).
-    question, response_a, response_b
-        The pair. An empty response is a response.
-    subset, reference
-        Part of the set (a scenario, a task family) and a reference response, where the set has them.
-    cluster_id
-        Identifies the prompt. Pairs that share a prompt are not independent, so uncertainty is clustered by it.
-    turns
-        Earlier turns, oldest first; empty for one-turn pairs.
-    model_a, model_b
-        Who wrote the responses.
-    label
-        The reference label ``"A"``, ``"B"`` or ``"tie"``; None where there is none (or only votes without a majority).
-    votes
-        Annotator to label, for sets that keep single votes.
-    soft_label
-        Probability in [0, 1] the annotator gives to A, where it is graded.
-    label_kind, source
-        Who or what the label comes from (one of ``LABEL_KINDS``, or empty); file and row the pair was read from.
-    """
-
-    item_id: str
-    benchmark: str
+    item_id: str  # unique within the set
+    benchmark: str  # the set's name, such as ``"pandalm"``
     question: str
-    response_a: str
+    response_a: str  # an empty response is a response
     response_b: str
-    subset: str = ""
-    cluster_id: str = ""
-    reference: str | None = None
-    turns: tuple[Turn, ...] = ()
-    model_a: str | None = None
+    subset: str = ""  # part of the set: a scenario, a task family
+    cluster_id: str = ""  # the prompt: pairs that share one are not independent, so uncertainty is clustered by it
+    reference: str | None = None  # a reference response
+    turns: tuple[Turn, ...] = ()  # earlier ones, oldest first
+    model_a: str | None = None  # who wrote the response
     model_b: str | None = None
-    label: str | None = None
-    votes: dict[str, str] = field(default_factory=dict)
-    soft_label: float | None = None
-    label_kind: str = ""
-    source: str = ""
+    label: str | None = None  # "A", "B" or "tie"; None where there is none, or only votes without a majority
+    votes: dict[str, str] = field(default_factory=dict)  # annotator to label
+    soft_label: float | None = None  # probability in [0, 1] that the annotator gives to A, where it is graded
+    label_kind: str = ""  # who or what the label comes from: one of LABEL_KINDS, or empty
+    source: str = ""  # file and row that the pair was read from
 
     def __post_init__(self) -> None:
         self._check_fields("item_id", "benchmark", "question", "response_a", "response_b", "subset", "cluster_id")

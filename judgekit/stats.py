@@ -134,12 +134,10 @@ def interval(
         the PandaLM test set by a third). Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90.
     values
         What each item adds, shape (n_items, ...); a single column is a mean: each item also counts one.
-    n, spec
-        Items that the number is quoted with (all by default), and how it is printed.
+    n
+        Items that the number is quoted with, all by default.
     signed
         Whether the statistic may be negative (a difference); asked where all resamples are 0.
-    seed
-        The same seed gives the same draws for the same number of clusters, which pairs judges on one set.
 
     >>> str(interval(share_of, ["p", "p", "q", "r"], [True, False, True, True], spec=".1%", n_boot=200))
     '75.0'
@@ -265,21 +263,6 @@ def t_quantile(probability: Array, df: Array) -> Any:
     return stdtrit(df, probability)
 
 
-def clustered_error(sums: Array) -> float:
-    """Standard error of a mean whose items come in clusters.
-
-    ``sums``, shape (n_clusters, 2): by cluster, sum of the items' values, and number of items (or their weights). The
-    linearised variance of a ratio: residuals ``d_c - mean * n_c`` summed in squares over clusters, with the factor
-    C / (C - 1). Cameron and Miller (2015), Journal of Human Resources 50, Section II.
-    """
-    sums = np.asarray(sums, float)
-    n_clusters, (total, n_items) = len(sums), sums.sum(0)
-    if n_clusters < 2:
-        raise ValueError("a variance between clusters needs at least two of them")
-    residuals = sums[:, 0] - total / n_items * sums[:, 1]
-    return float(np.sqrt((residuals**2).sum() * n_clusters / (n_clusters - 1)) / n_items)
-
-
 def odds_interval(value: Any, error: Any, df: Array) -> tuple[Any, Any]:
     """Student's interval of rates in (0, 1) on the scale of log odds, for rates far from a half are skewed: low, high.
 
@@ -307,15 +290,22 @@ def mean_of_independent(estimates: Sequence[tuple[float, float, float]]) -> tupl
 def detectable_difference(sums: Array) -> float:
     """The smallest true difference that a two-sided test on this set shows at the 5 % level with a power of `POWER`.
 
-    ``sums``: as for `clustered_error`, differences of two judges like those to be told apart; 0 where the two agree on
-    every item. ``z_{0.975} + z_{POWER}`` standard errors. It is a property of the set and of how much two judges differ
-    item by item: it takes the variance at the observed difference for that at the difference sought.
+    ``sums``, shape (n_clusters, 2): by cluster, sum of the items' differences of two judges like those to be told
+    apart, and number of items. ``z_{0.975} + z_{POWER}`` standard errors of their mean, at the observed difference: the
+    linearised variance of a ratio, squares of ``d_c - mean * n_c`` summed over clusters, with the factor C / (C - 1).
+    Cameron and Miller (2015), Journal of Human Resources 50, Section II. ValueError where there is one cluster.
 
     >>> sums = [[1, 1], [-1, 1]] * 50  # 100 items, each won by one of the two judges
     >>> round(detectable_difference(sums), 3)
     0.282
     """
-    return float(ndtri(1 - 0.05 / 2) + ndtri(POWER)) * clustered_error(sums)
+    sums = np.asarray(sums, float)
+    n_clusters, (total, n_items) = len(sums), sums.sum(0)
+    if n_clusters < 2:
+        raise ValueError("a variance between clusters needs at least two of them")
+    residuals = sums[:, 0] - total / n_items * sums[:, 1]
+    error = float(np.sqrt((residuals**2).sum() * n_clusters / (n_clusters - 1)) / n_items)
+    return float(ndtri(1 - 0.05 / 2) + ndtri(POWER)) * error
 
 
 def coverage(
@@ -442,19 +432,6 @@ def _paired_scores(x: Array, y: Array) -> tuple[Floats, Floats]:
 class Number:
     """One value that the report may quote: with its 95 % interval, its n and the format it is quoted in.
 
-    Parameters
-    ----------
-    value
-        Rates are kept in [0, 1].
-    low, high
-        The 95 % interval; None only where an interval has no meaning. The value may lie outside: a bootstrap
-        interval of a skewed statistic can do that.
-    n
-        Number of items (or votes, prompts, steps) that the value comes from.
-    spec
-        Format specification. A rate with ``".1%"`` is quoted as ``61.1``: the unit stands in the text or in the
-        head of the column. Integers default to ``",d"``, others to ``".3f"``.
-
     ValueError for NaN and infinity, half an interval, ``low > high``, a percentage outside [-100, 100] (a rate that was
     multiplied by 100 already), or a specification that does not fit the value.
 
@@ -464,10 +441,11 @@ class Number:
     '1,234'
     """
 
-    value: Any
-    low: Any = None
+    value: Any  # rates are kept in [0, 1]
+    low: Any = None  # None only where an interval has no meaning; of a skewed statistic, it may not hold the value
     high: Any = None
-    n: Any = None
+    n: Any = None  # items (or votes, prompts, steps) that the value comes from
+    # A rate with ".1%" is quoted as 61.1: its unit stands in the text. Integers default to ",d", others to ".3f".
     spec: str = ""
 
     def __post_init__(self) -> None:

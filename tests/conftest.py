@@ -49,6 +49,15 @@ def own_store(folder_of_stores, monkeypatch):
 
 
 @pytest.fixture
+def store():
+    """An empty verdict store in memory."""
+    from judgekit.scoring.store import VerdictStore
+
+    with VerdictStore(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
 def mirror():
     """The data mirror's folder; a test that asks for it is skipped aloud when there is none."""
     folder = paths.data_mirror()

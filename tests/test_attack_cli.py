@@ -1,5 +1,7 @@
 """judgekit attack: a report of one's own pairs, whole or not at all, and one sentence for whatever is wrong."""
 
+import re
+
 import pytest
 
 from judgekit.bias.edits import EDITS
@@ -25,26 +27,23 @@ def test_every_attack_the_mean_and_the_clean_accuracy_are_reported(run_file, tmp
     assert not list(tmp_path.glob("*.sqlite*"))
 
 
+BARE = {key: value for key, value in ROWS[0].items() if key != "label"}
+
+
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "rows", "message"),
     [
-        (("--attack", "shout"), "no edit 'shout'; there are null_response"),
-        (("--queries", "1"), "two queries a pair at least"),
-        (("--judge", "encoder/nobody"), "no judge is called 'encoder/nobody'"),
-        (("--judge", "replay/pandalm-7b"), "cannot judge other pairs"),
-        (("--judge", "baseline/majority_class"), "always gives one label"),
+        (("--attack", "shout"), ROWS, "no edit 'shout'; there are null_response"),
+        (("--queries", "1"), ROWS, "two queries a pair at least"),
+        (("--judge", "encoder/nobody"), ROWS, "no judge is called 'encoder/nobody'"),
+        (("--judge", "replay/pandalm-7b"), ROWS, "cannot judge other pairs"),
+        (("--judge", "baseline/majority_class"), ROWS, "always gives one label"),
+        (("--judge", "baseline/longer"), [BARE], "pairs.jsonl, line 1: .* what is worse is not known"),
     ],
 )
-def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, message):
-    code, rows, said = run_file("attack", *more, rows=ROWS)
-    assert code == 2 and rows is None and message in said.splitlines()[-1]
-
-
-def test_pairs_without_labels_are_refused_by_file_and_line(run_file):
-    bare = {key: value for key, value in ROWS[0].items() if key != "label"}
-    code, rows, said = run_file("attack", "--judge", "baseline/longer", rows=[bare])
-    assert code == 2 and rows is None
-    assert "pairs.jsonl, line 1: " in said and "what is worse is not known" in said
+def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, rows, message):
+    code, written, said = run_file("attack", *more, rows=rows)
+    assert code == 2 and written is None and re.search(message, said.splitlines()[-1])
 
 
 class Stubborn:

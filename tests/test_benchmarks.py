@@ -12,7 +12,7 @@ from judgekit.data.benchmarks import BENCHMARKS, GROUP_OF_SCENARIO, LLMBAR, mtbe
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
 from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import Turn
-from judgekit.scoring.protocols import primary_protocol
+from judgekit.scoring.protocols import protocol_of
 
 
 def rows_of(*records, file="authored.json"):
@@ -265,7 +265,7 @@ def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_
         monkeypatch.setattr(module, "read_rows", lambda name: rows_of(files[name]))
     pairs, _ = load_set_with_report("mtbench_all")
     assert (pairs[0].subset, pairs[0].reference, pairs[0].response_a) == ("math", "2", "two")
-    assert pairs[0].benchmark == "mtbench_all" and primary_protocol("mtbench_all") == primary_protocol("mtbench")
+    assert pairs[0].benchmark == "mtbench_all" and protocol_of("mtbench_all") == protocol_of("mtbench")
     assert list(set_hashes(["mtbench_all"])) == list(files)
     for mirror, name in ((tmp_path, "mtbench"), (None, "mtbench_all")):
         for module in (catalogue, outputs):

@@ -25,7 +25,7 @@ from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Verdict, named_by_set
-from judgekit.scoring import primary_protocol, run_judge, score
+from judgekit.scoring import protocol_of, run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
 from judgekit.stats import coverage
@@ -338,8 +338,8 @@ def test_subjects_of_judgebench():
 
 
 def test_the_new_sets_have_protocols():
-    assert primary_protocol("rm_bench").rule == primary_protocol("evalbiasbench").rule == "mean_of_orders"
-    assert not primary_protocol("rm_bench").forced, "the set's authors count equal scores as wrong"
+    assert protocol_of("rm_bench").rule == protocol_of("evalbiasbench").rule == "mean_of_orders"
+    assert not protocol_of("rm_bench").forced, "the set's authors count equal scores as wrong"
 
 
 def rows(*items):

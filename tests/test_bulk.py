@@ -91,17 +91,6 @@ def test_a_pipe_is_read_once(tmp_path):
 # ---------------------------------------------------------------- judging in chunks
 
 
-def test_a_long_file_gives_the_rows_of_short_ones(tmp_path, long_file, capsys):
-    out = tmp_path / "o.jsonl"
-    assert judged(long_file, out) == 0
-    rows = read_lines(out)
-    assert [row["id"] for row in rows] == list(range(N))
-    assert [row["verdict"] for row in rows] == [verdict_of(i) for i in range(N)]
-    share = sum(verdict_of(i) == "A" for i in range(N)) / N
-    assert f"accuracy {share:.1%}" in capsys.readouterr().err
-    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
 KILLED = """
 import os, signal, sys
 import judgekit.judges.baseline as baseline
@@ -125,11 +114,13 @@ def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, 
     assert done.returncode == (-signal.SIGKILL if "kill" in stop else 130)
     assert not out.exists() and stored(own_store) == 4 * ROWS
     kept = f"{4 * ROWS} verdicts are kept in {own_store}, and the same command goes on from there"
-    assert "kill" in stop or kept in done.stderr
+    assert "kill" in stop or ("interrupted; " in done.stderr and kept in done.stderr)
+    assert "Traceback" not in done.stderr
     asked = []
     monkeypatch.setattr("judgekit.judges.baseline.RuleJudge.judge", counted_judge(asked))
     assert judged(long_file, out) == 0
-    assert f"going on from {4 * ROWS} verdicts of baseline/longer" in capsys.readouterr().err
+    said, share = capsys.readouterr().err, sum(verdict_of(i) == "A" for i in range(N)) / N
+    assert f"going on from {4 * ROWS} verdicts of baseline/longer" in said and f"accuracy {share:.1%}" in said
     assert len(asked) == 2 * (N - 2 * ROWS) and {request.question for request in asked} == {
         f"q{i}" for i in range(2 * ROWS, N)
     }

@@ -44,9 +44,14 @@ def test_bad_files(tmp_path, capsys, name):
     assert sorted(os.listdir(tmp_path)) == sorted([file, "out.jsonl"]) and out.read_text() == "older"
 
 
+NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc", "layers/a\0b")
+
+
 @pytest.mark.parametrize(
     "arguments, wanted",
     [
+        *((["judge", "p.jsonl", "--out", "o", "--judge", name], "") for name in NO_JUDGES),
+        *((["judge", "p.jsonl", "--out", out], "--out") for out in ("/nowhere/../nowhere/x", "a\0b")),
         ([], "Missing command"),
         (["judge"], "PAIRS"),
         (["judge", "p.jsonl"], "--out"),
@@ -204,36 +209,17 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-def test_interrupted_run_goes_on(tmp_path, capsys, use_judge, own_store):
-    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
-    first = use_judge(CountingJudge(stop_after=3, stop=interrupt))
-    assert main(["judge", str(path), "--out", str(out)]) == 130
-    err = capsys.readouterr().err
-    assert "interrupted" in err and "12 verdicts are kept" in err and "Traceback" not in err
-    assert not out.exists() and f"are kept in {own_store}, and the same command goes on from there" in err
-    second = use_judge(CountingJudge())
-    assert main(["judge", str(path), "--out", str(out)]) == 0
-    assert len(first.asked) == 12 and len(second.asked) == 28
-    assert set(first.asked).isdisjoint(second.asked)
-    assert [row["id"] for row in read_lines(out)] == list(range(20))
-    assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
-def test_failed_items_are_listed_and_tried_again(tmp_path, capsys, use_judge, own_store):
-    path, out = write(tmp_path, many()), tmp_path / "o.jsonl"
+def test_failed_items_are_listed_and_tried_again(judge_file, run_file, use_judge, own_store):
     use_judge(CountingJudge(failing=("q3", "q7")))
-    arguments = ["judge", str(path), "--out", str(out), "--quiet"]
-    assert main(arguments) == 3
-    err = capsys.readouterr().err
-    assert "2 of 20 pairs failed" in err and str(own_store) in err
-    assert f"id 3 ({path}, line 4): RuntimeError: cannot" in err and "\x1b" not in err
+    code, rows, err = judge_file("any", "--quiet", rows=many().splitlines())
+    assert code == 3 and "2 of 20 pairs failed" in err and str(own_store) in err
+    assert f"id 3 ({run_file.path}, line 4): RuntimeError: cannot" in err and "\x1b" not in err
     assert err.count("\n") == 3
-    rows = read_lines(out)
     assert [row["id"] for row in rows if row["status"] == "error"] == [3, 7] and rows[3]["verdict"] is None
     judge = use_judge(CountingJudge())
-    assert main(arguments) == 0
+    code, rows, _ = judge_file("any", "--quiet", rows=many().splitlines())
+    assert code == 0 and {row["status"] for row in rows} == {"ok"}
     assert sorted(judge.asked) == [("q3", "ab"), ("q3", "ba"), ("q7", "ab"), ("q7", "ba")]
-    assert {row["status"] for row in read_lines(out)} == {"ok"}
 
 
 def test_what_was_paid_for_is_kept(tmp_path, capsys, use_judge, own_store):

@@ -60,6 +60,7 @@ def test_judging_loads_no_optional_dependency(tmp_path):
     [
         ("starlette", ["label", "pairs.jsonl", "--votes", "v.jsonl", "--annotator", "ann"], "label"),
         ("openai", ["judge", "pairs.jsonl", "--out", "out.jsonl", "--judge", "openai/any"], "openai"),
+        ("ray", ["judge", "pairs.jsonl", "--out", "out.jsonl", "--engine", "ray"], "ray"),
     ],
 )
 def test_a_missing_optional_package_is_named_with_what_brings_it(package, words, extra, tmp_path):
@@ -69,4 +70,5 @@ def test_a_missing_optional_package_is_named_with_what_brings_it(package, words,
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=server, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert f"needs the package {package}, which is not installed" in done.stderr
-    assert f"pip install 'judgekit-notebooks[{extra}]'" in done.stderr
+    assert f"pip install 'judgekit-notebooks[{extra}]'" in done.stderr and done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == ["pairs.jsonl"]

@@ -9,7 +9,6 @@ import time
 import pytest
 from chat_server import good_reply
 from labelling_setting import INTERRUPTIBLE
-from tiny_causal import save_tiny
 
 from judgekit.scoring.teacher import rate_responses
 
@@ -71,7 +70,7 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected, run
 
 
 @pytest.mark.parametrize(
-    ("rows", "wanted"),
+    ("given", "wanted"),
     [
         ([], "holds no questions"),
         ([GOOD[0], {"prompt": "Hi?"}], "line 2: field 'question' is missing"),
@@ -82,36 +81,26 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected, run
         ([GOOD[0], {"question": "x", "options": ["a", None]}], "line 2: field 'options[1]' is null"),
         ([GOOD[0], GOOD[0]], "line 2: field 'id' is 'a', which also stands in"),
         ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),
+        (["--set", "colour=red"], "colour"),
+        (["--samples", "2"], "temperature"),
+        (["--samples", "0"], "--samples"),
+        (["--model", "encoder/minilm"], "neither openai/<model> nor hf/<model>"),
+        (["--model", "hf/no-such-folder"], "no setting is called 'attempts'; there are max_new_tokens"),
+        (["--out", "no/folder/r.jsonl"], "does not exist"),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_nothing_is_asked(server, collected, tmp_path, rows, wanted):
-    code, written, said = collected(rows=rows)
+def test_bad_input_and_usage_are_told_in_one_line_and_nothing_is_asked(server, collected, tmp_path, given, wanted):
+    """``given``: the rows of the file, or arguments of the command."""
+    is_usage = given and str(given[0]).startswith("--")
+    code, written, said = collected(*given) if is_usage else collected(rows=given)
     assert (code, written) == (2, None) and wanted in said and said.count("\n") == 1
     assert not server.asked and os.listdir(tmp_path) == ["pairs.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "model", "wanted"),
-    [
-        (["--set", "colour=red"], "openai/tiny", "colour"),
-        (["--samples", "2"], "openai/tiny", "temperature"),
-        (["--samples", "0"], "openai/tiny", "--samples"),
-        ([], "encoder/minilm", "neither openai/<model> nor hf/<model>"),
-        ([], "hf/no-such-folder", "no setting is called 'attempts'; there are max_new_tokens"),
-        (["--out", "no/folder/r.jsonl"], "openai/tiny", "does not exist"),
-    ],
-)
-def test_bad_usage(server, collected, tmp_path, arguments, model, wanted):
-    code, rows, said = collected(*arguments, model=model)
-    assert (code, rows) == (2, None) and wanted in said
-    assert not server.asked and os.listdir(tmp_path) == ["pairs.jsonl"]
-
-
-def test_a_local_model(collected, tmp_path):
+def test_a_local_model(collected, tiny):
     code, rows, said = collected(model="hf/no-such-folder", quick=[])
     assert (code, rows) == (2, None) and "no-such-folder" in said and said.count("\n") == 1
-    folder = save_tiny(tmp_path / "tiny")
-    code, rows, said = collected("--set", "max_new_tokens=3", model=f"hf/{folder}", quick=[])
+    code, rows, said = collected("--set", "max_new_tokens=3", model=f"hf/{tiny}", quick=[])
     assert code == 0 and [row["id"] for row in rows] == ["a", 7, 3] and "parameters" in said
     assert all(row["status"] == "ok" and row["tokens_out"] <= 3 for row in rows)
 

@@ -1,4 +1,4 @@
-"""Bulk judging by Ray: rows once and in order, whoever is killed; without Ray, how its absence is told.
+"""Bulk judging by Ray: rows once and in order, whoever is killed.
 
 What a worker does is tested without Ray too: requests in, replies out.
 """
@@ -10,15 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 
 import psutil
 import pytest
-from test_bulk import LONGER, PAIR, lines_of, stored, verdict_of
+from test_bulk import lines_of, stored, verdict_of
 from test_cli import read_lines
 from test_pairfile import write
 
-from judgekit.cli import main
 from judgekit.cli.ray_engine import PIECE, Worker
 from judgekit.data.pairfile import read_pairs
 from judgekit.judges import load_judge, request_of
@@ -49,15 +47,6 @@ def test_a_worker_replies_as_the_judge_does_here(tmp_path):
     replies = pickle.loads(pickle.dumps(worker.replies(7, sent, [0, 1, 2, 4])))  # noqa: S301
     given = load_judge("baseline/longer").judge(requests)
     assert replies == {7 + n: given[n] for n in (0, 1, 2, 4)}
-
-
-@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is here")
-def test_without_ray_there_is_one_clear_sentence(tmp_path, capsys):
-    path = write(tmp_path, json.dumps(PAIR))
-    assert main(["judge", str(path), "--out", str(tmp_path / "o.jsonl"), *LONGER, "--engine", "ray"]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("error: this command needs the package ray") and err.count("\n") == 1
-    assert os.listdir(tmp_path) == [path.name]
 
 
 # ---------------------------------------------------------------- with Ray

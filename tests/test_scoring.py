@@ -22,12 +22,6 @@ COLUMNS = "set item prompt judge order verdict p_a p_b p_tie status label votes"
 NATURAL = load_sample("sample_natural")
 
 
-@pytest.fixture
-def store():
-    with VerdictStore(":memory:") as opened:
-        yield opened
-
-
 class Recorder(RuleJudge):
     """``longer``, with a note of every request it was asked."""
 

@@ -24,7 +24,6 @@ from judgekit.stats import (
     cluster_bootstrap,
     cluster_draws,
     cluster_sums,
-    clustered_error,
     detectable_difference,
     expected_calibration_error,
     interval,
@@ -140,7 +139,6 @@ def test_folds_keep_prompts_whole():
 
 def test_power_by_hand():
     sums = [[1, 1], [-1, 1]] * 50
-    assert clustered_error(sums) == pytest.approx(np.sqrt(100 * 100 / 99) / 100)
     assert detectable_difference(sums) == pytest.approx((1.959964 + 0.841621) * np.sqrt(100 * 100 / 99) / 100)
     assert detectable_difference(sums * 4) == pytest.approx(detectable_difference(sums) / 2, rel=0.01)
     assert detectable_difference([[0, 2], [0, 3]]) == 0
@@ -280,7 +278,7 @@ def test_correlations_are_those_of_scipy_on_every_resample(own, items, seed):
     [
         (cluster_sums, ([1, 2, 3], ["a", "b"]), "3 items but 2 clusters"),
         (weighted_bootstrap, (share_of, [], 10), "no clusters"),
-        (clustered_error, ([[1, 1]],), "at least two"),
+        (detectable_difference, ([[1, 1]],), "at least two"),
         (prompt_folds, (["a", "b"], 1), "n_folds"),
         (prompt_folds, (["a", "b"], 3), "n_folds"),
         (reliability_bins, ([0.5, -0.1], [1, 1]), "confidence"),

@@ -31,12 +31,6 @@ for n in range(100_000):
 """
 
 
-@pytest.fixture
-def store():
-    with VerdictStore(":memory:") as opened:
-        yield opened
-
-
 def put(store, replies, **where):
     store.put(JUDGE, DECODING, replies, **where)
 

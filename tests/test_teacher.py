@@ -144,13 +144,6 @@ def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
 # ---------------------------------------------------------------- a model that runs here
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    from tiny_causal import save_tiny
-
-    return save_tiny(tmp_path_factory.mktemp("hf") / "tiny")
-
-
 def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
     from judgekit.models.causal import CausalModel
 

@@ -200,14 +200,14 @@ def votes_of(folder):
     return found
 
 
-def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
+def cases(n_fast=4000, n_slow=100):
     """The kinds of faults, chain excepted."""
     files = ["--out", "{}/out.jsonl", "--store", "{}/s.sqlite"]
     judge = [*CLI, "judge", "{}/in.jsonl", *files, "--judge"]
     rate = [*CLI, "rate", "{}/responses.jsonl", *files, "--probe", "gsm8k-binary"]
     attack = [*CLI, "attack", "{}/in.jsonl", *files, "--judge", "baseline/features", "--queries", "0"]
     ask = [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS]
-    workflow = [sys.executable, "-m", "judgekit.report.workflow", "run", notebook, "sample"]
+    workflow = [sys.executable, "-m", "judgekit.report.workflow", "run", "33_measure_agreement", "sample"]
     return [
         Case("judge_features", 3, [*judge, "baseline/features"], write_pairs(n_fast), rows_of, stored),
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
@@ -221,10 +221,10 @@ def cases(n_fast=4000, n_slow=100, notebook="33_measure_agreement"):
     ]
 
 
-def chain(tries=2):
+def chain():
     """The whole sample chain, through Snakemake."""
     command = [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", "--cores", "2"]
-    return Case("chain", tries, command, copy_of_checkout, numbers_of, in_a_row=True)
+    return Case("chain", 2, command, copy_of_checkout, numbers_of, in_a_row=True)
 
 
 def copy_of_checkout(folder):

@@ -47,10 +47,10 @@ class RayJudge:
         self._arguments, self._workers = arguments, workers
         self._pool: Any = None
 
-    def judge_stream(self, requests: list[Request], wanted: list[int] | None = None) -> Iterator[dict[int, Reply]]:
+    def judge_stream(self, requests: list[Request], wanted: list[int]) -> Iterator[dict[int, Reply]]:
         """Replies by the number of their request, as workers finish pieces; Stop if Ray gives up."""
         pieces: dict[int, list[int]] = {}  # what is wanted of each, by the number that it begins with
-        for number in range(len(requests)) if wanted is None else wanted:
+        for number in wanted:
             pieces.setdefault(number // PIECE * PIECE, []).append(number % PIECE)
         if not pieces:
             return

@@ -10,7 +10,7 @@ from judgekit.scoring.comparison import (
     sources_of,
 )
 from judgekit.scoring.items import credits_of, item_table
-from judgekit.scoring.protocols import Protocol, primary_protocol, protocol_of, protocols_for
+from judgekit.scoring.protocols import Protocol, protocol_of, protocols_for
 from judgekit.scoring.running import run_judge, waiting_requests
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.tables import TITLES, forest_table, load_judges, pick, pivot_orders, verdicts
@@ -31,7 +31,6 @@ __all__ = [
     "pairs_judged_by",
     "pick",
     "pivot_orders",
-    "primary_protocol",
     "protocol_of",
     "protocols_for",
     "run_judge",

@@ -171,21 +171,14 @@ def contests_of(
 
 
 def sources_of(sets: Iterable[str], judges: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for all that some sets and the published verdicts of some judges are read from.
-
-    Nothing of verdicts that a run tracks: the judge that gave them stands in the run's results by its fingerprint.
-    """
+    """File to SHA-256 for all that some sets and the published verdicts of some judges are read from."""
     replayed = [judge.removeprefix("replay/") for judge in judges if judge.startswith("replay/")]
     hashes = [outputs.published_hashes(model) for model in replayed if model in outputs.PUBLISHED]
     return {file: sha256 for one in [set_hashes(sets), *hashes] for file, sha256 in one.items()}
 
 
 def with_constant(contest: Contest) -> Contest:
-    """The contest with ``majority_class``: the constant judge that is told the most frequent label of these pairs.
-
-    A part of a set has a majority of its own, so it is added to each contest for itself. Nothing is asked: its
-    verdict on every pair is known.
-    """
+    """The contest with ``majority_class``, which gives the most frequent label of these pairs: parts have their own."""
     label = majority_class(contest.pairs, protocol_of(contest.benchmark))
     name = "baseline/majority_class"
     verdicts = [Verdict(pair.item_id, name, order, label) for pair in contest.pairs for order in ORDERS]

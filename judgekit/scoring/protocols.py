@@ -111,25 +111,20 @@ def _family_of(benchmark: str) -> str:
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 
-def primary_protocol(benchmark: str) -> Protocol:
-    """The protocol a set is quoted under; KeyError where the set is unknown."""
-    family = _family_of(benchmark)
-    if family not in PRIMARY:
-        raise KeyError(f"no protocol for the set {benchmark!r}; there are {', '.join(PRIMARY)}")
-    return PRIMARY[family]
-
-
 def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Protocol:
-    """The protocol that is meant: None for the set's primary one, a `Protocol`, or a name.
+    """The protocol that is meant: None for the primary one, which a set is quoted under, a `Protocol`, or a name.
 
     A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); KeyError lists
-    those there are for the set.
+    the sets, or the names there are for the set.
     """
-    if protocol is None:
-        return primary_protocol(benchmark)
     if isinstance(protocol, Protocol):
         return protocol
-    for name in (f"{_family_of(benchmark)}_{protocol}", protocol):
+    family = _family_of(benchmark)
+    if protocol is None:
+        if family not in PRIMARY:
+            raise KeyError(f"no protocol for the set {benchmark!r}; there are {', '.join(PRIMARY)}")
+        return PRIMARY[family]
+    for name in (f"{family}_{protocol}", protocol):
         if name in PROTOCOLS:
             return PROTOCOLS[name]
     raise KeyError(f"no protocol {protocol!r} for {benchmark}; there are {', '.join(protocols_for(benchmark))}")
@@ -139,7 +134,7 @@ def protocols_for(benchmark: str) -> dict[str, Protocol]:
     """The protocols of a set by short name, the primary one first as ``"primary"``."""
     prefix = f"{_family_of(benchmark)}_"
     variants = {name.removeprefix(prefix): one for name, one in PROTOCOLS.items() if name.startswith(prefix)}
-    return {"primary": primary_protocol(benchmark), **variants}
+    return {"primary": protocol_of(benchmark), **variants}
 
 
 def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[str, list[str]]:

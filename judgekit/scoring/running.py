@@ -12,6 +12,7 @@ from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
 from judgekit.scoring.store import VerdictStore
 
 Replies = dict[str, Reply]  # by key
+Numbered = dict[int, Reply]  # by the number of the request
 
 
 class JudgeFailure(RuntimeError):
@@ -49,7 +50,7 @@ def run_judge(
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
     reply of a judge that streams. Batches are formed from the whole plan: a run that was resumed between two of them
-    gives what an unbroken one gives. ``bar``: a tqdm of the caller's that counts verdicts, for a run in several calls.
+    gives what an unbroken one gives. ``bar``: the caller's own, for a run in several calls.
     """
     keys, known, plan = _plan(judge, pairs, store, orders)
     waiting = [number for number, (key, _) in enumerate(plan) if key not in known]
@@ -68,15 +69,12 @@ def run_judge(
     return [verdict_of(pair, order, judge.name, known[key]) for key, (pair, order) in cells]
 
 
-def replies_of(
-    judge: Judge, requests: list[Request], wanted: Iterable[int] | None = None
-) -> Generator[dict[int, Reply], None, None]:
-    """Replies by the number of their request, as they come: from the judge's own stream, or batch by batch.
+def replies_of(judge: Judge, requests: list[Request], wanted: Iterable[int]) -> Generator[Numbered, None, None]:
+    """Replies to the requests of some numbers, as they come: from the judge's own stream, or batch by batch.
 
-    ``wanted``: numbers of the requests to reply to, where not all are. JudgeFailure if the judge replies twice to a
-    request, to one that is not wanted, or not at all.
+    JudgeFailure if the judge replies twice to a request, to one that is not wanted, or not at all.
     """
-    missing = set(range(len(requests)) if wanted is None else wanted)
+    missing = set(wanted)
     stream = getattr(judge, "judge_stream", None)
     with closing((stream or partial(_batches, judge))(requests, sorted(missing))) as answers:
         for replies in answers:
@@ -88,7 +86,7 @@ def replies_of(
         raise JudgeFailure(f"{judge.name} left {len(missing)} of {len(requests)} requests without a reply")
 
 
-def _batches(judge: Judge, requests: list[Request], wanted: list[int]) -> Generator[dict[int, Reply], None, None]:
+def _batches(judge: Judge, requests: list[Request], wanted: list[int]) -> Generator[Numbered, None, None]:
     for _, batch in groupby(wanted, lambda number: number // judge.batch_size):
         numbers = list(batch)
         yield dict(zip(numbers, _judge_batch(judge, [requests[number] for number in numbers]), strict=True))

@@ -79,10 +79,9 @@ class VerdictStore:
 
     def __init__(self, path: str | os.PathLike[str], fresh: bool = False) -> None:
         self.path = str(path)
-        self._renewed: set[tuple[str, str, str, int]] | None = set() if fresh else None
+        self.fresh, self._renewed = fresh, set[tuple[str, str, str, int]]()
         self._checked = False
-        if self.path != ":memory:":
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             with ExitStack() as unusable:
                 self.connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
@@ -176,10 +175,9 @@ class VerdictStore:
     def put(self, judge: str, decoding: str, replies: dict[str, Reply], sample: int = 0) -> None:
         """Store replies in one transaction. An ``ok`` reply is never replaced by a failed one."""
         rows = [(judge, key, decoding, sample, reply.status, dump_reply(reply)) for key, reply in replies.items()]
-        fresh = self._renewed is not None
         with self._told(), self._transaction():
-            self._put_rows(rows, "excluded.status != 'error'" if fresh else "replies.status = 'error'")
-        if self._renewed is not None:
+            self._put_rows(rows, "excluded.status != 'error'" if self.fresh else "replies.status = 'error'")
+        if self.fresh:
             self._renewed |= {row[:4] for row in rows if row[4] != "error"}
 
     def _put_rows(self, rows: Iterable[tuple], replacing: str) -> None:
@@ -192,7 +190,7 @@ class VerdictStore:
         key is wrong.
         """
         wanted = list(dict.fromkeys(keys))
-        if self._renewed is not None:
+        if self.fresh:
             wanted = [key for key in wanted if (judge, key, decoding, sample) in self._renewed]
         replies: dict[str, Reply] = {}
         with self._told():
@@ -273,15 +271,11 @@ class VerdictStore:
         with self._told():
             return self.connection.execute(query, values).fetchone()[0]
 
-    def close(self) -> None:
-        """Close the file; the store can be opened again at any time."""
-        self.connection.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.connection.close()
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -11,7 +11,7 @@ from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
 from judgekit.judges.names import printed_names, unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
-from judgekit.scoring.protocols import majority_class, primary_protocol
+from judgekit.scoring.protocols import majority_class, protocol_of
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
 
@@ -43,7 +43,7 @@ def verdicts(
 
     def judged(store: VerdictStore) -> Iterator[_Judged]:
         for (name, items), slug in product(pairs.items(), names.values()):
-            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, primary_protocol(name)))
+            judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, protocol_of(name)))
             yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
 
     with VerdictStore(verdict_store_path()) as store:

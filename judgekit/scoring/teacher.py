@@ -140,12 +140,11 @@ def collect_responses(
     rows = []
     for question, options, text, samples in zip(questions, shown, texts, zip(*replies, strict=True), strict=True):
         for sample, reply in enumerate(samples):
-            done = reply.status == "ok"
+            response, error = (reply.raw, None) if reply.status == "ok" else (None, reply.raw)
             row = {"id": question.id, "sample": sample, "question": text}
             row |= {"options": options} if options else {}
             row |= {"reference": question.reference} if question.reference is not None else {}
-            row |= {"response": reply.raw if done else None, "status": reply.status}
-            row |= {"error": None if done else reply.raw, "model": model.name}
+            row |= {"response": response, "status": reply.status, "error": error, "model": model.name}
             rows.append(row | {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
     return rows
 
@@ -154,10 +153,7 @@ def collect_responses(
 
 
 def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[str, str]]:
-    """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response.
-
-    Question and response are made harmless as in `judgekit.inside.aspects.shown_response`.
-    """
+    """What a teacher is asked: definition and scale, the aspect's example as an earlier exchange, and the response."""
     example, shown = aspect.example, []
     if example is not None:
         rating = {"score": example.score, "justification": example.justification}
@@ -174,8 +170,8 @@ def read_rating(text: str | None, scores: Collection[int]) -> tuple[int | None, 
 
     The last JSON object with a ``score`` decides; it must be a whole number of the scale ``scores``, with a
     ``justification``, a text. Nothing is guessed: a score in words, as ``"4"``, as 4.0 or outside the scale is none,
-    nor is one of two objects that differ on one line, or of an object that says its score twice. What a reasoning model
-    thought is not its reply; back-slashes that are no JSON are back-slashes.
+    nor is one of two objects that differ on one line, or of an object that says its score twice; back-slashes that are
+    no JSON are back-slashes.
 
     >>> read_rating('Well: {"score": 4, "justification": "The step $a \\\\cdot b$ is right."}', range(1, 6))
     (4, 'The step $a \\\\cdot b$ is right.')

@@ -15,7 +15,7 @@ from scipy.special import logsumexp, softmax
 from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.metrics import NO_VERDICT, label_codes
-from judgekit.scoring.protocols import Protocol, primary_protocol, read_verdict, references_of
+from judgekit.scoring.protocols import Protocol, protocol_of, read_verdict, references_of
 from judgekit.scoring.scores import decided_probabilities
 from judgekit.stats import Array, Floats, prompt_folds, ratio
 
@@ -46,7 +46,7 @@ class Panel:
     @property
     def protocol(self) -> Protocol:
         """The set's primary one."""
-        return primary_protocol(self.benchmark)
+        return protocol_of(self.benchmark)
 
     @property
     def members(self) -> list[str]:

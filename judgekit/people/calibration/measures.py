@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from judgekit.data.votes import ClassProbabilities, aligned, matchup_votes, votes_of_pairs
 from judgekit.people.clustered import Ends, mean_interval
 from judgekit.records import LABELS, PreferencePair, Verdict
-from judgekit.scoring import primary_protocol
+from judgekit.scoring import protocol_of
 from judgekit.scoring.items import stated_probabilities
 from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval, ratio, t_quantile
 
@@ -101,7 +101,7 @@ def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verd
     if target not in TARGETS:
         raise ValueError(f"target {target!r} is not one of {', '.join(TARGETS)}")
     try:
-        classes = LABELS if "tie" in primary_protocol(name).labels else LABELS[:2]
+        classes = LABELS if "tie" in protocol_of(name).labels else LABELS[:2]
     except KeyError:  # a corpus that has no protocol may have ties
         classes = LABELS
     wanted = [pair for pair in pairs if (pair.label in classes if target == "label" else pair.votes)]
