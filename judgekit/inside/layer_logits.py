@@ -17,7 +17,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, fitting_batches, load_model, path_sums
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import config_and_tokenizer, end_tokens, model_files
+from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.records import Response, fingerprint_of
@@ -127,10 +127,10 @@ def layer_logits(
     ``prompts``: token ids up to where the reply, or the rest of it, begins. ``plan``: of scores (`score_plan`), or of
     verdicts. ``batch_tokens``: per forward pass, padding included; halved where memory runs out.
 
-    Where every candidate is one token, these are that token's logits: what the published code takes. A candidate of
-    several tokens has the logit of its first one plus the log-probabilities, over the whole vocabulary and at the same
-    layer, of the others: at the last layer the softmax over candidates is exactly that of `judgekit.models.one_pass`.
-    Models that cap or scale their logits have every layer's capped or scaled alike; the published code leaves that out.
+    A candidate of one token has that token's logit, as in the published code; one of several has the logit of its first
+    plus the log-probabilities, over the whole vocabulary and at the same layer, of the others: at the last layer the
+    softmax is that of `judgekit.models.one_pass`. Where a model caps or scales logits, every layer's are alike; the
+    published code leaves that out.
     """
     head = ScoreHead(engine.model, normed)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
@@ -189,7 +189,7 @@ class LayerReader:
         ends = end_tokens(files, config, tokenizer)
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
         self.engine = CausalModel(load_model(files, getattr(torch, dtype), device), ends, pad)
-        self.room = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+        self.room = positions_of(config)
 
     def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:
         """The tokens of a scale (`score_plan`)."""

@@ -82,15 +82,11 @@ class Projection(TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of classifier and the settings that are tried.
-
-    Differences of two responses must not be centred: swapping the responses has to change the sign of everything and
-    nothing else.
-    """
+    """A kind of classifier and the settings that are tried."""
 
     classifier: Any
     grid: tuple[dict[str, Any], ...]  # the middle setting stands for the family where layers are ranked
-    centred: bool = True
+    centred: bool = True  # not for differences of two responses: swapping these must change the sign and nothing else
 
     @property
     def usual(self) -> dict[str, Any]:
@@ -271,10 +267,7 @@ class Search:
         return tuple(sorted(chosen))
 
     def choose(self, families: Sequence[str] | None = None) -> Choice:
-        """The choice: layers for each kind of features, the best kind, then family and setting on it.
-
-        ``families``: instead of the search's own, with the same first one.
-        """
+        """The choice; ``families``: instead of the search's own, with the same first one."""
         families, first = families or self.families, self.families[0]
         usual, ranking, layers = FAMILIES[first].usual, {}, {}  # type: Any, dict[str, Floats], dict[str, tuple[int, ...]]
         for name in self.features:
@@ -291,13 +284,11 @@ def choose_probe(
 ) -> Choice:
     """The best probe by inner cross-validation, and nothing about how good it is.
 
-    ``features``: by kind (poolings, controls), shape (n_items, n_layers, width), each with a width and a number of
-    layers of its own. ``groups``: question of each item. ``seed``: for folds, forests and networks.
+    ``features``: by kind, shape (n_items, n_layers, width) of its own. ``groups``: question of each item.
 
-    Each step is greedy: single layers are ranked with the head's first family at its usual setting; from the best one,
-    further ones among the `Space.candidates` best are added while the penalised score rises; then kinds of features are
-    compared, then families and settings on the winner. All scores are of the same inner folds, so they choose and do
-    not estimate: `nested_probe` estimates.
+    Each step is greedy: single layers are ranked with the head's first family at its usual setting, and further ones
+    added to the best; then kinds of features are compared, then families and settings on the winner. All scores are of
+    the same inner folds, so they choose and do not estimate.
     """
     return Search(features, np.asarray(labels), np.asarray(groups), head, space or Space(), seed).choose()
 
@@ -333,10 +324,9 @@ def nested_probe(
 ) -> NestedResult:
     """A probe estimated by nested cross-validation grouped by question.
 
-    ``features``, ``groups``: as for `choose_probe`; controls and the majority go through the same door. ``n_outer``:
-    folds that estimate; in each, a `Search` sees the other folds only. ``searches``: filled with the search of each
-    outer fold; given again for the same material, and a space that differs in the families after the first one only, it
-    spares what was scored before.
+    ``features``, ``groups``: as for `choose_probe`. ``n_outer``: folds that estimate. ``searches``: filled with the
+    search of each; given again for the same material, and a space that differs only in the families after the first
+    one, it spares what was scored before.
 
     Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
     they choose, so the estimate is of the procedure, and of no single probe.

@@ -101,9 +101,7 @@ class Rater:
     ) -> list[tuple[dict[str, int], dict[str, float]]]:
         """Classes and expected classes by aspect of (question, response), in their order; equal ones are rated once.
 
-        ``batch_size``: texts per step, of the bar and of what is stored at once. ``kept``: a store of replies
-        (`judgekit.scoring.store.VerdictStore`) where ratings are put, and looked up. ProbeError where the model is not
-        the one that the probes were fitted on.
+        ``kept``: a `judgekit.scoring.store.VerdictStore` where ratings are put, ``batch_size`` at once, and looked up.
         """
         wanted, rater = [rated_text(*pair) for pair in texts], self.fingerprint
         keys = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in wanted}

@@ -1,8 +1,7 @@
 """The network of a causal judge: prompts as token ids in, completions or log-probabilities out.
 
-What several prompts begin with is read once; its keys and values are copied to every row, and padding stands between
-them and the rest of the prompt. Positions are given to the model, so a reply depends neither on the padding nor on what
-else is in the batch, beyond float rounding.
+What several prompts begin with is read once and copied to every row; padding follows it. Positions are given to the
+model, so a reply depends on neither padding nor batch, beyond float rounding.
 """
 
 import copy
@@ -117,8 +116,8 @@ class CausalModel:
     def passes(self, prompts: Sequences, plan: Plan, budget: int, **more: Any) -> Iterator[tuple[torch.Tensor, Any]]:
         """The model's output after all prompts, with what the plan forces; then after each token of its branches.
 
-        The latter for some rows at a time, whose numbers come with it: the branches of each row together, those shorter
-        than the longest followed by padding. Where a cache cannot be copied, they are read with all that stands before.
+        The latter for some rows at a time, whose numbers come with it. Where a cache cannot be copied, they are read
+        with all that stands before.
         """
         sequences = [[*prompt, *plan.forced] for prompt in prompts]
         # Without padding and a start in the cache, attention is causal and no more: half of it is never computed.
@@ -222,13 +221,6 @@ def fitting_batches(
     """Batches of keys (longest first), what ``work`` makes of each, and what is left of the budget of tokens.
 
     The budget is halved, for good, where memory runs out; a single key that does not fit has None for results.
-
-    >>> def work(batch):
-    ...     if len(batch) > 2:
-    ...         raise torch.OutOfMemoryError("CUDA out of memory.")
-    ...     return batch
-    >>> [batch for batch, _, _ in fitting_batches("abcde", dict.fromkeys("abcde", 1), 4, work)]
-    [['a', 'b'], ['c', 'd'], ['e']]
     """
     waiting = list(keys)
     while waiting:

@@ -74,16 +74,12 @@ def padded(
 
 
 class TextEncoder:
-    """Tokenizer and encoder: texts in, mean-pooled embeddings out.
-
-    ``base``: see `base_location`. ``adapter``: a PEFT folder, merged into the weights.
-    """
+    """Tokenizer and encoder: texts in, mean-pooled embeddings out; ``adapter``: a PEFT folder."""
 
     def __init__(self, base: str = "minilm", revision: str | None = None, adapter: str | Path | None = None) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         location = base_location(base)
-        self.base = base
         self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
         self.model.eval()

@@ -5,15 +5,15 @@ each file, written when weights are made and checked when they are read. It find
 cut off), which safetensors does not look for. It is no signature: whoever can replace weights can replace the seal.
 """
 
-import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import pooch
 from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
@@ -39,11 +39,11 @@ _SHOWN = 3  # missing weights that a refusal names
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model: folder or hub name, the commit of a hub name, the folder of an adapter, and where the tokenizer is."""
+    """Where a model's parts are."""
 
-    base: str
-    revision: str | None
-    adapter: str | None
+    base: str  # folder or hub name
+    revision: str | None  # commit of a hub name
+    adapter: str | None  # folder
     tokenizer: str
 
     @property
@@ -152,12 +152,7 @@ def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
 
 def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
     """SHA-256, by name, of those of some files that a folder has."""
-    digests = {}
-    for name in names:
-        if (path := Path(folder) / name).is_file():
-            with path.open("rb") as file:
-                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    return {name: pooch.file_hash(path) for name in names if (path := Path(folder) / name).is_file()}
 
 
 def seal(folder: str | Path, names: Iterable[str]) -> None:
@@ -221,9 +216,8 @@ def load_network(
 ) -> Any:
     """A model of one of transformers' ``Auto`` classes, with the adapter merged into it.
 
-    ``new``: parameters that may be missing because training starts them (the head of a reward model). ``options`` are
-    ``from_pretrained``'s. Unavailable where a weight of the model or of the adapter is in no file, or where a reward
-    model is to be read as a causal one: both would leave weights random, and verdicts with them.
+    ``new``: parameters that training starts (the head of a reward model). Unavailable where another weight is in no
+    file, or a reward model is to be read as a causal one: either would leave weights random, and verdicts with them.
     """
     own: set[str] = set()
     if adapter is not None:
@@ -243,7 +237,7 @@ def load_network(
     if of_reward and kind.__name__ == "AutoModelForCausalLM":
         raise Unavailable(f"{file}: a reward model ({made_for}), not a causal language model")
     in_adapter = {name for name in missing if any(tensor.endswith(f".{name}") for tensor in own)}
-    _refuse(file, {name for name in missing - in_adapter - set(new) if not name.startswith(_UNREAD)}, unused)
+    refuse_gaps(file, {name for name in missing - in_adapter - set(new) if not name.startswith(_UNREAD)}, unused)
     if adapter is None:
         return model
     from peft import PeftModel, get_peft_model_state_dict
@@ -251,11 +245,12 @@ def load_network(
     with quiet():
         model = PeftModel.from_pretrained(model, adapter)
     wanted = set(get_peft_model_state_dict(model, save_embedding_layers=False))
-    _refuse(Path(adapter) / _ADAPTER_WEIGHTS, wanted - own, own - wanted)
+    refuse_gaps(Path(adapter) / _ADAPTER_WEIGHTS, wanted - own, own - wanted)
     return model.merge_and_unload()
 
 
-def _refuse(file: Path | str, missing: set[str], unused: set[str]) -> None:
+def refuse_gaps(file: Path | str, missing: set[str], unused: Collection[str] = ()) -> None:
+    """Unavailable, by file and tensors, where weights are missing; ``unused``: those that the file has instead."""
     if missing:
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         instead = f"; it has {min(unused)}, which the model does not know" if unused else ""

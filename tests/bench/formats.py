@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from encoder_speed import ROUNDS, judged, ratio_of, seconds_of
+from encoder_speed import ROUNDS, SETS, judged, ratio_of, seconds_of
 
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.paths import PRETRAINED
@@ -22,8 +22,6 @@ from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.models.encoder import native_bf16
 from judgekit.report import save_results
 from judgekit.stats import Number
-
-SETS = ("pandalm", "llmbar_adversarial")
 
 
 def judges_of():

@@ -9,6 +9,7 @@ published system reads them. No states are cached. Writes ``bench.rate_shared_pa
 import argparse
 import statistics
 
+from causal_speed import ratio_of
 from encoder_speed import seconds_of
 
 from judgekit.data.sample import SAMPLE_SETS, load_sample
@@ -60,9 +61,7 @@ def main():
             (seconds_of(lambda shown=shown: rater.rate(shown, reader)), seconds_of(theirs))
             for _ in range(chosen.rounds)
         ]
-        each = [other / ours for ours, other in rounds]
-        median = Number(statistics.median(each), min(each), max(each), n=len(each), spec=".1f")
-        numbers[f"bench.{name}.ratio"] = median
+        numbers[f"bench.{name}.ratio"] = median = ratio_of(rounds)
         speed += [len(shown) / ours for ours, _ in rounds] if shown is texts else []
         print(f"{name}: {median.row()['text']} times as fast ({median.row()['interval']})")
     numbers["bench.rate.answers_per_second"] = Number(
