@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from judgekit.data.files import load_plain
-from judgekit.data.pairfile import PairFileError, read_pairs
+from judgekit.data.pairfile import read_pairs
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         train = [pair for path in files.train for pair in pairs_of(path)]
         validation = [pair for path in files.validation for pair in pairs_of(path)]
         report = train_judge(recipe, train, validation, files.folder, shares=files.train, progress=first)
-    except (RecipeError, PairFileError, ValueError) as wrong:
+    except ValueError as wrong:  # a recipe, a file of pairs, or the two together
         print(f"error: {wrong}", file=sys.stderr)
         return 2
     if first:
