@@ -26,11 +26,8 @@ def pair(item_id, a="one answer", b="another answer", label="A", question="What 
 
 def verdicts_on(pairs, labels, p=None):
     """Verdicts of a judge that gives the same in both orders."""
-    return [
-        Verdict(one.item_id, "made/judge", order, label, *(p[one.item_id] if p else (None, None, None)))
-        for one, label in zip(pairs, labels, strict=True)
-        for order in ("ab", "ba")
-    ]
+    both = [(one.item_id, label, order) for one, label in zip(pairs, labels, strict=True) for order in ("ab", "ba")]
+    return [Verdict(item, "made/judge", order, label, *(p[item] if p else ())) for item, label, order in both]
 
 
 # ---------------------------------------------------------------- texts and questions
@@ -81,11 +78,8 @@ def test_near_questions_share_a_number_and_short_ones_are_no_evidence():
 
 def test_length_tells_labels_that_follow_it_and_no_others():
     rng = np.random.default_rng(0)
-    sizes = rng.integers(5, 200, (300, 2))
-    follows = [
-        pair(str(n), "a" * x, "b" * y, "A" if x > y else "B", question=f"Question {n // 3}?")
-        for n, (x, y) in enumerate(sizes)
-    ]
+    sizes = enumerate(rng.integers(5, 200, (300, 2)).tolist())
+    follows = [pair(str(n), "a" * x, "b" * y, "BA"[x > y], f"Question {n // 3}?") for n, (x, y) in sizes]
     blind = [replace(one, label=label) for one, label in zip(follows, rng.choice(["A", "B"], 300), strict=True)]
     ((cue, hits, n, gain),) = NOTEBOOK.told_blindly(follows)
     assert (cue, n) == ("length", 300) and gain.low > 0.35 and hits > 280

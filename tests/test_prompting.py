@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from chat_server import ANSWER, KEY, good_reply
 
@@ -23,17 +24,12 @@ from judgekit.studies.prompt_strategies import (
     live_evaluators,
     live_judges,
     outcome_table,
-    set_of,
     stored_evaluators,
 )
 
 MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
+SET = "sample_adversarial"
 RULES = [Evaluator("rules", rule, f"baseline/{rule}") for rule in ("random", "longer", "shorter")]
-
-
-def outcomes_of(evaluators, *names):
-    judges = {one.judge: load_judge(one.judge) for one in evaluators}
-    return outcome_table(evaluators, judges, {name: load_set(name) for name in names}, VerdictStore(":memory:"))
 
 
 def test_every_stored_evaluator_belongs_to_one_model():
@@ -46,11 +42,12 @@ def test_every_stored_evaluator_belongs_to_one_model():
 
 
 def test_outcomes_score_as_the_protocol_does():
-    outcomes = outcomes_of(RULES, "sample_adversarial")
-    pairs = load_set("sample_adversarial")
+    judges, pairs = {one.judge: load_judge(one.judge) for one in RULES}, load_set(SET)
+    outcomes = outcome_table(RULES, judges, {SET: pairs}, VerdictStore(":memory:"))
+    assert call_table(RULES).empty
     for one in RULES:
-        verdicts = run_judge(load_judge(one.judge), pairs, VerdictStore(":memory:"), progress=False)
-        scores = score(verdicts, pairs, "sample_adversarial", n_boot=10)
+        verdicts = run_judge(judges[one.judge], pairs, VerdictStore(":memory:"), progress=False)
+        scores = score(verdicts, pairs, SET, n_boot=10)
         own = outcomes[outcomes["method"] == one.method]
         assert own["credit"].mean() == pytest.approx(scores["accuracy"].value)
         assert own["same"].sum() / own["read"].sum() == pytest.approx(scores["consistency"].value)
@@ -66,11 +63,6 @@ def test_outcomes_score_as_the_protocol_does():
 )
 def test_calls_of_an_item(steps, calls):
     assert cost_of(steps) == calls
-
-
-def test_set_of_a_file_and_rules_without_calls():
-    assert set_of("llmbar/LLMBar/Natural/evaluators/GPT-4/CoT/result.json") == "llmbar_natural"
-    assert call_table(RULES).empty
 
 
 @pytest.mark.realdata
@@ -89,7 +81,6 @@ def test_calls_per_verdict_of_stored_outputs():
 
 
 QUICK = {"backoff": 0.005, "attempts": 2}
-SET = "sample_adversarial"
 
 
 def by_length(body, text):
@@ -106,12 +97,8 @@ def server(serve):
 
 def share_right(pairs):
     """Accuracy of 'the longer, else the first shown' over both orders."""
-    right = 0
-    for pair in pairs:
-        for first, second, label in ((pair.response_a, pair.response_b, "A"), (pair.response_b, pair.response_a, "B")):
-            said_first = len(second) <= len(first)
-            right += (pair.label == label) == said_first
-    return right / (2 * len(pairs))
+    shown = [one for pair in pairs for one in (pair, pair.swapped())]
+    return np.mean([(pair.label == "A") == (len(pair.response_b) <= len(pair.response_a)) for pair in shown])
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,8 @@ from judgekit.training.features import FeatureTable
 POOL = {"pool": 1.0}
 
 
-def pair(item_id, label="A", question=None, benchmark="one", **fields):
-    question = f"Question {item_id}?" if question is None else question
-    given = {"response_a": "the longer response", "response_b": "short", "cluster_id": question}
-    return PreferencePair(str(item_id), benchmark, question, label=label, **given | fields)
+def pair(item_id, label="A", question="Question?", benchmark="one", longer="the longer response"):
+    return PreferencePair(str(item_id), benchmark, question, longer, "short", cluster_id=question, label=label)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +42,9 @@ def invented(n_pairs, signal, seed, width=8, name="pool", agree=0.85):
     a = rng.normal(size=(n_pairs, len(FEATURES)))
     truth = states[:, 0] > 0 if signal else rng.random(n_pairs) > 0.5
     truth = truth ^ (rng.random(n_pairs) > agree)
-    pairs = [
-        pair(i, "A" if prefers else "B", f"{name} {i}?", name, response_a="a" * int(length))
-        for i, (prefers, length) in enumerate(zip(truth, rng.integers(1, 10, n_pairs), strict=True))
-    ]
+    lengths = rng.integers(1, 10, n_pairs).tolist()
+    labels = np.where(truth, "A", "B").tolist()
+    pairs = [pair(i, labels[i], f"{name} {i}?", name, "a" * length) for i, length in enumerate(lengths)]
     target = np.stack([truth, ~truth, np.zeros(n_pairs, bool)], 1) * 1.0
     features = FeatureTable(a, -a, rng.normal(size=(n_pairs, len(PAIR_FEATURES))), target, np.zeros(n_pairs, bool))
     return Views(pairs, features, states, rng.normal(size=n_pairs))
@@ -157,10 +154,9 @@ def test_the_best_and_the_worst_share_of_each_source_is_kept():
 
 
 def test_a_random_part_has_as_many_of_each_source():
-    drawn_like, groups = notebook().drawn_like, np.array(["x"] * 30 + ["y"] * 70)
-    drawn = drawn_like(np.array([0, 1, 2, 40, 50]), groups, 0)
-    assert (groups[drawn] == "x").sum() == 3 and len(set(drawn.tolist())) == 5
-    assert drawn.tolist() != drawn_like(np.array([0, 1, 2, 40, 50]), groups, 1).tolist()
+    groups = np.array(["x"] * 30 + ["y"] * 70)
+    drawn, other = (notebook().drawn_like(np.array([0, 1, 2, 40, 50]), groups, seed).tolist() for seed in (0, 1))
+    assert (groups[drawn] == "x").sum() == 3 and len(set(drawn)) == 5 and drawn != other
 
 
 def test_the_threshold_has_the_best_f1_of_finding_wrong_labels():

@@ -20,7 +20,6 @@ from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, run_study
 from judgekit.studies.train_encoder_judge import read_cleaned
-from judgekit.training import encoder as training_encoder
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
 from judgekit.training.encoder import (
@@ -45,19 +44,9 @@ from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
 from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
-TINY = RelevanceRecipe(
-    r=4,
-    layers=1,
-    steps=5,
-    questions_per_step=6,
-    group=2,
-    eval_every=2,
-    lr=3e-3,
-    bf16=False,
-    max_question_tokens=32,
-    max_response_tokens=32,
-    train_response_tokens=32,
-)
+READS = {"max_question_tokens": 32, "max_response_tokens": 32, "train_response_tokens": 32}
+BATCHES = {"steps": 5, "questions_per_step": 6, "group": 2, "eval_every": 2}
+TINY = RelevanceRecipe(r=4, layers=1, lr=3e-3, bf16=False, **BATCHES, **READS)
 TRAIN, VALIDATION = load_sample("sample_train")[:60], {"v": load_sample("sample_validation")[:20]}
 SHARES = {"sample_train": 1.0}
 
@@ -119,8 +108,8 @@ def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path)
     assert weights(tmp_path) == weights(finished[0])
     losses = {row["step"]: row["validation"] for row in report["history"]}
     assert report["best_step"] == min(losses, key=losses.get) > 0
-    assert [row["validation"] for row in report["history"]] == [row["validation"] for row in finished[1]["history"]]
-    assert [row["step"] for row in report["history"]] == [row["step"] for row in finished[1]["history"]] == [0, 2, 4, 5]
+    assert losses == {row["step"]: row["validation"] for row in finished[1]["history"]}
+    assert list(losses) == [0, 2, 4, 5]
     assert not (tmp_path / CHECKPOINT).exists()
 
 
@@ -137,7 +126,7 @@ def test_a_checkpoint_of_another_run_is_not_continued(made, tmp_path, change):
 
 def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
     folder, report = finished
-    monkeypatch.setattr(training_encoder, "RelevanceTrainer", None)
+    monkeypatch.setattr("judgekit.training.encoder.RelevanceTrainer", None)
     assert train(folder, made) == json.loads(json.dumps(report))
     with pytest.raises(TypeError):  # another recipe would be trained
         train(folder, made, replace(TINY, steps=6))
@@ -190,21 +179,11 @@ def test_what_is_trained_stands_in_the_topmost_layer_and_moves(made, tmp_path, r
 @pytest.fixture(scope="module")
 def wordy():
     """A bank of three close questions and a far one, with responses long enough to break."""
-    texts = [
-        [
-            f"Answer {i}.{j} says {'something quite specific ' * (3 + 4 * j)}about subject {i}. It ends here."
-            for j in (0, 1)
-        ]
-        for i in range(4)
-    ]
+    said = "Answer {}.{} says {}about subject {}. It ends here."
+    texts = [[said.format(i, j, "something quite specific " * (3 + 4 * j), i) for j in (0, 1)] for i in range(4)]
     near = [np.array([1, 2]), np.array([0, 2]), np.array([0, 1]), np.array([], int)]
     vectors = np.array([[0.8, 0.6, 0], [0.8, 0, 0.6], [0.8, -0.6, 0], [0, 0, 1]], np.float32)
     return AnswerBank([f"What is subject {i}?" for i in range(4)], texts, ["s"] * 4, vectors, near)
-
-
-def sides(made):
-    """The better and the worse response of a constructed pair."""
-    return (made.response_a, made.response_b) if made.label == "A" else (made.response_b, made.response_a)
 
 
 def test_batches_are_groups_of_neighbours(wordy):
@@ -217,16 +196,25 @@ def test_batches_are_groups_of_neighbours(wordy):
     assert len(draw_questions(wordy, np.arange(4), rng, 50, 2)) == 4  # no more than there are
 
 
+HOW_BROKEN = {
+    "truncated": lambda own, other, asked: own.startswith(other) and len(other) < 0.8 * len(own),
+    "repeated": lambda own, other, asked: own.split(".")[0] in other and len(other) > 1.15 * len(own),
+    "echoed": lambda own, other, asked: asked in other,
+    "shuffled": lambda own, other, asked: sorted(own.split(" ")) == sorted(other.split(" ")),
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_constructed_pairs_are_seeded_and_stand_in_either_order(wordy, kind):
+def test_constructed_pairs_are_seeded_stand_in_either_order_and_are_broken_as_they_say(wordy, kind):
     pairs = constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40)
     assert pairs == constructed_pairs(kind, wordy, np.arange(4), 0, per_question=40)
     assert len({p.item_id for p in pairs}) == len(pairs) > 20
     assert 0.3 < np.mean([p.label == "A" for p in pairs]) < 0.7
     for p in pairs:
-        own, other = sides(p)
+        own, other = p.responses if p.label == "A" else p.responses[::-1]
         assert own in wordy.responses[wordy.questions.index(p.cluster_id)] and own != other
         assert (p.benchmark, p.label_kind) == (kind, "objective")
+        assert kind not in BROKEN or HOW_BROKEN[kind](own, other, p.question)
     assert {p.cluster_id for p in constructed_pairs(kind, wordy, np.array([0, 1]), 0)} <= set(wordy.questions[:2])
     if kind == "exchanged":  # of close questions, which 0 and 3 are not
         assert constructed_pairs(kind, wordy, np.array([0, 3]), 0, per_question=9) == []
@@ -236,20 +224,6 @@ def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
     bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
     with pytest.raises(ValueError, match="no misleading pair could be constructed"):
         fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
-
-
-def test_broken_responses_are_the_right_ones_broken(wordy):
-    for kind in BROKEN:
-        for p in constructed_pairs(kind, wordy, np.arange(4), 0, per_question=20):
-            own, other = sides(p)
-            if kind == "truncated":
-                assert own.startswith(other) and len(other) < 0.8 * len(own)
-            if kind == "repeated":
-                assert own.split(".")[0] in other and len(other) > 1.15 * len(own)
-            if kind == "echoed":
-                assert p.question in other
-            if kind == "shuffled":
-                assert sorted(own.split(" ")) == sorted(other.split(" "))
 
 
 @pytest.mark.parametrize(
@@ -281,17 +255,10 @@ READ = {"weight": [10.0, 0.0, 0.0], "bias": -5.0}
 
 
 def table_of(cosines, target, outcomes=(0.45, 0.45, 0.1)):
-    n, cosines = len(cosines), np.array(cosines)
-    a, b = (np.repeat(cosines[:, [i]], 3, axis=1) for i in (0, 1))
-    return PairTable(
-        outcomes=np.tile(outcomes, (n, 1)),
-        inputs_a=a,
-        inputs_b=b,
-        likeness=cosines[:, 2],
-        target=np.eye(3)[target],
-        tied=np.ones(n, bool),
-        clusters=[str(i) for i in range(n)],
-    )
+    n = len(cosines)
+    inputs = {f"inputs_{side}": np.repeat(cosines[:, [i]], 3, axis=1) for i, side in enumerate("ab")}
+    given = {"outcomes": np.tile(outcomes, (n, 1)), "target": np.eye(3)[target], "tied": np.ones(n, bool)}
+    return PairTable(**inputs, **given, likeness=cosines[:, 2], clusters=[str(i) for i in range(n)])
 
 
 @pytest.fixture(scope="module")
@@ -304,21 +271,16 @@ def drawn():
     return ordinary, table_of(off, np.zeros(400, int), (0.1, 0.8, 0.1))
 
 
-def judge_of(ordinary, misleading, share):
-    """A fitted gate with its relevance part."""
-    return {"relevance": READ, "gate": fit_gate(ordinary, misleading, share, READ)}
-
-
 def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
     ordinary, misleading = drawn
-    judge = judge_of(ordinary, misleading, 0.1)
+    judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ)}
     assert misleading.hits(ALWAYS_OPEN).mean() == 0 and misleading.hits(judge).mean() > 0.9
     moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_OPEN)).max(1)
     assert np.median(moved) < 0.05
     assert judge["gate"]["slope"] > 0 and judge["gate"]["weight"][2] < 0
 
 
-def test_relevance_is_the_log_odds_of_being_meant(drawn):
+def test_relevance_is_the_log_odds_of_being_meant():
     rng = np.random.default_rng(1)
     cosines = np.column_stack([rng.normal(0.7, 0.2, 4000), rng.normal(0.4, 0.2, 4000), np.zeros(4000)])
     misleading = table_of(cosines, np.zeros(4000, int))
@@ -326,9 +288,7 @@ def test_relevance_is_the_log_odds_of_being_meant(drawn):
     # Two normal distributions of one variance: slope = gap / variance, zero half-way between the means.
     assert found["weight"] == pytest.approx([0.3 / 0.04, 0, 0], rel=0.1)
     assert -found["bias"] / found["weight"][0] == pytest.approx(0.55, abs=0.02)
-    mirrored = replace(
-        misleading, inputs_a=misleading.inputs_b, inputs_b=misleading.inputs_a, target=misleading.target[:, [1, 0, 2]]
-    )
+    mirrored = table_of(cosines[:, [1, 0, 2]], np.ones(4000, int))
     assert fit_relevance(mirrored, l2=0, inputs=("cosine",))["weight"] == pytest.approx(found["weight"], rel=1e-3)
 
 
@@ -349,9 +309,8 @@ def test_tables_say_what_the_judge_says(finished, made):
 
 
 def test_the_choice_is_the_strongest_gate_within_one_standard_error():
-    table = pd.DataFrame(
-        {"share": [0, 0.1, 0.2, 0.5], "mean": [0.69, 0.70, 0.685, 0.67], "error": [0.03, 0.02, 0.1, 0]}
-    )
+    rows = [(0, 0.69, 0.03), (0.1, 0.70, 0.02), (0.2, 0.685, 0.1), (0.5, 0.67, 0)]
+    table = pd.DataFrame(rows, columns=["share", "mean", "error"])
     assert choose_share(table) == 0.2
     assert choose_share(table.assign(error=0.0)) == 0.1
 
@@ -390,20 +349,19 @@ def test_weights_give_each_source_its_share():
 
 
 @pytest.mark.parametrize(
-    ("fields", "target"),
+    ("label", "soft", "target"),
     [
-        ({"label": "A"}, (1, 0, 0)),
-        ({"label": "B"}, (0, 1, 0)),
-        ({"label": "tie"}, (0, 0, 1)),
-        ({"label": "A", "soft_label": 0.7}, (0.7, 0.3, 0)),
-        ({"label": "tie", "soft_label": 0.5}, (0, 0, 1)),
-        ({"label": None, "soft_label": 0.2}, (0.2, 0.8, 0)),
+        ("A", None, (1, 0, 0)),
+        ("tie", None, (0, 0, 1)),
+        ("A", 0.7, (0.7, 0.3, 0)),
+        ("tie", 0.5, (0, 0, 1)),
+        (None, 0.2, (0.2, 0.8, 0)),
     ],
 )
-def test_targets(fields, target):
-    assert target_of(pair(**fields)) == pytest.approx(target)
-    mirrored = target_of(pair(**fields).swapped())
-    assert mirrored == pytest.approx((target[1], target[0], target[2]))
+def test_targets(label, soft, target):
+    given = pair(label=label, soft_label=soft)
+    assert target_of(given) == pytest.approx(target)
+    assert target_of(given.swapped()) == pytest.approx((target[1], target[0], target[2]))  # of B as of A
 
 
 def test_ties_count_only_where_they_were_offered():

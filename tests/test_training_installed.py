@@ -11,6 +11,7 @@ import sys
 from shutil import copytree, ignore_patterns
 
 import pytest
+from judged_file import write_pairs
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
@@ -28,9 +29,8 @@ recipe = RelevanceRecipe(base="encoder", r=4, layers=1, steps=2, eval_every=2)
 shares = {pair.benchmark: 1.0 for pair in train}
 material = make_material(train, shares, {"held out": held_out}, TextEncoder(recipe.base))
 parts = material.parts
-train_relevance(recipe, material.bank, parts["train"], parts["validation"], "mine")
+train_relevance(recipe, material.bank, parts["train"], parts["validation"], "encoder_mine")
 """
-FIELDS = ("item_id", "question", "response_a", "response_b", "label")
 RECIPE = """
 method: sft
 base: causal
@@ -40,7 +40,7 @@ steps: 2
 batch_size: 2
 train: {train.jsonl: 1.0}
 validation: [held_out.jsonl]
-folder: mine
+folder: causal_mine
 """
 
 
@@ -52,9 +52,8 @@ def elsewhere(tmp_path_factory):
     pairs = load_sample("sample_train")
     asked = {pair.question for pair in pairs[:100]}
     others = [pair for pair in pairs[100:] if pair.question not in asked][:20]
-    for name, chosen in (("train", pairs[:100]), ("held_out", others)):
-        lines = [json.dumps({field: getattr(pair, field) for field in FIELDS}) for pair in chosen]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_pairs(folder / "train.jsonl", pairs[:100])
+    write_pairs(folder / "held_out.jsonl", others)
     save_tiny(folder / "causal")
     save_tiny_encoder(folder / "encoder")
     return folder
@@ -68,7 +67,7 @@ def run(folder, *words):
 
 
 def test_a_causal_judge_is_trained_without_a_checkout(elsewhere):
-    (elsewhere / "recipe.yaml").write_text(RECIPE.replace("mine", "causal_mine"), encoding="utf-8")
+    (elsewhere / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
     printed = run(elsewhere, "-m", "judgekit.training.causal_run", "recipe.yaml")
     report = json.loads((elsewhere / "causal_mine" / "training.json").read_text(encoding="utf-8"))
     assert report["git"] is None and report["steps"] == 2
@@ -78,7 +77,7 @@ def test_a_causal_judge_is_trained_without_a_checkout(elsewhere):
 
 
 def test_an_encoder_judge_is_trained_without_a_checkout(elsewhere):
-    run(elsewhere, "-c", ENCODER.replace("mine", "encoder_mine"))
+    run(elsewhere, "-c", ENCODER)
     report = json.loads((elsewhere / "encoder_mine" / "training.json").read_text(encoding="utf-8"))
     assert report["code"] == {"git": None, "dirty": None}
     assert (elsewhere / "encoder_mine" / "adapter" / "adapter_model.safetensors").is_file()

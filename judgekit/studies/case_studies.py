@@ -66,8 +66,7 @@ def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, floa
     first, second = standardise(sides, model.parts["mean"], model.parts["scale"])
     score_a, score_b, log_nu = model.compare(request, sides)
     before = outcome_probabilities(score_a - score_b, log_nu)
-    terms = (first - second) * model.parts["weight"]
-    pushes = pd.Series(dict(zip(FEATURES, terms.tolist(), strict=True)))
+    pushes = pd.Series((first - second) * model.parts["weight"], FEATURES)
     if not getattr(judge, "config", {}).get("gate"):
         return pushes, before, None
     reply = judge.judge([request])[0]
@@ -91,17 +90,16 @@ def page_lines(case: Mapping[str, Any], run: str) -> list[str]:
     """A case without any text of a data set."""
     pair, votes = case["pair"], list(case["pair"].votes.values())
     where = f"Item {pair.item_id} of {case['set']}; label {pair.label or 'none'}"
-    counts = [votes.count(label) for label in LABELS]
-    where += "; people's votes: {} for A, {} for B, {} for a tie".format(*counts) if votes else ""
+    if votes:
+        where += "; people's votes: {} for A, {} for B, {} for a tie".format(*map(votes.count, LABELS))
     texts = f"../outputs/{run}/cases/{case['name']}.tex"
-    given = case["verdicts"][GIVEN]
-    given = given.assign(judge=given["judge"].map(display_name)).itertuples(index=False)
+    given = case["verdicts"][GIVEN].assign(judge=lambda given: given["judge"].map(display_name))
     return [
         rf"\begin{{casestudy}}{{{escape(case['title'])}}}{{{_prose(where)}}}",
         rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\casetext{{Texts}}{{{NOTICE}}}}}",
         r"\begin{caseverdicts}",
         *[r"\begin{tabular}{@{}lcccrrr@{}}", r"\toprule", HEADS, r"\midrule"],
-        *[r"\relax " + " & ".join(map(_cell, row)) + r" \\" for row in given],
+        *[r"\relax " + " & ".join(map(_cell, row)) + r" \\" for row in given.itertuples(index=False)],
         *[r"\bottomrule", r"\end{tabular}"],
         r"\end{caseverdicts}",
         rf"\casetext{{Why}}{{{_prose(case['why'])}}}",

@@ -21,9 +21,9 @@ def published_beside(
 ) -> pd.DataFrame:
     """Published figures of which verdicts are stored, recomputed under the set's own protocol and under theirs.
 
-    Columns `BESIDE`: judge is theirs, protocol its words, recomputed by the primary protocol, same_rule by theirs (None
-    where it cannot be applied), points same_rule less published, in percentage points. ``contests``: by set, or where a
-    judge covers a part of it only under ``<set>/<slug>``; ``tables``: published ones, all by default.
+    Columns `BESIDE`: recomputed is by the primary protocol, same_rule by theirs (None where it cannot be applied),
+    points same_rule less published, in percentage points. ``contests``: by set, or where a judge covers a part of it
+    only under ``<set>/<slug>``; ``tables``: published ones, all by default.
     """
     rows = []
     for figure in (figure for name in tables or (None,) for figure in published_scores(name)):
@@ -57,13 +57,11 @@ def figure_table(
 ) -> list[dict[Any, Any]]:
     """A published table rebuilt: published beside recomputed, then judges that the paper did not have, in order.
 
-    ``scores``: of `contest_scores`, for all sets; ``titles``: of the sets; ``tags``: protocol to its letter, to which
-    those that are met are added; ``recomputed_on``: set to the part of it that the counterpart of a published row
-    covers; ``stacked`` makes a cell of a recomputed score and its interval, for wide tables (else they are one text).
+    ``scores``: of `contest_scores`, for all sets; ``tags``: protocol to its letter, to which those that are met are
+    added; ``recomputed_on``: set to the part of it that the counterpart of a published row covers; ``stacked`` makes a
+    cell of a recomputed score and its interval, for wide tables (else they are one text).
     """
-    numbers: dict[Any, Any] = {
-        (row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()
-    }
+    numbers: Any = {(row.set, row.judge, row.metric): (row.number, row.protocol) for row in scores.itertuples()}
     figures = {(figure.judge, figure.set, figure.metric): figure for figure in published_scores(table)}
     columns = list(dict.fromkeys(key[1:] for key in figures))
     several = len({metric for _, metric in columns}) > 1

@@ -125,7 +125,7 @@ def run_level(level: Level, material: Material, folder: Path, judge_folder: Path
     """Train one setting (its recipe holds the seed), keep its judge, and judge the validation sets with it.
 
     ``hits`` and ``clusters``: set to 0 and 1, and to prompts, of its pairs; ``seconds``: of training. The encoder in
-    ``folder`` is not trained again if it is there; the judge goes to ``judge_folder``, which may be the same.
+    ``folder`` is not trained again if it is there; ``judge_folder`` may be the same.
     """
     recipe, chosen = level.recipe, level.pairs_of(material)
     weight = source_weights([material.train[i] for i in chosen], material.shares)
@@ -140,10 +140,8 @@ def run_level(level: Level, material: Material, folder: Path, judge_folder: Path
     reader = reader_of(material, reading, quality, _embedder(recipe, folder), _OTHERS)
     judge = ALWAYS_OPEN
     if level.share:
-        gates = fit_gates(
-            material, reader, [level.share], recipe.seed, level.off_topic, _CONSTRUCTED_PAIRS, level.inputs
-        )
-        judge = gates[level.share]
+        limits = level.off_topic, _CONSTRUCTED_PAIRS, level.inputs
+        judge = fit_gates(material, reader, [level.share], recipe.seed, *limits)[level.share]
     save_encoder(reading, reader, judge if level.share else None, judge_folder)
     if recipe.r and judge_folder != folder:
         part = "adapter" if recipe.r > 0 else "model"
@@ -162,8 +160,7 @@ def run_study(
 ) -> pd.DataFrame:
     """Every setting with every seed: columns factor, level, seed, seconds (of training), set, pair, prompt, hit.
 
-    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back, so an interrupted
-    study goes on.
+    ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back.
     """
     _embedder.cache_clear()  # a folder may have been trained anew since a study that was interrupted
     runs = []

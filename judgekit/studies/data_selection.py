@@ -126,8 +126,7 @@ def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: 
     """A judge that has not learnt from what it judges: one (of `LEARNERS`) per fold, fitted on the other folds.
 
     Each question, of the pool or not, is judged by the judge of its fold, so that scores of validation pairs are
-    comparable with those of the pool. ``mixture``: share of each source in what is learnt from. ValueError where a fold
-    is empty.
+    comparable with those of the pool. ``mixture``: share of each source. ValueError where a fold is empty.
     """
     weight, folds = source_weights(pool.pairs, mixture), folds_of(pool.questions, n_folds, seed)
     if len(set(folds.tolist())) < n_folds:

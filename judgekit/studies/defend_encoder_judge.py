@@ -30,10 +30,9 @@ _PENALTY = 0.03  # scikit-learn's C
 def attacked_pairs(
     pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0
 ) -> tuple[list[PreferencePair], list[str]]:
-    """Decided pairs whose worse response was tampered with, in wordings for training, and the attack on each.
+    """Decided pairs whose worse response (if not empty) was tampered with, in wordings for training, and each attack.
 
-    Labels as they were; ties, and pairs whose worse response is empty, are left out. ``per_pair``: attacks on each,
-    drawn without replacement.
+    ``per_pair``: attacks on each, drawn without replacement.
     """
     rng, made, attacks = np.random.default_rng(seed), [], []
     for pair in pairs:
@@ -41,8 +40,7 @@ def attacked_pairs(
         if worse is None or not getattr(pair, worse).strip():
             continue
         for name in rng.choice(TRAINABLE, size=min(per_pair, len(TRAINABLE)), replace=False):
-            text = tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)
-            changed: dict[str, Any] = {worse: text}
+            changed: dict[str, Any] = {worse: tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)}
             made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **changed))
             attacks.append(str(name))
     return made, attacks
@@ -102,8 +100,8 @@ def defence_data(
 ) -> DefenceData:
     """The data of a defence, from the material that the judge was trained on and chosen by.
 
-    ``n_pairs`` training pairs are attacked, drawn by the shares of the mixture, and at most ``n_validation`` of each
-    validation set, ``per_pair`` times each.
+    ``n_pairs`` training pairs, drawn by the shares of the mixture, and at most ``n_validation`` of each validation set
+    are attacked, ``per_pair`` times each.
     """
     limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
     embedder = Embedder(judge.encoder, judge.bf16)

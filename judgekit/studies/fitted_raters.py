@@ -179,8 +179,8 @@ def fit_probes(
     for cell in cells:
         features = {pooling: cell.features[pooling] for pooling in _POOLINGS}
         for method, families in (("linear", SAVED[head]), ("majority", ("majority",))):
-            given = (features, cell.labels, cell.groups, cell.head, Space(families=families))
-            results[*cell.name, method] = nested_probe(*given)
+            space = Space(families=families)
+            results[*cell.name, method] = nested_probe(features, cell.labels, cell.groups, cell.head, space)
     table = metric_table(cells, results)
     return fit_rater(cells, table, reader, _POOLINGS), table
 
@@ -195,11 +195,7 @@ def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str) -> list[Respons
             continue
         if not isinstance(row[aspect], int) or not 0 <= row[aspect] <= 5:
             raise ValueError(f"row {number}: field {aspect!r} is {row[aspect]!r}, not a whole score from 0 to 5")
-        about: dict[str, Any] = {
-            "benchmark": "own",
-            "cluster_id": text_key(row["question"]),
-            "source": f"rows:{number}",
-        }
+        about: Any = {"benchmark": "own", "cluster_id": text_key(row["question"]), "source": f"rows:{number}"}
         items.append(Response(str(number), row["question"], row["response"], score=float(row[aspect]), **about))
     if not items:
         raise ValueError(f"aspect {aspect!r}: no row has a score")

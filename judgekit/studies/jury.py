@@ -134,9 +134,8 @@ def _cells_of(member: str, verdicts: list[Verdict], pairs: Sequence[PreferencePa
         raise ValueError(f"{member}: two verdicts for one item in one order")
     if wanted != set(cells):
         item, order = min(wanted ^ set(cells))
-        raise ValueError(
-            f"{member}: {'no' if (item, order) in wanted else 'a stray'} verdict for {item} in order {order}"
-        )
+        which = "no" if (item, order) in wanted else "a stray"
+        raise ValueError(f"{member}: {which} verdict for {item} in order {order}")
     if failed := [verdict.item_id for verdict in verdicts if verdict.status == "error"]:
         raise ValueError(f"{member}: no reply for item {failed[0]}")
     return cells
@@ -189,9 +188,8 @@ def pool_weights(panel: Panel, chosen: Array) -> tuple[Floats, float]:
         slope = np.einsum("nk,njk->j", np.exp(logs), inputs) - right + RIDGE * weights
         return -logs[np.arange(len(wanted)), wanted].sum() + RIDGE / 2 * weights @ weights, slope
 
-    bounds = [(0, None)] * len(panel.members) + [(None, None)]
-    options = {"ftol": 1e-12}
-    best = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    start, bounds = np.zeros(inputs.shape[1]), [(0, None)] * len(panel.members) + [(None, None)]
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12}).x
     return best[:-1], 0.0 if closed else float(best[-1])
 
 

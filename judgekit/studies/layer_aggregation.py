@@ -55,12 +55,12 @@ def evaluated(
     seed: int = 0,
     other: Array | None = None,
 ) -> dict[str, Number]:
-    """Measures of scores held against people's, with intervals from a bootstrap over questions.
+    """Measures of scores held against people's, with intervals from a bootstrap over questions (``clusters``).
 
     ``pearson``, ``spearman``, ``kendall`` (tau-b), `calibration_error` and ``absolute_error`` in points. A correlation
-    does not see whether scores are too high, or all in the middle of the scale; calibration does. ``clusters``: the
-    question of each item. ``other``: scores whose measures are taken off, in the same resamples. ValueError where the
-    material does not fit together, a score is missing or outside the scale, or there are fewer than two items.
+    does not see whether scores are too high, or all in the middle of the scale; calibration does. ``other``: scores
+    whose measures are taken off, in the same resamples. ValueError where the material does not fit together, a score is
+    missing or outside the scale, or there are fewer than two items.
     """
     sides = [np.asarray(side, float) for side in (predicted, other) if side is not None]
     labels = np.asarray(labels, float)

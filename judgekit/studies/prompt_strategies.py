@@ -69,7 +69,7 @@ def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
         raise ValueError(f"live model {model!r} with methods {methods}: a model needs methods, and methods a model")
     # No stored model has the prefix, so that no live number can take a stored one's key.
     found = [Evaluator(f"live_{slug(model)}", slug(way), f"{LIVE}{model}#{asked}") for way, asked in methods.items()]
-    if len({one.method for one in found}) < len(found) or len({one.judge for one in found}) < len(found):
+    if min(len({one.method for one in found}), len({one.judge for one in found})) < len(found):
         raise ValueError(f"live methods {methods}: two share a name or a strategy")
     return found
 
@@ -129,17 +129,15 @@ def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
     >>> cost_of([{"score_1": ["5", "stop"], "score_2": ["9", "stop"], "swap = False": {}, "swap = True": {}}])
     (2, 2)
     """
-    calls = characters = 0
+    replies: list[Any] = []
     for step in steps:
         if isinstance(step, list):
-            replies = [step]
+            replies.append(step)
         elif "score_1" in step:
-            replies = [step["score_1"], step["score_2"]]
+            replies += [step["score_1"], step["score_2"]]
         else:
-            replies = [step[key].get("completion") for key in ("swap = False", "swap = True")]
-        calls += len(replies)
-        characters += sum(len(reply[0]) for reply in replies if isinstance(reply, list) and reply and reply[0])
-    return calls, characters
+            replies += [step[key].get("completion") for key in ("swap = False", "swap = True")]
+    return len(replies), sum(len(reply[0]) for reply in replies if isinstance(reply, list) and reply and reply[0])
 
 
 # ---------------------------------------------------------------- asked live

@@ -64,12 +64,7 @@ def aggregated_scores(
 
 
 def published_weights(
-    logits: Array,
-    labels: Array,
-    scores: Sequence[int],
-    loss: str = "mixed",
-    last: bool = False,
-    batch_size: int = 4,
+    logits: Array, labels: Array, scores: Sequence[int], loss: str = "mixed", last: bool = False, batch_size: int = 4
 ) -> LayerWeights:
     """Weights after one epoch of Adam, as LAGER's code fits them; material as for `judgekit.inside.layers.fit_weights`.
 
@@ -77,10 +72,8 @@ def published_weights(
     cross-entropy. An item moves a parameter by 0.01 / ``batch_size`` at most: a thousand do not bring weights far.
     """
     items = RatedItems(logits if last else np.asarray(logits)[:, :-1], labels, scores, loss)
-    start = torch.zeros(items.logits.shape[1], dtype=torch.float64)
-    if last:
-        start[-1] = 1
-    parameters = torch.nn.Parameter(start)
+    parameters = torch.nn.Parameter(torch.zeros(items.logits.shape[1], dtype=torch.float64))
+    parameters.data[-1] = float(last)
     optimiser = torch.optim.Adam([parameters], lr=0.01)
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to use up
         torch.manual_seed(42)

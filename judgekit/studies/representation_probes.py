@@ -96,12 +96,7 @@ def _stored(path: Path) -> NestedResult | None:
 
 
 def tuned_results(
-    ratings: Ratings,
-    cells: Sequence[Cell],
-    folder: str | Path,
-    recipe: Mapping[str, Any],
-    seed: int,
-    method: str,
+    ratings: Ratings, cells: Sequence[Cell], folder: str | Path, recipe: Mapping[str, Any], seed: int, method: str
 ) -> Results:
     """Out-of-fold predictions of an encoder tuned on all aspects of a set together (`judgekit.training.rater`).
 
@@ -111,13 +106,12 @@ def tuned_results(
 
     results, given = {}, TunedRecipe(**{"seed": seed} | dict(recipe))
     for name in dict.fromkeys(cell.set for cell in cells):
-        rows: list[tuple[Any, str]] = [(item, aspect) for aspect, items in ratings[name].items() for item in items]
-        scores = np.array([int(item.score) for item, _ in rows])
-        groups = np.array([item.cluster for item, _ in rows])
-        aspects = np.array([aspect for _, aspect in rows])
+        rows: list[Any] = [item for items in ratings[name].values() for item in items]
+        scores, groups = np.array([int(item.score) for item in rows]), np.array([item.cluster for item in rows])
+        aspects = np.repeat(list(ratings[name]), [len(items) for items in ratings[name].values()])
         kinds = np.unique(aspects, return_inverse=True)[1] * (scores.max() + 1) + scores  # spread evenly over folds
         folds = grouped_folds(kinds, groups, _N_OUTER, seed)
-        texts = [(item.question, item.response) for item, _ in rows]
+        texts = [(item.question, item.response) for item in rows]
         probabilities = tuned_predictions(texts, aspects, scores, groups, folds, given, folder)
         for cell in (cell for cell in cells if cell.set == name):
             predicted, ranked = readings(probabilities[aspects == cell.aspect], cell.head.name, given.classes)

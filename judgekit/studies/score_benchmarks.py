@@ -35,13 +35,10 @@ def _measure(name: str, run: str | None, benchmark: str, n_items: int) -> dict[s
     judge = load_judge(name, label="A", run=run)
     requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:n_items]]
     judge.judge(requests[:1])
-    started = time.perf_counter()
-    replies = [
-        reply
-        for start in range(0, len(requests), judge.batch_size)
-        for reply in judge.judge(requests[start : start + judge.batch_size])
-    ]
-    seconds, n = time.perf_counter() - started, len(requests)
+    started, n = time.perf_counter(), len(requests)
+    batches = [requests[start : start + judge.batch_size] for start in range(0, n, judge.batch_size)]
+    replies = [reply for batch in batches for reply in judge.judge(batch)]
+    seconds = time.perf_counter() - started
     tokens = sum((reply.tokens_in or 0) + (reply.tokens_out or 0) for reply in replies)
     return {"seconds_per_item": seconds / n, "tokens_per_item": tokens / n, "peak_mb": peak_mb(), "n": n}
 

@@ -116,6 +116,5 @@ def draw_questions(bank: AnswerBank, usable: np.ndarray, rng: np.random.Generato
             continue
         close = [int(i) for i in bank.near[seed] if int(i) in allowed and int(i) not in chosen]
         rng.shuffle(close)
-        for i in [int(seed), *close[: group - 1]][: n - len(chosen)]:
-            chosen[i] = None
+        chosen |= dict.fromkeys([int(seed), *close[: group - 1]][: n - len(chosen)])
     return list(chosen)

@@ -23,7 +23,7 @@ from judgekit.models.encoder import native_bf16
 from judgekit.models.files import break_seal, load_network, seal
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import CausalRecipe, RecipeError, mixed, mixture_of, rows_hash, token_rows
+from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, mixed, mixture_of, rows_hash, token_rows
 from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
@@ -39,13 +39,10 @@ def train_judge(
     shares: Mapping[str, float] | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """Train on preference pairs by ``sft``, ``dpo`` or ``reward``; the content of ``training.json``.
+    """Train on preference pairs by ``sft``, ``dpo`` or ``reward``, until the loss on ``validation`` stops falling.
 
-    ``shares``: of what is drawn, for each source of ``train``. Pairs whose prompt does not fit are left out. Training
-    stops early by the loss on ``validation``. The content: ``recipe``, ``data`` (hash and number of rows), ``mixture``
-    (what was drawn of each source), ``too_long`` (pairs that were left out), ``history`` (``step, loss, validation``),
-    ``best_step``, ``parameters``, ``trained_parameters``, ``seconds`` (of the last start on), ``versions``, ``git``.
-
+    ``shares``: of what is drawn, for each source of ``train``. Returns the content of ``training.json``: ``too_long``
+    counts pairs that were left out because their prompt does not fit, ``seconds`` are those since the last start.
     RecipeError or ValueError if the base cannot be loaded, recipe and data do not go together, or there are no rows.
     """
     check_disjoint(train, validation)
@@ -61,7 +58,10 @@ def train_judge(
             f"none longer than max_length ({recipe.max_length} tokens)"
         )
     data = {"train": len(rows), "validation": len(held_out), "sha256": rows_hash([*rows, *held_out])}
-    key, finished = _run_key(recipe, data), folder / "training.json"
+    before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
+    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
+    key = hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
+    finished = folder / "training.json"
     if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:
         return done
     checkpoints = folder / "checkpoints" / key[:16]  # those of another recipe or other data are none of its own
@@ -88,13 +88,6 @@ def train_judge(
     if trainer.is_world_process_zero():
         _finish(recipe, trainer, tokenizer, folder, report)
     return report
-
-
-def _run_key(recipe: CausalRecipe, data: Mapping[str, Any]) -> str:
-    """What tells trainings apart: recipe, rows, and how the base was trained where that was done here."""
-    before = Path(recipe.base) / "training.json"
-    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
-    return hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
 
 
 def last_checkpoint(checkpoints: Path) -> str | None:
@@ -146,13 +139,7 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[s
 
 
 def _make_trainer(
-    recipe: CausalRecipe,
-    model: Any,
-    tokenizer: Any,
-    train: list[dict[str, Any]],
-    validation: list[dict[str, Any]],
-    checkpoints: Path,
-    progress: bool = False,
+    recipe: CausalRecipe, model: Any, tokenizer: Any, train: Rows, validation: Rows, checkpoints: Path, progress: bool
 ) -> Any:
     """TRL's trainer for a recipe."""
     import trl
@@ -161,21 +148,20 @@ def _make_trainer(
 
     if not progress:
         disable_progress_bars()
-    common = _settings(recipe, checkpoints, progress)
 
     class Preferences(trl.DPOTrainer):
         def _prepare_dataset(self, dataset: Any, *others: Any) -> Any:
             return dataset  # rows of tokens: of texts it would make other ones than judging does
 
     kinds: dict[str, Any] = {
+        "sft": (trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}),
         "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta}),
         "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
     }
-    supervised = trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}
-    kind, config, own = kinds.get(recipe.method, supervised)
+    kind, config, own = kinds[recipe.method]
     trainer = kind(
         model=model,
-        args=config(**common, **own),
+        args=config(**_settings(recipe, checkpoints, progress), **own),
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(train),
         eval_dataset=Dataset.from_list(validation),
@@ -251,7 +237,7 @@ def base_location(base: str) -> str:
 
 
 def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
-    """Model (with a head for one score if the method is ``reward``) and tokenizer; RecipeError if not to be had."""
+    """Model, with a head for one score if the method is ``reward``, and tokenizer; RecipeError if not to be had."""
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32

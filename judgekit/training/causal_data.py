@@ -31,6 +31,7 @@ SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
 Share = Annotated[float, Field(ge=0, lt=1)]
 Texts = Annotated[tuple[str, ...], Strict(False)]
+Rows = list[dict[str, Any]]  # of token ids
 T = TypeVar("T")
 
 
@@ -112,17 +113,14 @@ def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> 
 def mixed(
     pairs: list[PreferencePair], recipe: CausalRecipe, shares: Mapping[str, float] | None = None
 ) -> list[PreferencePair]:
-    """The training pairs of a recipe, shuffled by its seed: shares of the sources, ties, order of the responses.
-
-    Without ``shares`` (source to its share of what is drawn), pairs are taken as they come.
-    """
+    """The training pairs of a recipe, shuffled by its seed; ``shares``: source to its share of what is drawn."""
     if unlabelled := [pair for pair in pairs if pair.label is None]:
         raise ValueError(f"{unlabelled[0].where}: no label to train on")
     rng = Random(f"{recipe.seed}/mixed")
     pairs = rng.sample(pairs, len(pairs))
     decided = [pair for pair in pairs if pair.label != "tie"]
     ties = [pair for pair in pairs if pair.label == "tie"]
-    allowed = int(len(decided) * recipe.tie_share / (1 - recipe.tie_share)) if recipe.policy == "permissive" else 0
+    allowed = int(len(decided) * recipe.tie_share / (1 - recipe.tie_share))  # none with ``strict``
     chosen = rng.sample([*decided, *ties[:allowed]], len(decided) + min(allowed, len(ties)))
     chosen = _by_shares(chosen, shares, recipe.n_pairs, rng) if shares else chosen[: recipe.n_pairs or None]
     if not chosen:
@@ -173,16 +171,14 @@ def _reply_tokens(chat: ChatTokenizer, text: str) -> list[int]:
     return [*chat.plain_ids(text), chat.tokenizer.eos_token_id]
 
 
-def token_rows(
-    pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any
-) -> tuple[list[dict[str, Any]], int]:
+def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any) -> tuple[Rows, int]:
     """Rows of the recipe's method, and how many pairs gave none because their prompt does not fit ``max_length``.
 
     ``sft``: ``input_ids, labels``, whose loss falls on the reply. ``dpo``: ``prompt_ids, chosen_ids,
     rejected_ids``: the right verdict and the wrong one. ``reward``: ``chosen_ids, rejected_ids``, the better
     response and the worse one; ties teach nothing there.
     """
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     too_long, chat = 0, ChatTokenizer(tokenizer)
     strategy = None if recipe.method == "reward" else strategy_of(recipe)
     for pair in pairs:
@@ -210,15 +206,13 @@ def token_rows(
 
 def both_responses(chat: ChatTokenizer, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
     """Token ids of the question and one response as a chat, for both sides of a pair; a response is cut at its end."""
-    rows = []
-    for side in ("response_a", "response_b"):
+    rows, request = [], request_of(pair, "ab")
+    for side in (1, 2):
         messages = []
-        for turn in pair.turns:
-            messages.append({"role": "user", "content": turn.question})
-            messages.append({"role": "assistant", "content": getattr(turn, side)})
-        prompt = chat.ids([*messages, {"role": "user", "content": pair.question}])
-        *reply, end = _reply_tokens(chat, getattr(pair, side))
-        rows.append([*(prompt + reply)[: limit - 1], end])
+        for turn in (*request.turns, (request.question, request.first, request.second)):
+            messages += [{"role": "user", "content": turn[0]}, {"role": "assistant", "content": turn[side]}]
+        *reply, end = _reply_tokens(chat, messages.pop()["content"])
+        rows.append([*(chat.ids(messages) + reply)[: limit - 1], end])
     return tuple(rows)
 
 

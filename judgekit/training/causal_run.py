@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from judgekit.data.files import load_plain
-from judgekit.data.pairfile import PairFileError, read_pairs
+from judgekit.data.pairfile import read_pairs
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
@@ -74,13 +74,12 @@ def announce(recipe: CausalRecipe) -> None:
 def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, int]:
     """Memory of one device for a training, counted on a model without storage.
 
-    Numbers of ``parameters`` (the adapter's included) and of those ``trained``; bytes of ``weights``, ``gradients``,
-    ``optimiser``, ``activations`` (a rule of thumb) and in ``total``, to which allocator and libraries add a tenth.
-    Trained weights, their gradients and Adam's two moments have four bytes each; frozen ones two on a GPU (``gpu``), or
-    about half a byte (embeddings two) in 4 bits. Per token, a block keeps some 14 widths and 4 inner widths, or its
-    input alone when it is computed again, and without a GPU the square of the length; logits are held twice in four
-    bytes. DPO runs two replies of each prompt, and holds a second model where there is no adapter. ValueError for a
-    configuration without the sizes of a decoder (Llama, Qwen3, Mistral and the like), or with experts.
+    Numbers of ``parameters`` (the adapter's included) and of those ``trained``; bytes of the rest and in ``total``, to
+    which allocator and libraries add a tenth. Trained weights, their gradients and Adam's two moments have four bytes
+    each; frozen ones two on a GPU, or about half a byte (embeddings two) in 4 bits. Activations are a rule of thumb:
+    per token, a block keeps some 14 widths and 4 inner widths, or its input alone when it is computed again, and
+    without a GPU the square of the length; logits are held twice in four bytes. DPO runs two replies of each prompt,
+    and holds a second model where there is no adapter. ValueError for a model with experts, or that is no decoder.
     """
     from peft import get_peft_model
     from transformers import AutoModelForCausalLM
@@ -135,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         train = [pair for path in files.train for pair in pairs_of(path)]
         validation = [pair for path in files.validation for pair in pairs_of(path)]
         report = train_judge(recipe, train, validation, files.folder, shares=files.train, progress=first)
-    except (RecipeError, PairFileError, ValueError) as wrong:
+    except ValueError as wrong:  # a recipe, a file of pairs, or the two together
         print(f"error: {wrong}", file=sys.stderr)
         return 2
     if first:

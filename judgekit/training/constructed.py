@@ -1,7 +1,7 @@
 """Pairs whose better response is known by construction: what misleads surface features, and broken responses.
 
 Each kind is a set of its own, which a mixture can weigh and validation can show: a function of the bank, a question's
-index and a random generator that gives (question asked, better response, worse response[, the question reworded]).
+index and a random generator that gives (index of the question, better response, worse one[, the question reworded]).
 """
 
 import re
@@ -112,9 +112,7 @@ def _demanding(bank: AnswerBank, i: int, rng: np.random.Generator) -> _Made:
         return []
     first, second = (bank.responses[i][j] for j in rng.choice(len(bank.responses[i]), size=2, replace=False))
     demands = demands_between(first, second, rng)
-    if not demands:
-        return []
-    return [(i, first, second, f"{bank.questions[i]}\n\n{_chosen(demands, rng)}")]
+    return [(i, first, second, f"{bank.questions[i]}\n\n{_chosen(demands, rng)}")] if demands else []
 
 
 OFF_TOPIC = {"neighbours": _neighbours, "exchanged": _exchanged}  # what the gate is fitted on; what misleads a judge
@@ -134,8 +132,8 @@ def constructed_pairs(
     """Pairs of one of `KINDS` about the ``usable`` questions, in either order with equal chances.
 
     Misleading responses come from all of the bank, those of ``exchanged`` pairs from the usable questions.
-    ``per_question``: draws; one that gives nothing is left out. ``limit``, ``per_source``: questions in all and of one
-    source, the same ones each time, each with a close one where the kind needs it.
+    ``per_question``: draws, some of which may give nothing. ``limit``, ``per_source``: questions in all and of one
+    source at most, the same ones each time.
     """
     rng, usable = np.random.default_rng(seed), np.asarray(usable, int)
     if kind == "exchanged":
@@ -150,24 +148,11 @@ def constructed_pairs(
     for i in sorted(order[first][:limit].tolist()):
         for number in range(per_question):
             drawn = KINDS[kind](bank, i, rng)
-            made = [_pair(kind, bank, asked, f"{i}.{number}", *texts) for asked, *texts in drawn]
-            pairs += [pair if rng.integers(2) else pair.swapped() for pair in made]
+            for about, better, worse, *reworded in drawn:
+                asked, source = bank.questions[about], bank.sources[about]
+                item = f"{kind}/{source}/{share_of(asked):.8f}/{i}.{number}"
+                fixed: Any = {"subset": source, "cluster_id": asked, "source": kind}
+                question = reworded[0] if reworded else asked
+                pair = PreferencePair(item, kind, question, better, worse, label="A", label_kind="objective", **fixed)
+                pairs.append(pair if rng.integers(2) else pair.swapped())
     return pairs
-
-
-def _pair(
-    kind: str, bank: AnswerBank, i: int, number: str, better: str, worse: str, question: str | None = None
-) -> PreferencePair:
-    asked = bank.questions[i]
-    return PreferencePair(
-        item_id=f"{kind}/{bank.sources[i]}/{share_of(asked):.8f}/{number}",
-        benchmark=kind,
-        question=question or asked,
-        response_a=better,
-        response_b=worse,
-        subset=bank.sources[i],
-        cluster_id=asked,
-        label="A",
-        label_kind="objective",
-        source=kind,
-    )

@@ -3,7 +3,6 @@
 The preference part is fitted on all training pairs; the encoder learns which response was meant for which question, but
 for the calibration part, on which the gate is fitted: there its cosines are what they will be on new questions.
 
-Every step's batch is a function of (seed, step) alone, so a resumed run sees the very same steps as an unbroken one.
 Style predicts nothing in the contrast: each response of a batch is right for its own question and wrong for all others.
 (MultipleNegativesRankingLoss of sentence-transformers counts the response to another wording of a question as wrong.)
 """
@@ -100,8 +99,8 @@ def contrastive_loss(
 ) -> torch.Tensor:
     """Cross-entropy of finding a question's own response among the batch's, and (``both``) a response's question.
 
-    ``questions``, ``responses``: unit embeddings, shape (n, width), row by row; ``log_scale``: of the factor on
-    cosines; ``paraphrases``: other questions that mean the same, neither right nor wrong, shape (n, n).
+    ``questions``, ``responses``: unit embeddings, shape (n, width); ``paraphrases``: questions that mean the same,
+    neither right nor wrong, shape (n, n).
     """
     cosines = (questions @ responses.T * log_scale.exp()).masked_fill(paraphrases, -torch.inf)
     own = torch.arange(len(questions))
@@ -152,14 +151,14 @@ class RelevanceTrainer:
             raise ValueError("relevance needs at least two questions to learn from, and two to validate on")
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.seed)
-        self.encoder = TextEncoder(recipe.base, recipe.revision)
+        self.encoder = base_encoder(recipe)
         self._make_trainable()
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(recipe.scale)))
         self._token_ids = cache(self.encoder.token_ids)
         weights = [parameter for name, parameter in self.trainable().items() if name != "scale"]
-        groups: list[Any] = [{"params": weights, "lr": recipe.lr, "weight_decay": recipe.weight_decay}]
-        groups.append({"params": [self.log_scale], "lr": 25 * recipe.lr, "weight_decay": 0.0})
-        self.rates = [group["lr"] for group in groups]
+        self.rates = recipe.lr, 25 * recipe.lr
+        groups: list[Any] = [{"params": weights, "lr": self.rates[0], "weight_decay": recipe.weight_decay}]
+        groups.append({"params": [self.log_scale], "lr": self.rates[1], "weight_decay": 0.0})
         self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98))
         self.step, self.seconds = 0, 0.0
         self.history: list[dict[str, Any]] = []
@@ -171,18 +170,14 @@ class RelevanceTrainer:
         model, recipe = self.encoder.model, self.recipe
         model.requires_grad_(False)
         depth = model.config.num_hidden_layers
-        topmost = range(max(0, depth - recipe.layers), depth)
+        topmost = list(range(max(0, depth - recipe.layers), depth))
         if recipe.r > 0:
             from peft import LoraConfig, get_peft_model
 
-            config = LoraConfig(
-                r=recipe.r,
-                lora_alpha=recipe.lora_alpha,
-                target_modules=list(recipe.target_modules),
-                layers_to_transform=list(topmost),
-                task_type="FEATURE_EXTRACTION",
-            )
+            same: dict[str, Any] = {"r": recipe.r, "lora_alpha": recipe.lora_alpha, "layers_to_transform": topmost}
+            modules = list(recipe.target_modules)
             with quiet():
+                config = LoraConfig(target_modules=modules, task_type="FEATURE_EXTRACTION", **same)
                 self.encoder.model = get_peft_model(model, config)
         elif recipe.r < 0:
             for i in topmost:
@@ -211,9 +206,7 @@ class RelevanceTrainer:
         for i in drawn:
             text = bank.responses[i][rng.integers(len(bank.responses[i]))]
             ids = self._token_ids(text, recipe.train_response_tokens)
-            if cut and rng.random() < recipe.cut_share:
-                ids = ids[: int(rng.integers(*_CUT))]
-            responses.append(ids)
+            responses.append(ids[: int(rng.integers(*_CUT))] if cut and rng.random() < recipe.cut_share else ids)
         vectors = self._embed(questions + responses)
         own = torch.from_numpy(bank.vectors[drawn] @ bank.vectors[drawn].T)
         paraphrases = (own > PARAPHRASE) & ~torch.eye(len(drawn), dtype=torch.bool)
@@ -239,10 +232,7 @@ class RelevanceTrainer:
         return float(np.mean([self._loss(self.validation, rng, cut=False).item() for rng in draws]))
 
     def run(self, progress: bool = True) -> None:
-        """Train to the end, resuming from a checkpoint of the same recipe and data.
-
-        ``history`` gets a row per validation: step, seconds, train (mean loss since the last row), validation (loss).
-        """
+        """Train to the end, resuming from a checkpoint; ``history`` gets a row per validation."""
         self.resume()
         with progress_bar(self.recipe.steps, "training", "step", progress, initial=self.step) as bar:
             if not self.history:
@@ -315,8 +305,7 @@ def train_encoder(
 
     Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (of misleading
     pairs, chosen of them), ``fitted`` (all gates by share), ``quality`` (the preference part), ``reader``, and
-    ``tables`` (of validation pairs, by set or kind of constructed pair that there are). ValueError if no misleading
-    pair can be constructed: the questions are too few, or their responses too alike.
+    ``tables`` (of validation pairs, by set or kind). ValueError if no misleading pair can be constructed.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts

@@ -36,7 +36,7 @@ def sources_with_ties(pairs: Iterable[PreferencePair]) -> set[str]:
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Everything the fit needs of a list of pairs, as arrays."""
+    """What the fit needs of a list of pairs."""
 
     a: np.ndarray  # raw surface features of response A, shape (n_pairs, len(FEATURES)); ``b`` alike
     b: np.ndarray
@@ -65,8 +65,7 @@ def davidson_loss(
 ) -> torch.Tensor:
     """Negative log-likelihood of labels under Davidson's model, shape (n_pairs,).
 
-    ``target``: probabilities of A, B, tie that the label gives, shape (n_pairs, 3). Where the pair's source does not
-    let annotators tie (``tied``), the likelihood is conditional on a decision and says nothing about ``log_nu``.
+    Where a pair's source offers no ties, it is conditional on a decision and says nothing about ``log_nu``.
     """
     logits = torch.stack([difference / 2, -difference / 2, log_nu], dim=-1)
     free = -(target * torch.log_softmax(logits, dim=-1)).sum(-1)
@@ -80,8 +79,8 @@ def fit_features(
 ) -> dict[str, np.ndarray]:
     """Weights of the linear score (``mean, scale, weight``) and of the tie model (``pair_mean``, ..., ``tie_bias``).
 
-    ``weight``: of each pair; ``l2``, ``l2_ties``: penalty on the squared weights of score and tie model, relative to
-    the mean loss. There is no intercept, so exchanging the responses flips the score's sign.
+    ``l2``, ``l2_ties``: penalty on squared weights, relative to the mean loss. There is no intercept, so exchanging the
+    responses flips the score's sign.
     """
     mean, scale = _moments(np.concatenate([table.a, table.b]))
     pair_mean, pair_scale = _moments(table.pair[table.tied] if table.tied.any() else table.pair)
@@ -93,9 +92,8 @@ def fit_features(
     pair = tensor(standardise(table.pair, pair_mean, pair_scale))
     target, tied = tensor(table.target), torch.tensor(table.tied)
     row_weight = tensor(np.ones(len(target)) if weight is None else weight)
-    w = torch.zeros(len(FEATURES), dtype=torch.float64, requires_grad=True)
-    t = torch.zeros(len(PAIR_FEATURES), dtype=torch.float64, requires_grad=True)
-    bias = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
+    w, t = (tensor(np.zeros(len(names))).requires_grad_() for names in (FEATURES, PAIR_FEATURES))
+    bias = tensor(-1.0).requires_grad_()
     optimiser = torch.optim.LBFGS([w, t, bias], max_iter=300, line_search_fn="strong_wolfe")
 
     def objective() -> torch.Tensor:

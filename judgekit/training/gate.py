@@ -25,7 +25,6 @@ _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a ga
 _ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
 _PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
 _L2 = 1e-4  # penalty on squared weights, relative to the mean loss
-_N_OTHERS = 4096  # training questions that a response's relevance is measured against
 _N_BOOT = 2000  # resamples of prompts for a standard error
 
 
@@ -42,10 +41,7 @@ class PairTable:
     clusters: Sequence[str]  # prompts
 
     def probabilities(self, parts: Mapping[str, Any]) -> Floats:
-        """Probabilities of A, B and tie by a judge, shape (n_pairs, 3); of A and B where ties are not offered.
-
-        ``parts``: ``relevance`` and ``gate``, as `judgekit.judges.encoder` takes them.
-        """
+        """Probabilities of A, B, tie by ``relevance`` and ``gate``, shape (n_pairs, 3); no ties where not offered."""
         relevance_a, relevance_b = (relevance_of(part, parts["relevance"]) for part in (self.inputs_a, self.inputs_b))
         p = gated(self.outcomes, relevance_a, relevance_b, self.likeness, parts["gate"])
         p[~self.tied, 2] = 0
@@ -100,16 +96,9 @@ class Reader:
 
 
 def reader_of(
-    material: Material,
-    recipe: "RelevanceRecipe",
-    quality: dict[str, Any],
-    embedder: Embedder,
-    n_others: int = _N_OTHERS,
+    material: Material, recipe: "RelevanceRecipe", quality: dict[str, Any], embedder: Embedder, n_others: int = 4096
 ) -> Reader:
-    """What makes the tables of a judge with this preference part and this encoder.
-
-    ``n_others``: training questions that relevance is measured against, the same ones each time.
-    """
+    """What makes tables; ``n_others``: training questions that relevance is measured against, the same each time."""
     chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
     others = [material.bank.questions[i] for i in np.sort(chosen)]
     embedded = embedder.embed(others, recipe.max_question_tokens)
@@ -122,7 +111,7 @@ def fit_relevance(table: PairTable, l2: float = _L2, inputs: Collection[str] = R
     """Log odds of a response being meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
     ``table``: pairs of which one response was and the other was not. ``l2``: penalty on squared weights of standardised
-    inputs, relative to the mean loss. ``inputs``: which of `RELEVANCE_INPUTS` may be used.
+    inputs, relative to the mean loss.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -152,12 +141,12 @@ def fit_gate(
 ) -> dict[str, Any]:
     """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.encoder.gated`.
 
-    ``natural``: ordinary labelled pairs, with a weight each; ``misleading``: pairs of which one response is off-topic,
-    which weigh ``share`` in (0, 1): how often that is taken to be. ``inputs``: as in `fit_relevance`.
+    ``natural``: ordinary labelled pairs; ``misleading``: pairs of which one response is off-topic, which weigh
+    ``share`` in (0, 1): how often that is taken to be.
     """
     weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
-    rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(len(misleading.target), share)])
-    rows[len(weight) :] /= len(misleading.target)
+    n = len(misleading.target)
+    rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(n, share / n)])
     table = joined([natural, misleading])
     used = np.array([*(name in inputs for name in GATE_FEATURES), True, True])
 
@@ -184,8 +173,7 @@ def fit_gates(
 ) -> dict[float, dict[str, Any]]:
     """Gates from the calibration part: share of misleading pairs to ``relevance`` and ``gate``.
 
-    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most; ``inputs``:
-    what relevance and the gate may use.
+    ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most.
     """
     pairs = material.calibration_pairs(limit)
     constructed = material.constructed("calibration", kinds, [seed, 1], limit, _PER_QUESTION)
@@ -197,27 +185,23 @@ def fit_gates(
 
 
 def compare_gates(
-    gates: Mapping[float, Mapping[str, Any]],
-    natural: Mapping[str, PairTable],
-    misleading: PairTable,
-    seed: int = 0,
+    gates: Mapping[float, Mapping[str, Any]], natural: Mapping[str, PairTable], misleading: PairTable, seed: int
 ) -> pd.DataFrame:
     """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
 
-    ``gates``: share of misleading pairs to the parts fitted with it. Columns: share, accuracy on every ``natural`` set,
-    ``mean`` of these and its standard error ``error`` (prompts resampled), and accuracy on ``misleading``.
+    Columns: share, accuracy on every ``natural`` set, ``mean`` of these and its standard error ``error`` (prompts
+    resampled), and accuracy on ``misleading``.
     """
     rows = []
     for share, parts in {0.0: ALWAYS_OPEN, **gates}.items():
-        accuracies, errors = {}, []
-        for name, table in natural.items():
-            hits = table.hits(parts)
-            sums = cluster_sums(np.column_stack([hits, np.ones(len(hits))]), table.clusters)
-            accuracies[name] = float(hits.mean())
+        hits = {name: table.hits(parts) for name, table in natural.items()}
+        accuracies, errors = {name: own.mean() for name, own in hits.items()}, []
+        for name, own in hits.items():
+            sums = cluster_sums(np.column_stack([own, np.ones(len(own))]), natural[name].clusters)
             errors.append(share_of(resampled_sums(sums, _N_BOOT, seed)).std())
-        mean, error = np.mean(list(accuracies.values())), np.sqrt(np.sum(np.square(errors))) / len(errors)
-        row = {"share": share} | accuracies | {"mean": float(mean), "error": float(error)}
-        rows.append(row | {"misleading": float(misleading.hits(parts).mean())})
+        error = np.sqrt(np.sum(np.square(errors))) / len(errors)
+        row = {"share": share} | accuracies | {"mean": np.mean(list(accuracies.values())), "error": error}
+        rows.append(row | {"misleading": misleading.hits(parts).mean()})
     return pd.DataFrame(rows)
 
 

@@ -31,16 +31,11 @@ def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float])
 
 
 def select_split(
-    split: pd.DataFrame,
-    pairs: Mapping[str, Sequence[Any]],
-    part: str,
-    by_set: bool = False,
-    limit: int | None = None,
+    split: pd.DataFrame, pairs: Mapping[str, Sequence[Any]], part: str, by_set: bool = False, limit: int | None = None
 ) -> Any:
-    """The list of pairs that a split table (`judgekit.data.cleaning.split_table`) puts in a part.
+    """The list of pairs, or a dictionary by set, that `judgekit.data.cleaning.split_table` puts in a part.
 
-    ``pairs``: every set that the table names. ``by_set``: a dictionary of the sets with such pairs instead. ``limit``:
-    pairs per set at most, spread evenly over the table. ValueError if the data changed since it was cleaned.
+    ``limit``: pairs per set at most, spread evenly over the table. ValueError if the data changed since cleaning.
     """
     chosen, own = {}, split[split["split"] == part]
     for name in sorted(own["benchmark"].unique()):  # as groups are: in the order of their names
@@ -89,10 +84,8 @@ class Material:
         limit: int | None = None,
         per_question: int = 1,
     ) -> list[PreferencePair]:
-        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source.
-
-        Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
-        """
+        """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source."""
+        # Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
         given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
         made = [constructed_pairs(kind, self.bank, self.parts[part], seed, *given) for kind in kinds]
         return [pair for pairs in made for pair in pairs]
@@ -118,7 +111,7 @@ def make_material(
     held_out_answers: Iterable[Response] = (),
     bf16: bool = False,
 ) -> Material:
-    """The material of pairs and single responses (``answers``): the bank, its parts, and constructed pairs.
+    """The material of pairs and single responses (``answers``).
 
     ``encoder``: the base model. ``shares``: of the mixture, for each source of ``train``, and for kinds of constructed
     pairs (`judgekit.training.constructed.KINDS`), which are then made about a thousand training questions each.
@@ -127,8 +120,7 @@ def make_material(
     check_disjoint(train, held_out)
     if empty := [name for name, pairs in validation.items() if not pairs]:
         raise ValueError(f"validation set {empty[0]} is empty")
-    of_validation = meant_for(held_out, held_out_answers)
-    of_training = meant_for(train, answers)
+    of_training, of_validation = meant_for(train, answers), meant_for(held_out, held_out_answers)
     bank = make_bank(of_training | of_validation, encoder, bf16=bf16)
     parts = parts_of(bank, of_training, of_validation)
     asked = np.concatenate([parts["train"], parts["calibration"]])

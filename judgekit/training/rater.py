@@ -177,8 +177,7 @@ def tuned_predictions(
     """Probabilities of ``recipe.classes`` by a tuned encoder that never saw the row's question, (n_items, n_classes).
 
     A text may occur under several aspects. ``groups``: question of each row. ``folds``: as
-    `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept; an interrupted run
-    loses the fold it was at.
+    `judgekit.inside.probes.grouped_folds` makes them. ``folder``: where finished folds are kept.
     """
     items = Items(texts, aspects, scores, groups, recipe)
     probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
@@ -198,10 +197,9 @@ def tuned_predictions(
 
 def _tune_fold(base: SplitEncoder, items: "Items", train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """Choose on the training rows, train on all of them, predict the test rows."""
-    started, recipe, tried = time.perf_counter(), items.recipe, []
+    started, recipe = time.perf_counter(), items.recipe
     fitting, held_out = items.inner_split(train)
-    for ridge in recipe.ridges:
-        tried.append((Rater(base, items, fitting, ridge).loss(held_out), ridge, 0.0, 0))
+    tried = [(Rater(base, items, fitting, ridge).loss(held_out), ridge, 0.0, 0) for ridge in recipe.ridges]
     # Blocks are tuned from the most penalised heads: others fit the training rows so well that no gradient is left.
     gentle = min(recipe.ridges)
     for rate in recipe.rates:
@@ -287,11 +285,10 @@ class Rater(torch.nn.Module):
                 continue
             fit = LogisticRegression(C=ridge, class_weight="balanced", max_iter=1000)
             fit.fit(X[self.items.text[own]], self.items.code[own])
-            two = len(codes) == 2  # then scikit-learn keeps one direction, of the second class
-            coef = np.concatenate([-fit.coef_, fit.coef_]) / 2 if two else fit.coef_
-            bias = np.concatenate([-fit.intercept_, fit.intercept_]) / 2 if two else fit.intercept_
-            self.head[aspect, codes] = torch.tensor(coef, dtype=torch.float32)
-            self.bias[aspect, codes] = torch.tensor(bias, dtype=torch.float32)
+            for parameter, found in ((self.head, fit.coef_), (self.bias, fit.intercept_)):
+                if len(codes) == 2:  # then scikit-learn keeps one direction, of the second class
+                    found = np.concatenate([-found, found]) / 2
+                parameter[aspect, codes] = torch.tensor(found, dtype=torch.float32)
 
     def logits(self, texts: Sequence[int], rows: np.ndarray) -> torch.Tensor:
         """Logits of rows whose texts are among ``texts``, shape (n_rows, n_classes)."""
@@ -351,7 +348,7 @@ class Rater(torch.nn.Module):
 def ranked_probability_score(probabilities: Any, codes: Any) -> float:
     """Mean squared error of the cumulative probabilities, averaged over the cuts between classes, in [0, 1].
 
-    ``probabilities``: shape (n_items, n_classes), classes in ascending order; ``codes``: position of the right class.
+    ``probabilities``: shape (n_items, n_classes), classes ascending; ``codes``: position of the right class.
     Epstein (1969), Journal of Applied Meteorology 8: bounded, unlike the log-likelihood, and less noisy than an F1.
 
     >>> ranked_probability_score(np.array([[0.0, 0.0, 1.0]]), np.array([0]))
