@@ -26,16 +26,20 @@ def part_of(path):
 PARTS = sorted({part_of(path) for path in SOURCES} - {"__init__"})
 
 
+def modules_of(node):
+    """Dotted names of what an import statement imports; none of another node."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    assert not node.level, "relative imports hide where a name comes from"
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
 def imported_parts(source):
     """Parts of judgekit that a piece of Python imports, also inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {tuple(alias.name.split(".")) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "relative imports hide where a name comes from"
-            found |= {(*node.module.split("."), alias.name) for alias in node.names}
-    return {name[1] for name in found if name[0] == "judgekit" and len(name) > 1} - {"__version__"}
+    names = [name.split(".") for node in ast.walk(ast.parse(source)) for name in modules_of(node)]
+    return {name[1] for name in names if name[0] == "judgekit" and len(name) > 1} - {"__version__"}
 
 
 def upward(part, source):
@@ -88,35 +92,24 @@ def test_importing_the_package_loads_nothing_but_itself():
     assert not modules_loaded_by("import judgekit") & {"numpy", "pandas", "matplotlib", "sklearn", *HEAVY}
 
 
-def calls_and_imports(source):
-    """Dotted names of calls with their keyword arguments, and top-level names of imports."""
-    calls, imports = [], set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call):
-            calls.append((ast.unparse(node.func), {key.arg: ast.unparse(key.value) for key in node.keywords}, node))
-        elif isinstance(node, ast.Import):
-            imports |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            imports.add((node.module or "").split(".")[0])
-    return calls, imports
-
-
 def dangers(source):
     """What would execute or trust a file from elsewhere."""
-    calls, imports = calls_and_imports(source)
+    nodes = list(ast.walk(ast.parse(source)))
+    imports = {name.split(".")[0] for node in nodes for name in modules_of(node)}
     found = sorted(imports & {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal"})
-    for name, keywords, node in calls:
-        if keywords.get("trust_remote_code", "False") != "False":
-            found.append("trust_remote_code")
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        name, keywords = ast.unparse(node.func), {key.arg: ast.unparse(key.value) for key in node.keywords}
         loader = [keywords.get("Loader", ""), *map(ast.unparse, node.args[1:])]
-        if name in ("yaml.load", "yaml.load_all") and not any("Safe" in word for word in loader):
-            found.append(name)
-        if name in ("yaml.unsafe_load", "yaml.full_load", "eval", "exec"):
-            found.append(name)
-        if name == "torch.load" and keywords.get("weights_only") != "True":
-            found.append(name)
-        if keywords.get("shell") == "True" or name == "os.system" or keywords.get("allow_pickle") == "True":
-            found.append(name)
+        if (
+            keywords.get("trust_remote_code", "False") != "False"
+            or (name in ("yaml.load", "yaml.load_all") and not any("Safe" in word for word in loader))
+            or name in ("yaml.unsafe_load", "yaml.full_load", "eval", "exec", "os.system")
+            or (name == "torch.load" and keywords.get("weights_only") != "True")
+            or "True" in (keywords.get("shell"), keywords.get("allow_pickle"))
+        ):
+            found.append(ast.unparse(node))
     return found
 
 

@@ -8,6 +8,7 @@ import tokenize
 
 import pytest
 import yaml
+from notebook_functions import code_of
 
 from judgekit.data.paths import project_root
 
@@ -21,17 +22,12 @@ DECIMAL = re.compile(r"\d+[.,]\d+|\d+(?:\.\d+)?\s?%")
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def cells_of(path, kind=None):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if kind in (None, cell["cell_type"])]
+def cells_of(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def source(cell):
     return "".join(cell["source"])
-
-
-def has_parameters(cell):
-    return "parameters" in cell["metadata"].get("tags", [])
 
 
 def comments_by_line(text):
@@ -57,11 +53,11 @@ def parameter_faults(text):
         if name in known:
             faults.append(f"{name} stands twice")
         known.add(name)
-    return faults + ([] if "run" in known else ["there is no run"])
+    return faults
 
 
 def code_faults(text):
-    """What a code cell must not hold."""
+    """What a code cell must not hold; what is commented out, and imports that nothing uses, are ruff's."""
     faults = []
     if re.search(r"(?m)^\s*[%!]", text):
         return ["magic"]
@@ -70,19 +66,17 @@ def code_faults(text):
             faults.append(f"defines {node.name}")
         elif isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= MAX_FUNCTION:
             faults.append(f"{node.name} is longer than {MAX_FUNCTION} lines")
-        elif isinstance(node, (ast.Import, ast.ImportFrom)) and node.col_offset:
-            faults.append("import inside a block")
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("os.chdir", "os.system", "get_ipython"):
             faults.append(ast.unparse(node.func))
-    commented = [line for line in comments_by_line(text).values() if re.match(r"#\s*\w+(\.\w+)*\s*(=|\()\s*\S", line)]
-    return faults + [f"commented-out code: {line}" for line in commented]
+    return faults + ([f"more than {MAX_LINES} lines"] if len(text.splitlines()) > MAX_LINES else [])
 
 
 @each
-def test_the_package_owns_every_long_function(path):
-    for cell in cells_of(path, "code"):
-        if not has_parameters(cell):
-            assert code_faults(source(cell)) == [], source(cell)
+def test_code_cells_are_short_and_the_package_owns_every_long_function(path):
+    for text, tags in code_of(path):
+        assert "parameters" in tags or code_faults(text) == [], text
+    ids = [cell.get("id") for cell in cells_of(path)]
+    assert all(ids) and 5 <= len(set(ids)) == len(ids) <= MAX_CELLS
 
 
 def test_the_list_names_every_notebook_and_numbers_are_used_once():
@@ -100,7 +94,7 @@ def test_it_opens_with_title_question_and_what_it_touches_and_ends_with_a_conclu
     assert re.fullmatch(r"# [A-Z0-9].+", lines[0])
     assert lines[1].startswith("> ") and lines[1].endswith("?")
     assert re.search(r"\bReads\b", source(title)) and re.search(r"\bWrites\b", source(title))
-    assert has_parameters(parameters)
+    assert "parameters" in parameters["metadata"]["tags"]
     assert source(last).startswith("**Conclusion.**") and "Open:" in source(last)
 
 
@@ -112,53 +106,32 @@ def names_used(cells):
 
 @each
 def test_parameters_are_plain_explained_and_used(path):
-    (cell,) = filter(has_parameters, cells_of(path))
-    assert parameter_faults(source(cell)) == []
-    values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(source(cell)).body}
-    assert values["run"] == "sample"
-    assert len(values) <= 10
-    assert set(values) <= names_used(source(other) for other in cells_of(path, "code") if other["id"] != cell["id"])
+    (text,) = [text for text, tags in code_of(path) if "parameters" in tags]
+    assert parameter_faults(text) == []
+    values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(text).body}
+    assert values["run"] == "sample" and len(values) <= 10
+    assert set(values) <= names_used(other for other, _ in code_of(path) if other != text)
 
 
 @each
-def test_cells_parse_are_short_and_have_ids(path):
-    for cell in cells_of(path, "code"):
-        ast.parse(source(cell))
-        assert len(source(cell).splitlines()) <= MAX_LINES, source(cell)
-    ids = [cell.get("id") for cell in cells_of(path)]
-    assert all(ids) and 5 <= len(set(ids)) == len(ids) <= MAX_CELLS
-
-
-@each
-def test_imports_stand_together_and_are_used(path):
-    cells = [source(cell) for cell in cells_of(path, "code")]
-    kinds = [{type(node) for node in ast.parse(text).body} for text in cells]
-    holders = [n for n, found in enumerate(kinds) if found & {ast.Import, ast.ImportFrom}]
-    assert holders == [1], "imports stand in the cell after the parameters"
-    imports = ast.parse(cells[1]).body
-    assert sum(node.end_lineno - node.lineno + 1 for node in imports) <= MAX_IMPORTS
-    names = [alias.asname or alias.name for node in imports for alias in node.names]
-    assert set(names) <= names_used(cells[2:])
+def test_imports_stand_together(path):
+    nodes = [(n, node) for n, (text, _) in enumerate(code_of(path)) for node in ast.walk(ast.parse(text))]
+    imports = [(n, node) for n, node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert {(n, node.col_offset) for n, node in imports} == {(1, 0)}, "imports stand in the cell after the parameters"
+    assert sum(node.end_lineno - node.lineno + 1 for _, node in imports) <= MAX_IMPORTS
 
 
 @each
 def test_it_checks_what_it_loads_and_saves_under_its_own_name(path):
-    trees = [ast.parse(source(cell)) for cell in cells_of(path, "code")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for text, _ in code_of(path) for node in ast.walk(ast.parse(text))]
     assert any(isinstance(node, ast.Assert) for node in nodes)
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     calls = [call for call in calls if ast.unparse(call.func).removeprefix("report.") == "save_results"]
-    assert [ast.literal_eval(call.args[1]) for call in calls] == [path.stem]
-    assert all(ast.unparse(call.args[0]) == "run" for call in calls)
-
-
-def stale_numbers(text):
-    """Decimals and percentages in prose; arXiv numbers and code are not prose."""
-    prose = re.sub(r"`[^`]*`", "", ARXIV.sub("", text))
-    return DECIMAL.findall(prose)
+    assert [(ast.unparse(call.args[0]), ast.literal_eval(call.args[1])) for call in calls] == [("run", path.stem)]
 
 
 @each
 def test_prose_holds_no_number_that_could_go_stale(path):
-    for cell in cells_of(path, "markdown"):
-        assert stale_numbers(source(cell)) == []
+    for cell in cells_of(path):
+        if cell["cell_type"] == "markdown":  # arXiv numbers and code are not prose
+            assert DECIMAL.findall(re.sub(r"`[^`]*`", "", ARXIV.sub("", source(cell)))) == []

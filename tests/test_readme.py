@@ -51,7 +51,7 @@ def test_a_notebook_without_results_has_no_minutes(monkeypatch):
     held = load_provenance("laptop")
     held.pop("10_clean_preferences")
     monkeypatch.setattr(readme, "load_provenance", lambda run: held)
-    with pytest.raises(ResultsError, match="no results of 10_clean_preferences"):
+    with pytest.raises(ResultsError, match="no result '10_clean_preferences'"):
         block("time", load_results("laptop"))
 
 

@@ -159,11 +159,9 @@ def package(project, monkeypatch):
     (folder / "counts.py").write_text(code)
     (folder / "other.py").write_text("RATE = 1\n")
     monkeypatch.setattr(workflow, "PACKAGE", folder)
-    workflow._module_files.cache_clear()
     imports = "import json\nfrom judgekit.scoring.rates import RATE"
     write_notebook(project / "notebooks", "10_count", PARAMETERS, imports, "RATE")
-    yield folder
-    workflow._module_files.cache_clear()
+    return folder
 
 
 def digest():

@@ -15,7 +15,7 @@ from judgekit.judges.names import display_name
 from judgekit.stats import Floats
 
 Styles = Mapping[Any, tuple[str, str]] | None
-DASHED, DOTTED = (0, (4, 3)), (0, (1, 1.2))
+DASHED = (0, (4, 3))
 BAND = 0.76  # of a row's height, which its marks share
 HOLLOW: Any = {"mfc": "white", "ms": 4.5, "mew": 0.8}  # large, with a thin edge: in a small cross no hollow is seen
 
@@ -105,9 +105,9 @@ def curve(
 ) -> None:
     """A line for each ``hue`` over ``x``, in the order of the rows.
 
-    ``spread``: ``"band"`` or ``"bars"`` for columns low and high. ``beside``: further columns, drawn as thin lines of
-    the same colour (the first dashed, the second dotted), and what the legend says of them. ``apart``: by how much
-    lines are shifted along x, so that no whisker hides another. ``percent``, ``log``: ``"x"``, ``"y"``, ``"xy"``.
+    ``spread``: ``"band"`` or ``"bars"`` for columns low and high. ``beside``: a further column, drawn as thin dashed
+    lines of the same colour, and what the legend says of it. ``apart``: by how much lines are shifted along x, so that
+    no whisker hides another. ``percent``, ``log``: ``"x"``, ``"y"``, ``"xy"``.
     """
     required(table, x, y, hue, *(beside or {}), *(["low", "high"] if spread else []))
     groups = list(dict.fromkeys(table[hue]))
@@ -124,26 +124,25 @@ def curve(
             ax.errorbar(at, part[y], yerr=error, fmt="none", ecolor=colour, elinewidth=0.6)
         mark: Any = {"marker": marker, "ms": 3.5, "mew": 0.6} if marked else {}
         ax.plot(at, part[y].astype(float), color=colour, label=display_name(str(name)), **mark)
-        for column, dashes in zip(beside or {}, (DASHED, DOTTED), strict=False):
-            ax.plot(at, part[column], color=colour, lw=0.7, ls=dashes)
-    for said, dashes in zip((beside or {}).values(), (DASHED, DOTTED), strict=False):
-        ax.plot([], [], color=GREY, lw=0.7, ls=dashes, label=said)
+        for column in beside or {}:
+            ax.plot(at, part[column], color=colour, lw=0.7, ls=DASHED)
+    for said in (beside or {}).values():
+        ax.plot([], [], color=GREY, lw=0.7, ls=DASHED, label=said)
     if reference is not None:
         ax.axhline(reference, color=GREY, lw=0.8, ls=DASHED, zorder=1)
     _scales(ax, percent, log)
 
 
 def _scales(ax: Axes, percent: str, log: str) -> None:
-    for axis in "xy":
+    for axis, drawn in (("x", ax.xaxis), ("y", ax.yaxis)):
         if axis in log:
             getattr(ax, f"set_{axis}scale")("log")
-            low, high = getattr(ax, f"get_{axis}lim")()
-            drawn = getattr(ax, f"{axis}axis")
+            low, high = drawn.get_view_interval()
             drawn.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
             drawn.set_major_formatter(lambda value, _: short(value))
             drawn.set_minor_formatter(lambda value, _: "")
         elif axis in percent:
-            percent_axis(getattr(ax, f"{axis}axis"))
+            percent_axis(drawn)
 
 
 def scatter(
@@ -207,8 +206,8 @@ def heat(
     if set(across) == set(down):  # everybody against everybody
         across = down
     cells = table.pivot(index=y, columns=x, values="value").reindex(index=down, columns=across).astype(float)
-    sign = "+" if limit else ""
-    texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{sign}.0f}".replace("-", "−"))
+    form = "+.0f" if limit else ".0f"
+    texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{form}}".replace("-", "−"))
     texts = texts.replace({"+0": "0", "−0": "0"})
     colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if limit else {"cmap": "Greys", "vmin": 0, "vmax": 1.25}
     shades = np.sqrt(cells) if root else cells

@@ -47,24 +47,24 @@ def draw(
     ValueError where a column is missing or the table is empty.
     """
     use_style()
-    names = list(dict.fromkeys(required(table, *([panel] if panel else []))[panel])) if panel else [""]
-    parts = [table[table[panel] == name] for name in names] if panel else [table]
+    parts = dict(iter(required(table, panel).groupby(panel, sort=False))) if panel else {"": required(table)}
     columns = min(columns, len(parts))
     n_rows = -(-len(parts) // columns)
     parameters = inspect.signature(kind).parameters
     heights = [height or 1.8] * n_rows
     if "order" in parameters:
-        rows = required(table, options.get("y", parameters["y"].default))[options.get("y", parameters["y"].default)]
+        y = options.get("y", parameters["y"].default)
+        rows = required(table, y)[y]
         if sharey:
             options.setdefault("order", list(dict.fromkeys(rows)))
-        counts = [len(options["order"]) if "order" in options else rows[part.index].nunique() for part in parts]
+        counts = [len(options.get("order") or rows[part.index].unique()) for part in parts.values()]
         tallest = [max(counts[i : i + columns]) for i in range(0, len(parts), columns)]
         aslant = 0.05 * max(map(len, table[options["x"]].astype(str))) if "x" in parameters else 0  # names below cells
         heights = [height or 0.35 + aslant + row_height * count for count in tallest]
     figure = plt.figure(figsize=(width, sum(heights) + 0.35))
     shared: Any = {"sharex": sharex, "sharey": sharey, "squeeze": False, "height_ratios": heights}
     axes = figure.subplots(n_rows, columns, **shared)
-    for ax, name, part in zip(axes.flat, names, parts, strict=False):
+    for ax, (name, part) in zip(axes.flat, parts.items(), strict=False):
         kind(ax, part, **options)
         ax.set_title(fill(str(name), int(LETTERS * width / columns), break_long_words=False))
     for empty in axes.flat[len(parts) :]:
@@ -107,13 +107,12 @@ def legend(figure: Figure) -> None:
 
 def place_names(figure: Figure) -> None:
     """Move the names of points to where they cover least, with a line back from further off; the last thing done."""
-    if not any(text.get_gid() == NAMED for ax in figure.axes for text in ax.texts):
-        return
-    figure.draw_without_rendering()  # places are known once the layout is
-    for ax in figure.axes:
-        names: Any = [text for text in ax.texts if text.get_gid() == NAMED]
+    named = {ax: [text for text in ax.texts if text.get_gid() == NAMED] for ax in figure.axes}
+    if any(named.values()):
+        figure.draw_without_rendering()  # places are known once the layout is
+    for ax, names in named.items():
         if names:
-            _spread(ax, names, [text for text in ax.texts if text.get_gid() != NAMED])
+            _spread(ax, names)
 
 
 BESIDE = [(1, 0), (-1, 0), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)]
@@ -123,10 +122,10 @@ FREE = 3.0  # points between a point's middle and its name
 LINED = 2  # a name in this ring or further off has a line to its point
 
 
-def _spread(ax: Axes, names: Sequence[Any], others: Sequence[Text]) -> None:
+def _spread(ax: Axes, names: Sequence[Any]) -> None:
     """Each name in turn takes the place that covers least of marks, lines and other names; the best of some orders."""
     inch: float = ax.figure.dpi
-    marks, lines = _drawn_boxes(ax, others)
+    marks, lines = _drawn_boxes(ax)
     frame = np.array([ax.get_window_extent().extents])
     points = ax.transData.transform([text.xy for text in names])
     # Of a name that was placed before, its own size: not the box that holds its line, too.
@@ -153,9 +152,9 @@ def _spread(ax: Axes, names: Sequence[Any], others: Sequence[Text]) -> None:
         text.arrow_patch.set_visible(ring >= LINED)
 
 
-def _drawn_boxes(ax: Axes, others: Sequence[Text]) -> tuple[Floats, Floats]:
+def _drawn_boxes(ax: Axes) -> tuple[Floats, Floats]:
     """Marks and further texts, and straight lines, of axes in pixels: left, bottom, right, top, a row each."""
-    marks: list[Any] = [text.get_window_extent().extents for text in others]
+    marks: list[Any] = [text.get_window_extent().extents for text in ax.texts if text.get_gid() != NAMED]
     lines: list[Any] = []
     for line in ax.lines:
         path = line.get_transform().transform(line.get_xydata())

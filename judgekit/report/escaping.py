@@ -4,6 +4,7 @@ Benchmark text may hold anything and is not trusted. Characters outside the text
 picks a font or shows the code point.
 """
 
+import html
 import re
 import unicodedata
 from collections.abc import Callable
@@ -13,38 +14,23 @@ from typing import Any
 
 import jinja2
 
+TEXT = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde", "`": "asciigrave", '"': "quotedbl", "|": "bar"}
+SIGNS = {"−": "-", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx", "→": r"\rightarrow", "∞": r"\infty"}
 SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "`": r"\textasciigrave{}",
-    '"': r"\textquotedbl{}",
+    **{character: rf"\{character}" for character in "{}$&#%_"},
+    **{character: rf"\text{name}{{}}" for character, name in TEXT.items()},
+    **{sign: rf"\ensuremath{{{command}}}" for sign, command in SIGNS.items()},
     "<": r"\textless\kern0pt{}",  # twice makes a French quotation mark otherwise
     ">": r"\textgreater\kern0pt{}",
-    "|": r"\textbar{}",
-    "\t": " ",
-    "\n": " ",
-    "\r": " ",
     "\u00a0": "~",
     "\u00ad": r"\-",
-    "−": r"\ensuremath{-}",
-    "≤": r"\ensuremath{\leq}",
-    "≥": r"\ensuremath{\geq}",
-    "≠": r"\ensuremath{\neq}",
-    "≈": r"\ensuremath{\approx}",
-    "→": r"\ensuremath{\rightarrow}",
-    "∞": r"\ensuremath{\infty}",
+    **dict.fromkeys("\t\n\r", " "),
     # Without a mark of their own: zero-width space, direction marks, word joiner, byte-order mark.
     **dict.fromkeys("\u200b\u200e\u200f\u2060\ufeff", ""),
 }
-# Embeddings and overrides of direction would make a text read otherwise than it is stored: shown, not obeyed.
+# Shown by their codes: controls, surrogates, unassigned and private ones; and embeddings and overrides of direction,
+# which would make a text read otherwise than it is stored.
+HIDDEN = {"Cc", "Cs", "Cn", "Co"}
 OVERRIDES = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 # Printable ASCII, Latin-1, Latin Extended-A and the common typographic marks: in every text font.
 IN_TEXT_FONT = re.compile("[\x20-\x7e\u00a1-\u00ac\u00ae-\u017f–—‘’“”„…•†‡€]")
@@ -73,11 +59,10 @@ def _by_direction(text: str, inner: Callable[[str], str]) -> str:
 
 
 def _kind(character: str) -> str:
-    """Plain in the text font, foreign to it, or hidden: a control, override, surrogate, unassigned or private code."""
+    """Whether a character is plain in the text font, foreign to it, or hidden (shown by its code)."""
     if character in SPECIAL or IN_TEXT_FONT.match(character):
         return "plain"
-    hidden = character in OVERRIDES or unicodedata.category(character) in {"Cc", "Cs", "Cn", "Co"}
-    return "hidden" if hidden else "foreign"
+    return "hidden" if character in OVERRIDES or unicodedata.category(character) in HIDDEN else "foreign"
 
 
 def _escape(text: str) -> str:
@@ -85,10 +70,8 @@ def _escape(text: str) -> str:
     for kind, run in groupby(text, _kind):
         if kind == "foreign":
             latex += rf"\unitext{{{''.join(run)}}}"
-        elif kind == "plain":
-            latex += "".join(SPECIAL.get(character, character) for character in run)
         else:
-            latex += "".join(rf"\codepoint{{{ord(character):04X}}}" for character in run)
+            latex += "".join(SPECIAL.get(c, c) if kind == "plain" else rf"\codepoint{{{ord(c):04X}}}" for c in run)
     return LIGATURES.sub(r"\\kern0pt{}", latex)
 
 
@@ -99,8 +82,7 @@ def escape_markdown(text: object) -> str:
     'a\\\\|b &lt;i&gt;'
     """
     text = "".join(f"U+{ord(c):04X}" if _kind(c) == "hidden" else c for c in str(text))
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 def _tears(text: str, end: int) -> bool:
@@ -121,7 +103,7 @@ def break_word(word: str) -> str:
     return r"\wordbreak{}".join(_escape(piece) for piece in [*pieces, word[start:]])
 
 
-def typeset(text: str | None, limit: int = 600) -> str:
+def typeset(text: str, limit: int = 600) -> str:
     r"""Text of a data set as ``\excerpt{...}`` for running text or a paragraph column, whatever the text is.
 
     New lines show as a mark; blank text as *(empty)*; beyond ``limit`` characters, how many were left out.
@@ -129,7 +111,7 @@ def typeset(text: str | None, limit: int = 600) -> str:
     >>> print(typeset("Say \\input{x}"))
     \excerpt{Say \textbackslash{}input\{x\}}
     """
-    whole = unicodedata.normalize("NFC", "" if text is None else str(text).strip())
+    whole = unicodedata.normalize("NFC", text.strip())
     if not whole:
         return r"\excerpt{\emptytext}"
     end = min(limit, len(whole))
@@ -143,7 +125,7 @@ def typeset(text: str | None, limit: int = 600) -> str:
 
 
 def _break_words(text: str) -> str:
-    return "".join(break_word(part) if part.strip() else part for part in re.split("( +)", text))
+    return " ".join(map(break_word, text.split(" ")))
 
 
 def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:
@@ -153,7 +135,6 @@ def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,
         block_start_string="<%",
         block_end_string="%>",
         variable_start_string="<<",

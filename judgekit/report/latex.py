@@ -22,7 +22,7 @@ from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
-from judgekit.report.quotes import document_files, find_quotes, tex_files
+from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
 from judgekit.report.results import ResultsError, check_inputs, load_provenance, load_results
 from judgekit.report.tables import latex_number
 
@@ -64,14 +64,12 @@ class BuildError(RuntimeError):
 def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     """Compile ``report/<document>.tex`` with the results of ``run``, if something has changed; the PDF beside it.
 
-    ResultsError where the run has no results; BuildError where a program or the document is missing, LaTeX fails, or
-    (printed for runs other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference or font.
+    ResultsError where the run has no results; BuildError where a program is missing, LaTeX fails, or (printed for runs
+    other than `TEXT_RUN`) warns of what a reader would see: a wide box, a lost reference or font.
     """
     report = paths.project_root() / "report"
     if not load_results(run):
         raise ResultsError(f"run '{run}' has no results in outputs/{run}/results: make report RUN={run}")
-    if not (report / f"{document}.tex").is_file():
-        raise BuildError(f"report/{document}.tex is not there: it is one of the documents {', '.join(DOCUMENTS)}")
     if missing := [program for program in ("latexmk", "lualatex", "biber") if not shutil.which(program)]:
         raise BuildError(f"{', '.join(missing)} not found: the README names the LaTeX packages to install")
     check_inputs(run)
@@ -81,10 +79,9 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     command += [f"-outdir=build/{run}", rf"-usepretex=\def\run{{{run}}}", f"{document}.tex"]
     environment = os.environ | {"max_print_line": "2000"}  # no line of the log that names a fault is longer
     logs = [folder / f"{document}{kind}" for kind in (".log", ".blg")]
-    for again in (False, True):  # what a killed or failed build left may be wrong: one that fails is tried from nothing
-        for left in folder.glob(f"{document}.*") if again else ():
-            left.unlink()
-        done = subprocess.run(command, cwd=report, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
+    for again in ([], ["-gg"]):  # what a killed or failed build left may be wrong: one that fails is tried from nothing
+        full = [*command, *again]
+        done = subprocess.run(full, cwd=report, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
         log = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in logs if path.exists())
         if done.returncode == 0:
             break
@@ -101,40 +98,33 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     return Path(shutil.copyfile(folder / f"{document}.pdf", report / f"{document}.pdf"))
 
 
-# ---------------------------------------------------------------- what is written
-
-
-def write_numbers(run: str) -> Path:
-    r"""``outputs/<run>/numbers.tex``: a ``\DefineResult`` line for each number of the run that a document quotes."""
-    keys = {quote.name for quote in find_quotes(tex_files()) if quote.kind == "number"}
-    quoted = [(key, row) for key, row in sorted(load_results(run).items()) if key in keys]
-    return _write(paths.run_folder(run) / "numbers.tex", "numbers", quoted=quoted)
-
-
 def write_generated(run: str) -> Path:
-    """Write all that a build of ``run`` inputs into its folder ``report/build/<run>/``, which is returned."""
-    write_numbers(run)
-    report = paths.project_root() / "report"
+    r"""Write all that a build of ``run`` inputs; returns the folder ``report/build/<run>/``.
+
+    Beside it ``outputs/<run>/numbers.tex``, a ``\DefineResult`` line for each number that a document quotes.
+    """
+    outputs, report = paths.run_folder(run), paths.project_root() / "report"
     folder = report / "build" / run
     folder.mkdir(parents=True, exist_ok=True)
     results, provenance = load_results(run), load_provenance(run)
+    keys = quoted_keys(tex_files())
+    _write(outputs / "numbers.tex", "numbers", quoted=[(key, results[key]) for key in sorted(keys & set(results))])
 
     def command(owner: str) -> str:
         return f"python {SCRIPTS.get(owner, f'-m judgekit.report.workflow run {owner} {run}')}"
 
     for path in report.glob("*.tex"):  # each document may end with a list of where its numbers come from
-        if r"\documentclass" in path.read_text(encoding="utf-8"):
-            quoted = {quote.name for quote in find_quotes(document_files(path.stem)) if quote.kind == "number"}
-            by_owner = sorted((results[key]["notebook"], key) for key in quoted & set(results))
+        if r"\documentclass" in code_of([path]):
+            quoted = quoted_keys(document_files(path.stem)) & set(results)
+            by_owner = sorted((results[key]["notebook"], key) for key in quoted)
             owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
             _write(folder / f"{path.stem}_owners.tex", "owners", owned=owned, command=command)
     made_at = sorted(map(_short_commit, provenance.values())) or ["none"]
     commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
     _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
     _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
-    chinese = [(command, family, cuts_of(family)) for command, family in CHINESE.items()]
-    _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=chinese)
-    outputs = paths.project_root() / "outputs" / run
+    cuts = {family: {font.style: font for font in _installed() if font.family == family} for family in CHINESE.values()}
+    _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=CHINESE, cuts=cuts)
     cases = sorted(outputs.glob("cases/*.tex"))
     files = {*tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
     foreign = "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
@@ -143,12 +133,11 @@ def write_generated(run: str) -> Path:
     return folder
 
 
-def _write(path: Path, block: str, **words: Any) -> Path:
+def _write(path: Path, block: str, **words: Any) -> None:
     """Write a block of ``generated.txt``."""
     text = rendered(_TEMPLATE, block, **words)
     with replaced(path) as temporary:
         temporary.write_text("\n".join(filter(None, [HEAD, text])) + "\n", encoding="utf-8")
-    return path
 
 
 def _breakable(key: str) -> str:
@@ -193,11 +182,6 @@ def _installed() -> list[_Font]:
     listing = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     rows = [line.split("\t") for line in sorted(listing.splitlines())]
     return [_Font(family, style, Path(file), int(index) & 0xFFFF, codes) for family, style, file, index, codes in rows]
-
-
-def cuts_of(family: str) -> dict[str, _Font]:
-    """The installed cuts of a family by style."""
-    return {font.style: font for font in _installed() if font.family == family}
 
 
 def fonts_for(text: str) -> list[tuple[_Font, set[int]]]:

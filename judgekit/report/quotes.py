@@ -17,11 +17,10 @@ READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
 
 
 class Quote(NamedTuple):
-    """A number, table or figure (``kind``) that a document quotes, and where: ``results.tex:12``."""
+    """A number, table or figure (``kind``) that a document quotes."""
 
     kind: str
     name: str
-    place: str
 
 
 def document_files(document: str) -> list[Path]:
@@ -32,24 +31,25 @@ def document_files(document: str) -> list[Path]:
         path = report / f"{queue.pop(0).removesuffix('.tex')}.tex"
         if path.exists() and path not in files:
             files.append(path)
-            queue = INPUT.findall(_code(path)) + queue
+            queue = INPUT.findall(code_of([path])) + queue
     return files
 
 
-def _code(path: Path) -> str:
-    return "\n".join(COMMENT.sub(r"\1", line) for line in path.read_text(encoding="utf-8").splitlines())
+def code_of(files: Iterable[Path]) -> str:
+    """LaTeX without its comments."""
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(COMMENT.sub(r"\1", line) for line in lines)
 
 
-def find_quotes(tex_files: Iterable[Path]) -> list[Quote]:
-    """Every place in ``tex_files`` that quotes a result; comments are not text."""
-    quotes = []
-    for path in tex_files:
-        text = _code(path)
-        for match in QUOTE.finditer(text):
-            kind = match[1] if match[1] in ("table", "figure") else "number"
-            place = f"{path.name}:{text.count(chr(10), 0, match.start()) + 1}"
-            quotes.append(Quote(kind, " ".join(match[2].split()), place))
-    return quotes
+def find_quotes(files: Iterable[Path]) -> list[Quote]:
+    """Every number, table and figure that LaTeX files quote, in order."""
+    found = [(match[1], " ".join(match[2].split())) for match in QUOTE.finditer(code_of(files))]
+    return [Quote(kind if kind in ("table", "figure") else "number", name) for kind, name in found]
+
+
+def quoted_keys(files: Iterable[Path]) -> set[str]:
+    """The keys of the numbers that LaTeX files quote."""
+    return {quote.name for quote in find_quotes(files) if quote.kind == "number"}
 
 
 def tex_files() -> list[Path]:
@@ -62,5 +62,5 @@ def read_keys(keys: Iterable[str]) -> set[str]:
     """Those of ``keys`` that a document, a notebook or the README reads; all of them in a project without documents."""
     if not (documents := tex_files()):
         return set(keys)
-    quoted = {quote.name for quote in find_quotes(documents) if quote.kind == "number"}
+    quoted = quoted_keys(documents)
     return {key for key in keys if key in quoted or READ_BY_NOTEBOOKS.fullmatch(key)}

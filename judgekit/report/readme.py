@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,7 @@ BLOCKS = tuple(_TEMPLATE.blocks)
 
 def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     """One of `BLOCKS`, made from ``results``; ResultsError where they lack what it needs."""
-
-    def row(key: str) -> Mapping[str, Any]:
-        if key not in results:
-            raise ResultsError(f"no result {key!r} in outputs/{RUN}: run 'make report RUN={RUN}' first")
-        return results[key]
+    row = partial(_held, results)
 
     def cell(key: str, optional: bool = False) -> str:
         if optional and key not in results:
@@ -37,21 +34,23 @@ def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     return rendered(_TEMPLATE, name, **words)
 
 
+def _held(results: Mapping[str, Any], name: str) -> Any:
+    if name not in results:
+        make = "make bench" if name.startswith("bench") else f"make report RUN={RUN}"
+        raise ResultsError(f"no result {name!r} in outputs/{RUN}: run '{make}' first")
+    return results[name]
+
+
 def _minutes(stage: str = "") -> dict[str, float]:
     """Minutes of each notebook of a stage, as recorded with its results; every notebook of the run must have some."""
     provenance = load_provenance(RUN)
-    names = [name for name in jobs_of(RUN) if name.startswith(stage)]
-    if missing := [name for name in names if name not in provenance]:
-        raise ResultsError(f"no results of {missing[0]} in outputs/{RUN}: run 'make report RUN={RUN}' first")
-    return {name: provenance[name]["seconds"] / 60 for name in names}
+    return {name: _held(provenance, name)["seconds"] / 60 for name in jobs_of(RUN) if name.startswith(stage)}
 
 
 def _machine() -> str:
     """The machine that speed was measured on, in words."""
-    known = load_provenance(RUN).get(MEASURED, {}).get("machine")
-    if not known:
-        raise ResultsError(f"outputs/{RUN}/results/{MEASURED}.json names no machine: make bench")
-    return f"{known['cores']} cores with {known['memory_mb'] / 1024:.0f} GB of memory"
+    machine = _held(load_provenance(RUN), MEASURED)["machine"]
+    return f"{machine['cores']} cores with {machine['memory_mb'] / 1024:.0f} GB of memory"
 
 
 def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:

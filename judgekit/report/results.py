@@ -42,9 +42,8 @@ def save_results(
 ) -> Path:
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
-    ``data``: SHA-256 of the upstream files that were read; the fingerprints of the judges that `load_judge` loaded for
-    the run stand beside them. Numbers that nothing reads stay in their frames. A file whose numbers, data, judges and
-    versions are unchanged keeps the commit that first made them. ValueError where a key is not
+    ``data``: SHA-256 of the upstream files that were read. Numbers that nothing reads stay in their frames; a file of
+    which only seconds, machine and commit would differ stays as it is. ValueError where a key is not
     ``study.part[.part].quantity``, another file of the run owns it, or it calls a score what is none (``..._repro``,
     ``..._crossfit``).
     """
@@ -54,13 +53,13 @@ def save_results(
         raise ValueError(f"{stem} saves no numbers")
     rows = {key: rows[key] for key in sorted(read_keys(rows))}
     path = paths.run_folder(run, "results") / f"{stem}.json"
-    for other in _results_files(run):
-        if other != path and (shared := sorted(set(rows) & set(_read(other)["numbers"]))):
-            raise ValueError(f"{shared[0]} is owned by {other.name} already; {path.name} must not define it")
+    owners = {key: row["notebook"] for key, row in load_results(run).items()}
+    if shared := [key for key in rows if owners.get(key, stem) != stem]:
+        raise ValueError(f"{shared[0]} is owned by {owners[shared[0]]}.json already; {path.name} must not define it")
     provenance = {"data": dict(data or {}), "seconds": round(process_age(), 1), "versions": versions()}
     provenance |= git_state() | {"judges": judges_of_run(run), "machine": machine()}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
-    if not (path.exists() and _stays(_read(path), document)):
+    if not (path.exists() and _stays(_documents(run)[stem], document)):
         with replaced(path) as temporary:
             text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -85,13 +84,12 @@ def _checked(key: str, number: Number) -> Number:
 
 def check_inputs(run: str) -> None:
     """One judge's name is one fingerprint, one data file one content in all results of a run; else ResultsError."""
-    owners: dict[tuple[str, str], tuple[str, str]] = {}
-    for notebook, provenance in load_provenance(run).items():
-        for kind in ("judges", "data"):
+    for kind, two in (("judges", "models"), ("data", "contents")):
+        owners: dict[str, tuple[str, str]] = {}
+        for notebook, provenance in load_provenance(run).items():
             for name, digest in provenance.get(kind, {}).items():
-                first, known = owners.setdefault((kind, name), (notebook, digest))
+                first, known = owners.setdefault(name, (notebook, digest))
                 if known != digest:
-                    two = "models" if kind == "judges" else "contents"
                     raise ResultsError(
                         f"{name!r} has fingerprint {known[:12]} in {first} and {digest[:12]} in {notebook}: one name "
                         f"of run {run} is two {two}; execute both notebooks again"
@@ -108,27 +106,24 @@ def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 def load_results(run: str) -> dict[str, dict[str, Any]]:
     """All numbers of a run by key, with the ``notebook`` that owns each."""
-    files = {path.stem: _read(path)["numbers"] for path in _results_files(run)}
-    return {key: row | {"notebook": stem} for stem, rows in files.items() for key, row in rows.items()}
+    documents = _documents(run).items()
+    return {key: row | {"notebook": stem} for stem, one in documents for key, row in one["numbers"].items()}
 
 
 def load_provenance(run: str) -> dict[str, dict[str, Any]]:
     """What a run's results were made from, with and on, by notebook; empty when the run has none."""
-    return {path.stem: _read(path)["provenance"] for path in _results_files(run)}
+    return {stem: document["provenance"] for stem, document in _documents(run).items()}
 
 
-def _results_files(run: str) -> list[Path]:
-    return sorted((paths.project_root() / "outputs" / run / "results").glob("*.json"))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not a results file: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "numbers" not in document:
-        raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
-    return document
+def _documents(run: str) -> dict[str, dict[str, Any]]:
+    """What the results files of a run hold, by notebook."""
+    documents = {}
+    for path in sorted((paths.project_root() / "outputs" / run / "results").glob("*.json")):
+        try:
+            documents[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path} is not a results file: {error}") from error
+    return documents
 
 
 def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str | None = None) -> dict[str, Number]:
@@ -146,19 +141,16 @@ def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str |
     if any(isinstance(one, Number) for one in frame["value"]):
         import pandas as pd
 
-        quoted = list(frame["value"])
-        for part in ("value", "low", "high", "n", "spec"):  # as objects: whole numbers stay whole beside others
-            column = pd.Series([getattr(one, part) for one in quoted], frame.index, dtype=object)
-            frame = frame.assign(**{part: column})
+        # As objects: whole numbers stay whole beside others.
+        frame = frame.assign(**pd.DataFrame([vars(one) for one in frame["value"]], frame.index, dtype=object))
     numbers: dict[str, Number] = {}
     for row in frame.to_dict("records"):
         one = key.format(**{field: _key_part(row[field]) for field in fields})
         if one in numbers:
             raise ValueError(f"frame {name}: two rows have the key {one!r}; another column tells them apart")
-        given: dict[str, Any] = {
-            part: row[part] for part in ("low", "high", "n", "spec") if part in row and row[part] == row[part]
-        }
-        numbers[one] = _checked(one, Number(row["value"], **({"spec": spec} | given)))
+        given: dict[str, Any] = {"spec": spec}
+        given |= {part: row[part] for part in ("low", "high", "n", "spec") if part in row and row[part] == row[part]}
+        numbers[one] = _checked(one, Number(row["value"], **given))
     path = paths.run_folder(run, "data") / f"{checked_name(name)}.csv"
     with replaced(path) as temporary:
         frame.to_csv(temporary, index=False, lineterminator="\n")
@@ -194,13 +186,10 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 
 def save_figure(figure: Any, run: str, name: str) -> Path:
     """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
-    import matplotlib as mpl
-
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
     pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
     png = {"metadata": {"Software": None}, "dpi": 150}
-    with mpl.rc_context({"pdf.fonttype": 42, "savefig.bbox": None}):
-        for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
-            with replaced(target) as temporary:
-                figure.savefig(temporary, format=target.suffix[1:], **options)
+    for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
+        with replaced(target) as temporary:
+            figure.savefig(temporary, format=target.suffix[1:], **options)
     return path

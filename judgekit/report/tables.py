@@ -25,7 +25,7 @@ SIGNED = re.compile(r"(?<=\d)-(?=\+)")  # between the bounds of an interval as `
 
 
 class Stacked(NamedTuple):
-    """A cell of two lines, the second in small type: for tables that are too wide for intervals beside values."""
+    """A cell of two lines, the second in small type."""
 
     above: str
     below: str
@@ -47,10 +47,10 @@ def save_table(
 
     Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float (in format ``spec``), str, ``Stacked``, or None.
     Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. Judges and
-    models (columns judge, model, method, scorer) have their display names. ``best``:
-    columns whose highest cells, as printed, are bold. ``align``: LaTeX specifications by column. ``sections``: a column
-    that is not printed; each new value starts rows under a head. ``intervals``: whether numbers have theirs, or the
-    columns that do; ``stacked``: below the number. ValueError where the table is empty or a column is not there.
+    models (columns in `NAMED`) have their display names. ``best``: columns whose highest cells, as printed, are bold.
+    ``align``: LaTeX specifications by column. ``sections``: a column whose new values are heads over rows instead.
+    ``intervals``: whether numbers have theirs, or the columns that do; ``stacked``: below the number. ValueError where
+    the table is empty or a column is not there.
     """
     import pandas as pd  # half a second that the report's build does without
 
@@ -74,21 +74,17 @@ def save_table(
             bold = [isinstance(value, Number) and str(value) == top for value in values]
             pairs = zip(cells[-1], bold, strict=True)
             cells[-1] = [(rf"\textbf{{{tex}}}", f"**{md}**") if b else (tex, md) for (tex, md), b in pairs]
-    rows, above = [], None
     heads = _values(frame, sections, spec) if sections else [None] * len(frame)
-    for head, *row in zip(heads, *cells, strict=True):
-        rows.append((None if head == above else head, row))
-        above = head
+    rows = list(zip(heads, zip(*cells, strict=True), strict=True))
     titles = [(str(column[0]), str(column[-1])) if isinstance(column, tuple) else ("", str(column)) for column in shown]
-    spans: list[tuple[str, int, int]] = []  # groups of columns, each with its first and last
-    for group, members in groupby(group for group, _ in titles):
-        first = spans[-1][2] + 1 if spans else 1
-        spans.append((group, first, first + len(list(members)) - 1))
-    words = {"rows": rows, "titles": titles, "spans": spans, "letters": letters}
+    spans = []  # groups of columns, each with its first and last
+    for group, members in groupby(enumerate(titles, 1), key=lambda one: one[1][0]):
+        places = [place for place, _ in members]
+        spans.append((group, places[0], places[-1]))
     path = paths.run_folder(run, "tables") / f"{checked_name(name)}.tex"
     for target in (path, path.with_suffix(".md")):
+        text = rendered(_TEMPLATE, target.suffix[1:], rows=rows, titles=titles, spans=spans, letters=letters)
         with replaced(target) as temporary:
-            text = rendered(_TEMPLATE, target.suffix[1:], **words)
             temporary.write_text(text + "\n", encoding="utf-8")
     return path
 

@@ -63,19 +63,16 @@ def _parameter_folder(run: str) -> Path:
 
 
 def jobs_of(run: str) -> dict[str, list[str]]:
-    """What a run executes, in order, each job with those it comes after: a notebook once for each of its files.
+    """A run's jobs in order, each with those it comes after: a notebook once for each of its files of parameters.
 
     The sample run also executes each notebook that it has no file for.
     """
-    files = sorted(
-        path.stem for path in _parameter_folder(run).glob("*.yaml") if path.name not in (RESOURCES, DECLARED)
-    )
-    known = notebook_list()
+    known, paths = notebook_list(), _parameter_folder(run).glob("*.yaml")
+    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED))
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
+    files += [name for name in known if run == SAMPLE and name not in map(notebook_of, files)]
     jobs = {name: [job for job in files if notebook_of(job) == name] for name in known}
-    if run == SAMPLE:
-        jobs = {name: found or [name] for name, found in jobs.items()}
     return {
         job: [before for other in entry["after"] for before in jobs[other]]
         for name, entry in known.items()
@@ -143,14 +140,6 @@ def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
     return digest, tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name))
 
 
-@cache
-def _module_files(name: str) -> tuple[Path, ...]:
-    """Files that importing a dotted name executes: the module and the packages above it."""
-    parts = name.split(".")[1:]
-    files = [PACKAGE.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
-    return tuple(path for path in [*files, PACKAGE.joinpath(*parts).with_suffix(".py")] if path.is_file())
-
-
 def _notebook_code(name: str) -> str:
     cells = json.loads(notebook_path(name).read_text(encoding="utf-8"))["cells"]
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
@@ -158,13 +147,15 @@ def _notebook_code(name: str) -> str:
 
 def code_files(name: str) -> dict[Path, str]:
     """The package's modules that a notebook imports, directly or through others, each with a digest of its code."""
-    waiting = list(_digest_and_imports(_notebook_code(name))[1])
+    modules = list(_digest_and_imports(_notebook_code(name))[1])
     digests: dict[Path, str] = {}
-    while waiting:
-        for path in _module_files(waiting.pop()):
-            if path not in digests:
+    for module in modules:  # which grows; an import executes the module and the packages above it
+        parts = module.split(".")[1:]
+        packages = [PACKAGE.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
+        for path in [*packages, PACKAGE.joinpath(*parts).with_suffix(".py")]:
+            if path not in digests and path.is_file():
                 digests[path], imports = _digest_and_imports(path.read_text(encoding="utf-8"))
-                waiting += imports
+                modules += [one for one in imports if one not in modules]
     return dict(sorted(digests.items()))
 
 
@@ -273,12 +264,8 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "make":
             return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
-    except (
-        WorkflowError,
-        ResultsError,
-        JudgesError,
-        OSError,
-    ) as error:  # OSError: a full disk, a folder that may not be written
+    # OSError: a full disk, a folder that may not be written
+    except (WorkflowError, ResultsError, JudgesError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
