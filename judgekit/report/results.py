@@ -120,9 +120,12 @@ def _documents(run: str) -> dict[str, dict[str, Any]]:
     documents = {}
     for path in sorted((paths.project_root() / "outputs" / run / "results").glob("*.json")):
         try:
-            documents[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{path} is not a results file: {error}") from error
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise ValueError(f"{path} is not a results file of schema {SCHEMA}")
+        documents[path.stem] = document
     return documents
 
 
