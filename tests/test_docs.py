@@ -1,9 +1,9 @@
 """What the pages of the docs name is there."""
 
-import importlib
 import json
 import re
 import sys
+from pkgutil import resolve_name
 
 import pytest
 import typer
@@ -21,17 +21,10 @@ ROOT = project_root()
 
 def found(name):
     """Whether a dotted name is a module of the package, or something in one."""
-    parts = name.split(".")
-    for n in range(len(parts), 0, -1):
-        place = ROOT.joinpath(*parts[:n])
-        if place.is_dir() or place.with_suffix(".py").is_file():
-            here = importlib.import_module(".".join(parts[:n]))
-            for part in parts[n:]:
-                if not hasattr(here, part):
-                    return False
-                here = getattr(here, part)
-            return True
-    return False
+    try:
+        return resolve_name(name) is not None
+    except (ImportError, AttributeError):
+        return False
 
 
 FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]

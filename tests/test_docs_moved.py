@@ -1,11 +1,11 @@
 """docs/moved.md accounts for every command, public name and notebook of the first edition."""
 
 import ast
-import importlib
 import re
 import subprocess
 
 import pytest
+from test_docs import found
 
 from judgekit.data.paths import project_root
 
@@ -44,14 +44,6 @@ def public_names(source):
     return [node.name for node in ast.parse(source).body if isinstance(node, kinds) and not node.name.startswith("_")]
 
 
-def is_there(name):
-    module, _, attribute = name.rpartition(".")
-    try:
-        return hasattr(importlib.import_module(module), attribute)
-    except ModuleNotFoundError:
-        return False
-
-
 def test_every_public_name_is_kept_moved_or_gone_with_a_reason(moved):
     lost = []
     for module, path in first_modules():
@@ -61,13 +53,13 @@ def test_every_public_name_is_kept_moved_or_gone_with_a_reason(moved):
             new, why = moved.get(old, (f"{new_module}.{name}" if new_module else None, ""))
             if new is None and not why:
                 lost.append(f"{old}: gone without a reason")
-            elif new is not None and not is_there(new):
+            elif new is not None and not found(new):
                 lost.append(f"{old}: {new} is not there")
     assert not lost, "\n".join(lost[:40])
 
 
 def test_what_the_page_calls_gone_is_gone(moved):
-    assert not [old for old, (new, _) in moved.items() if new is None and old.count(".") > 1 and is_there(old)]
+    assert not [old for old, (new, _) in moved.items() if new is None and old.count(".") > 1 and found(old)]
 
 
 def test_every_notebook_and_command_of_the_first_edition_is_named(moved):

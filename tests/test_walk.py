@@ -12,6 +12,7 @@ from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
 from judgekit.judges import UnknownJudge, declared_judges, judges_of_run, load_judge
+from judgekit.report.workflow import known_parameters
 
 ROOT = project_root()
 SET, VOTED, OWN = "sample_adversarial", "sample_natural", "file:own.jsonl"
@@ -25,7 +26,6 @@ NOTEBOOKS = {
         "adversarial_table": {SET: ["accuracy"]},
         "quality_sets": [VOTED],
         "adversarial_set": SET,
-        "n_boot": 50,
     },
     "61_calibration": {
         "sets": {SET: [SET, "label"], f"{VOTED}_votes": [VOTED, "votes"]},
@@ -40,27 +40,20 @@ NOTEBOOKS = {
         "ours": "tiny",
         "pictured": [SET],
         "drawn": ["tiny", "features", "longer"],
-        "n_boot": 50,
     },
-    "34_jury_and_cascade": {
-        "juries": {SET: {"all": LISTED}},
-        "cascades": {SET: [["baseline/features", "tiny"]]},
-        "n_boot": 50,
-    },
-    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "consensus": SET, "symmetric": {}, "n_boot": 50},
+    "34_jury_and_cascade": {"juries": {SET: {"all": LISTED}}, "cascades": {SET: [["baseline/features", "tiny"]]}},
+    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "consensus": SET, "symmetric": {}},
     "41_verbosity_bias": {
         "sets": {SET: ["tiny", "baseline/features"]},
         "slugs": {},
         "led": ["tiny"],
         "edited": [SET],
         "most": 3,
-        "n_boot": 50,
     },
     "42_self_preference": {
         "against_people": {VOTED: ["tiny"]},
         "against_judges": {SET: ["tiny", "baseline/longer"]},
         "declared": {"tiny": "sample_verbose", "baseline/longer": "sample_terse"},
-        "n_boot": 50,
     },
     "43_attacks": {
         "sets": {SET: 20},
@@ -68,15 +61,8 @@ NOTEBOOKS = {
         "choosing": {"sample_validation": 6},
         "queries": 2,
         "shielded": ["baseline/longer"],
-        "n_boot": 50,
     },
-    "44_domains": {
-        "groupings": [VOTED, SET],
-        "trained": ["tiny"],
-        "drawn": ["tiny"],
-        "n_boot": 50,
-        "n_permutations": 50,
-    },
+    "44_domains": {"groupings": [VOTED, SET], "trained": ["tiny"], "drawn": ["tiny"], "n_permutations": 50},
     "60_human_consensus": {
         "voted": [VOTED],
         "stating": ["tiny", "baseline/features"],
@@ -87,11 +73,8 @@ NOTEBOOKS = {
         "contests": {VOTED: [VOTED, "", ["tiny", "baseline/longer"]]},
         "replayed": {VOTED: "tiny"},
     },
-    "63_rank_models": {"judged": {VOTED: ["tiny", "baseline/longer"]}, "draws": 50, "n_boot": 50},
-    "70_case_studies": {
-        "judged": {SET: ["tiny", "encoder/minilm", "baseline/longer"]},
-        "attacked": {SET: 3},
-    },
+    "63_rank_models": {"judged": {VOTED: ["tiny", "baseline/longer"]}, "draws": 50},
+    "70_case_studies": {"judged": {SET: ["tiny", "encoder/minilm", "baseline/longer"]}, "attacked": {SET: 3}},
     "71_accuracy_by_size": {
         "metrics": {SET: "accuracy"},
         "judges": ["tiny", "features"],
@@ -118,7 +101,10 @@ def walk(folder, run, kind, notebooks):
     params.mkdir(parents=True)
     settings = {"mode": "one_pass", "dtype": "float32"}
     files = {"judges": {"tiny": {"name": f"hf/{model}#letter", "settings": settings}}}
-    for name, given in (files | {name: {"run": run} | given for name, given in NOTEBOOKS.items()}).items():
+    for name, given in NOTEBOOKS.items():
+        few = {"n_boot"} & known_parameters(ROOT / "notebooks" / f"{name}.ipynb")
+        files[name] = {"run": run} | given | dict.fromkeys(few, 50)
+    for name, given in files.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump(given))
     (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}

@@ -24,10 +24,10 @@ PARAMETERS = 'run = "sample"  # folder\nn = 2  # pairs'
 CHAIN = [(run, job) for run in workflow.runs() for job in jobs_of(run)]
 
 
-def write_notebook(folder, name, *cells, tags=("parameters",)):
+def write_notebook(folder, name, *cells):
     """A notebook of code cells, the first of them tagged."""
     code = [nbformat.v4.new_code_cell(text) for text in cells]
-    code[0].metadata["tags"] = list(tags)
+    code[0].metadata["tags"] = ["parameters"]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=kernel), folder / f"{name}.ipynb")
 
@@ -80,22 +80,15 @@ def test_a_parameter_file_holds_only_what_differs():
     [
         ("run: sample\nn_pairs: 3\n", r"10_count.yaml: the notebook has no parameter 'n_pairs'; it has n, run"),
         ("run: laptop\n", r"params/sample/10_count.yaml: run is 'laptop', but the folder says 'sample'"),
-        ("n: 3\n", "run is None"),
         ("", "run is None"),
         ("- run\n- sample\n", "expected 'name: value' lines"),
         ("run: [sample\n", r"params/sample/10_count.yaml is not YAML"),
     ],
-    ids=["misspelt", "other run", "no run", "empty", "list", "no YAML"],
+    ids=["misspelt", "other run", "empty", "list", "no YAML"],
 )
 def test_a_faulty_file_is_refused_with_its_name(project, text, words):
     give(project, text)
     with pytest.raises(WorkflowError, match=words):
-        read_parameters("sample", "10_count")
-
-
-def test_a_notebook_without_a_tagged_cell_has_no_parameters(project):
-    write_notebook(project / "notebooks", "10_count", 'run = "sample"', tags=())
-    with pytest.raises(WorkflowError, match="the notebook has no parameter 'run'"):
         read_parameters("sample", "10_count")
 
 
@@ -107,7 +100,6 @@ def test_a_notebook_without_a_tagged_cell_has_no_parameters(project):
     [
         ("10_count:\n  aftr: [x]\n", "10_count has unknown fields aftr"),
         ("10_count:\n  after: [11_later]\n11_later:\n", "after 11_later, which does not stand before it"),
-        ("10_count:\n  after: [10_count]\n", "does not stand before it"),
     ],
 )
 def test_a_faulty_list_is_refused(project, text, words):
