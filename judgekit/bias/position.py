@@ -23,8 +23,10 @@ def log_odds(opposite: Floats) -> Floats:
     shape (..., 2). Let the judge's log odds for A be :math:`\theta \pm \beta`, plus where A is shown first. Given that
     the two verdicts are opposite, they go to the first response with probability :math:`\sigma(2\beta)`, whatever the
     pair's :math:`\theta` and its inclination to ties (Davidson's model). Half a pair is added to both counts, which
-    keeps the estimate finite and takes off its first-order bias (Haldane, 1956). It is not defined where a judge's two
-    verdicts are not independent given the pair (one mood, one cache).
+    keeps the estimate finite and takes off its first-order bias (Haldane, 1956).
+
+    Where :math:`\beta` varies, this is that of an average pair among those with opposite verdicts; it is not defined
+    where a judge's two verdicts are not independent given the pair (one mood, one cache).
     """
     first, second = np.moveaxis(np.asarray(opposite, float), -1, 0) + 0.5
     return np.log(first / second) / 2

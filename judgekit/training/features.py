@@ -63,7 +63,7 @@ def feature_table(pairs: Sequence[PreferencePair], tied_sources: Collection[str]
 def davidson_loss(
     difference: torch.Tensor, log_nu: torch.Tensor, target: torch.Tensor, tied: torch.Tensor
 ) -> torch.Tensor:
-    """Negative log-likelihood of labels under Davidson's model, shape (n_pairs,).
+    """Negative log-likelihood of labels (``target``: of A, B and tie) under Davidson's model, shape (n_pairs,).
 
     Where a pair's source offers no ties, it is conditional on a decision and says nothing about ``log_nu``.
     """
