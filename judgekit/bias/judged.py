@@ -24,7 +24,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0.5 for a tie, 0; NaN where
     there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
     of the votes, or else the label, in [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a,
-    words_b, model_a and model_b.
+    words_b, characters_a, characters_b, model_a and model_b.
     """
     rows = pivot_orders(table)
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
@@ -44,8 +44,8 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     for name, items in pairs.items():
         for one in items:
             words = [len(words_of(text)) for text in one.responses]
-            written.append((name, one.item_id, *words, one.model_a, one.model_b))
-    columns = ["set", "item", "words_a", "words_b", "model_a", "model_b"]
+            written.append((name, one.item_id, *words, *map(len, one.responses), one.model_a, one.model_b))
+    columns = ["set", "item", "words_a", "words_b", "characters_a", "characters_b", "model_a", "model_b"]
     return rows.merge(pd.DataFrame(written, columns=columns), on=["set", "item"], how="left")
 
 
