@@ -306,6 +306,7 @@ def test_replay_repeats_what_was_said_and_invents_nothing():
     again = [verdict_of(pair, order, "replay/x", reply) for order, reply in zip(("ab", "ba"), replies, strict=True)]
     assert again == stored
     judge = ReplayJudge("replay/x", stored[:1])
+    assert judge.orders == ("ab",)
     replies = judge.judge([request_of(pair, "ba"), Request("q", "a", "b", item_id="2")])
     assert [(reply.status, reply.verdict) for reply in replies] == [("error", None)] * 2
     assert "no stored verdict for 2" in replies[1].raw

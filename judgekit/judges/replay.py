@@ -30,6 +30,7 @@ class ReplayJudge(RuleJudge):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
         rows = sorted([v.item_id, v.order, v.verdict or "", v.raw or "", v.score_a, v.score_b] for v in verdicts)
         self.fingerprint = fingerprint_of("replay", 2, name, rows)
+        self.orders = tuple(sorted({verdict.order for verdict in verdicts}))  # those that a contest asks it for
 
     def _stored(self, request: Request) -> Reply:
         if stored := self.stored.get((request.item_id, request.order)):
