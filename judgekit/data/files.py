@@ -1,6 +1,7 @@
 """Files written whole or not at all, how much one may unpack to, and YAML as settings need it: plain values."""
 
 import glob
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -37,6 +38,12 @@ def replaced(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sha256_of(path: str | Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,13 +1,12 @@
 """``replay/...``: judges whose verdicts were published, or are tracked by a run; replaying them costs nothing."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgekit.data.benchmarks import outputs
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, sha256_of
 from judgekit.judges import UnknownJudge
 from judgekit.judges.base import Judge, Request, reply_again, request_key, request_of
 from judgekit.judges.baseline import RuleJudge
@@ -68,7 +67,7 @@ class TrackedJudge(RuleJudge):
         self.path, self.about = Path(path), about
         self.name, self.fingerprint = about["judge"], about["fingerprint"]
         # Of its own: what a store holds of the model, perhaps from another machine, must not stand for what is tracked.
-        self.decoding = json.dumps({"tracked": hashlib.sha256(self.path.read_bytes()).hexdigest()})
+        self.decoding = json.dumps({"tracked": sha256_of(self.path)})
         # Pairs that several sets share stand once, in the order in which the first of them shows them.
         self._verdicts = {
             row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}) for row in rows

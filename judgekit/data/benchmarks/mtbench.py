@@ -21,7 +21,6 @@ VOTE_FILE = "mtbench_derived/mtbench_human_votes.jsonl"
 ANSWER_FILE = "mtbench_derived/mtbench_answers.jsonl"
 GPT4_FILE = "mtbench_derived/mtbench_gpt4_pair_votes.jsonl"
 REPRO_FILE = "mt_bench_repro/questions.jsonl"
-REPRO_ANSWERS = sorted(source_names("mt_bench_repro/answers/*"), key=str.casefold)  # <model>.jsonl, as of `sides_of`
 # On the hub: all votes of people, and those of GPT-4, where a mirror has `GPT4_FILE`.
 HUB_VOTES = "mtbench_hub/human-00000-of-00001-25f4910818759289.parquet"
 HUB_GPT4 = "mtbench_hub/gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet"
@@ -52,11 +51,11 @@ class Vote(NamedTuple):
         return f"{self.question_id}:{self.model_a}:{self.model_b}:{self.turn}"
 
 
-def vote_of(row: Row, *texts: Any) -> Vote:
-    """The vote of a row, whose fields both forms of the data spell alike; ``texts``: questions and both answers."""
+def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, answers_b: Texts | None = None) -> Vote:
+    """The vote of a row, whose fields both forms of the data spell alike."""
     number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
     cast = (row.text("judge"), row.code("winner", WINNER_CODES), row.where)
-    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, *texts)
+    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
 
 
 def load(benchmark: str) -> Loaded:
@@ -88,9 +87,11 @@ def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows
 
 def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     """Votes of the hub set's rows, which carry both conversations as lists of ``{"role", "content"}``."""
-    return [
-        vote_of(row, *_conversation(row, "conversation_a"), _conversation(row, "conversation_b")[1]) for row in rows
-    ]
+    votes = []
+    for row in rows:
+        questions, answers_a = _conversation(row, "conversation_a")
+        votes.append(vote_of(row, questions, answers_a, _conversation(row, "conversation_b")[1]))
+    return votes
 
 
 def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
@@ -157,6 +158,11 @@ def _pair_from_votes(
 # --- the questions asked again, of models that people did not compare
 
 
+def _repro_answers() -> list[str]:
+    """Files of answers, ``<model>.jsonl``, in the order of `sides_of`."""
+    return sorted(source_names("mt_bench_repro/answers/*"), key=str.casefold)
+
+
 def sides_of(first: str, second: str) -> tuple[str, str]:
     """Two models as the item's A and B: by name, whatever their case, as the judges' files do not agree on the sides.
 
@@ -168,7 +174,7 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
 
 
 def _load_repro() -> Loaded:
-    answers = {file.split("/")[-1].removesuffix(".jsonl"): _answers_of(file) for file in REPRO_ANSWERS}
+    answers = {file.split("/")[-1].removesuffix(".jsonl"): _answers_of(file) for file in _repro_answers()}
     return repro_pairs(read_rows(REPRO_FILE), answers)
 
 
@@ -189,4 +195,4 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
 _SHARED = (QUESTION_FILE, REFERENCE_FILE)
 MTBENCH = DataSet(partial(load, "mtbench"), lambda: source_hashes([*_SHARED, VOTE_FILE, ANSWER_FILE]))
 ALL = DataSet(partial(load, "mtbench_all"), lambda: source_hashes([*_SHARED, HUB_VOTES]))
-REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *REPRO_ANSWERS]))
+REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *_repro_answers()]))
