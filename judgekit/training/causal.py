@@ -60,7 +60,8 @@ def train_judge(
     data = {"train": len(rows), "validation": len(held_out), "sha256": rows_hash([*rows, *held_out])}
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
-    key = hashlib.sha256(json.dumps([recipe.as_dict(), base, data], sort_keys=True).encode()).hexdigest()
+    trained = recipe.as_dict() | {"base": base}  # a folder is known by what was trained there, wherever it lies
+    key = hashlib.sha256(json.dumps([trained, data], sort_keys=True).encode()).hexdigest()
     finished = folder / "training.json"
     if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:
         return done
@@ -71,7 +72,7 @@ def train_judge(
     break_seal(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
-        "recipe": recipe.as_dict(),
+        "recipe": recipe.as_dict() | {"base": _as_seen_from(folder, recipe.base)},
         "key": key,
         "data": data,
         "mixture": mixture_of(chosen),
@@ -186,10 +187,9 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
     tokenizer.save_pretrained(folder)
     if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
         location = base_location(recipe.base)
-        named = recipe.base in language_models() or not Path(location).is_dir()
-        settle_config(folder, recipe.base if named else os.path.relpath(location, folder))
+        settle_config(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
     if recipe.merge:
-        trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().save_pretrained(folder / _MERGED)
+        merged(trainer.accelerator.unwrap_model(trainer.model)).save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)
     (folder / "README.md").write_text(_model_card(report), encoding="utf-8")
     for sealed in (folder, folder / _MERGED) if recipe.merge else (folder,):
@@ -199,10 +199,23 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
     (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle: nothing here reads it, nobody should
 
 
+def _as_seen_from(folder: Path, base: str) -> str:
+    """A base that is a folder by the way from another one, and any other by its name."""
+    return os.path.relpath(base, folder) if Path(base).is_dir() else base
+
+
+def merged(model: Any) -> Any:
+    """A model with its LoRA adapter merged into it; the products are summed in float64, so that machines agree."""
+    for name, weights in model.named_parameters():
+        if "lora_" in name:
+            weights.data = weights.data.double()
+    return model.merge_and_unload()
+
+
 def _model_card(report: Mapping[str, Any]) -> str:
     """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
     recipe, data = report["recipe"], report["data"]
-    base = Path(recipe["base"]).name if Path(recipe["base"]).is_dir() else recipe["base"]  # no path of this machine
+    base = Path(recipe["base"]).name if recipe["base"].startswith(".") else recipe["base"]  # a folder's own name
     trained = f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights"
     header = ModelCardData(base_model=base, library_name="transformers", tags=["llm-as-a-judge"]).to_yaml()
     return f"""---
