@@ -16,7 +16,7 @@ from judgekit.records import PreferencePair, Response, with_counts
 
 SETS = BENCHMARKS | FROM_HUB | UNLABELLED | CORPORA
 SAMPLE_TESTS = ("sample_natural", "sample_adversarial")
-UNIONS = ("llmbar_adversarial",)  # sets whose items also stand in others
+UNIONS = ("llmbar_adversarial", "rm_bench_chat")  # sets whose items also stand in others
 # Sets whose prompts were protected before they were scored; `protected_prompts` goes on reading them.
 LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 

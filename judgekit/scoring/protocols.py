@@ -53,6 +53,7 @@ PRIMARY = {
     "llmbar": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "judgebench": Protocol("sum of both orders", rule="sum_of_orders", **TIE_IS_WRONG),
     "rm_bench": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
+    "rm_bench_chat": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
     "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
     "pairs": Protocol("single order, labels of one's own"),

@@ -66,7 +66,7 @@ def difficulty(chosen: int, rejected: int) -> str:
     return "normal" if chosen == rejected else "easy" if chosen > rejected else "hard"
 
 
-def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
+def _rm_bench_pairs(row: Row, name: str = "rm_bench") -> Iterator[PreferencePair]:
     """A prompt has three right and three wrong responses, each in three styles; nine pairs."""
     domain = PART_OF[row.file]
     right, wrong = (row.texts(field, n=len(STYLES)) for field in ("chosen", "rejected"))
@@ -74,7 +74,7 @@ def _rm_bench_pairs(row: Row) -> Iterator[PreferencePair]:
         for j, rejected in enumerate(wrong):
             names = {"item_id": f"{domain}-{row.number}/{STYLES[i]}-{STYLES[j]}"}
             names |= {"subset": f"{domain}/{difficulty(i, j)}", "label": "A", "label_kind": "objective"}
-            yield turned_pair(row, "rm_bench", row.text("prompt"), chosen, rejected, **names)
+            yield turned_pair(row, name, row.text("prompt"), chosen, rejected, **names)
 
 
 def _part(row: Row) -> str:
@@ -131,6 +131,7 @@ BENCHMARKS = {
     **{name: of_files(_llmbar[name], *(LLMBAR[part] for part in parts)) for name, parts in LLMBAR_SETS.items()},
     "judgebench": of_files(_judgebench, *JUDGEBENCH.values()),
     "rm_bench": of_files(each(_rm_bench_pairs), *RM_BENCH.values()),
+    "rm_bench_chat": of_files(each(partial(_rm_bench_pairs, name="rm_bench_chat")), RM_BENCH["chat"]),
     "evalbiasbench": of_files(_evalbiasbench, BIAS_BENCH, read=partial(read_rows, within="*")),  # rows by bias
 }
 FROM_HUB = {"mtbench_all": mtbench.ALL}  # all votes on MT-bench, of which a mirror has a part
