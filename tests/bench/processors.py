@@ -1,7 +1,8 @@
 """Does a verdict depend on the processor? The same prompts in bfloat16 here, and as a processor of 2013 reads them.
 
 One without products in bfloat16 judges in float32 (``dtype: auto``), and its libraries take no instruction beyond AVX2:
-both are forced in a process of its own. Writes the share of equal verdicts, that of equal sides of the lead averaged
+both are forced in a process of its own. With ``--tracked`` the other side is what the run tracks of the model, which
+another machine said. Writes the share of equal verdicts, that of equal sides of the lead averaged
 over both orders, and the largest difference of a probability as ``bench.processors_<slug>.*``.
 """
 
@@ -14,8 +15,10 @@ import sys
 import numpy as np
 
 from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import run_folder
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug as slug_of
+from judgekit.judges.replay import TrackedJudge
 from judgekit.records import ORDERS
 from judgekit.report import save_results
 from judgekit.stats import Number
@@ -37,19 +40,32 @@ def asked(model, name, dtype, **environment):
     return np.array(json.loads(done.stdout)).reshape(-1, len(ORDERS), 3)
 
 
+def tracked(run, slug, name):
+    """The same from the verdicts that a run tracks."""
+    judge = TrackedJudge(run_folder(run, "data") / f"asked_{slug}.parquet")
+    replies = judge.judge([request_of(pair, order) for pair in load_set(name) for order in ORDERS])
+    assert all(reply.status == "ok" for reply in replies), f"{judge.path} does not hold all of {name}"
+    return np.array([(reply.p_first, reply.p_second, reply.p_tie) for reply in replies]).reshape(-1, len(ORDERS), 3)
+
+
 def main():
     """Ask twice, compare and save."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("model", help="hf/MODEL")
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--set", default="llmbar_natural")
+    arguments.add_argument("--tracked", action="store_true", help="compare with what the run tracks")
     arguments.add_argument("--say", help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.say:
         return print(json.dumps(said(chosen.model, chosen.set, chosen.say)))
-    new, old = asked(chosen.model, chosen.set, "bfloat16"), asked(chosen.model, chosen.set, "float32", **OLD)
+    slug, new = slug_of(chosen.model), asked(chosen.model, chosen.set, "bfloat16")
+    if chosen.tracked:
+        old = tracked(chosen.run, slug, chosen.set)
+    else:
+        old = asked(chosen.model, chosen.set, "float32", **OLD)
     lead = [p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0] for p in (new, old)]
-    family, n = f"bench.processors_{slug_of(chosen.model)}", len(new)
+    family, n = f"bench.processors_{slug}", len(new)
     numbers = {
         f"{family}.equal_verdicts": Number((new.argmax(-1) == old.argmax(-1)).mean(), n=2 * n, spec=".1%"),
         f"{family}.equal_leads": Number((np.sign(lead[0]) == np.sign(lead[1])).mean(), n=n, spec=".1%"),
@@ -57,7 +73,7 @@ def main():
     }
     for name, number in numbers.items():
         print(f"{name}: {number}")
-    variant = f"processors_{slug_of(chosen.model)}"
+    variant = f"processors_{slug}"
     return save_results(chosen.run, "bench", numbers, data=set_hashes([chosen.set]), variant=variant)
 
 
