@@ -11,6 +11,7 @@ import transformers
 import yaml
 from judged_file import write_pairs
 from peft import get_peft_model
+from safetensors.torch import load_file
 from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
@@ -200,7 +201,7 @@ def test_what_a_training_leaves(tmp_path, tiny):
 def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeypatch):
     train(tmp_path / "run" / "sft", base=str(tiny), r=4, merge=True, lr=2e-2)
     given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 4}
-    train(tmp_path / "run" / "dpo", (PAIRS[:8], NEW), **given)
+    report = train(tmp_path / "run" / "dpo", (PAIRS[:8], NEW), **given)
     one_pass = {"mode": "one_pass"}
     adapter = judged(f"hf/{tmp_path / 'run' / 'sft'}#letter-strict", **one_pass)
     whole = judged(f"hf/{tmp_path / 'run' / 'sft' / 'merged'}#letter-strict", **one_pass)
@@ -215,6 +216,21 @@ def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeyp
     monkeypatch.chdir(tmp_path / "other" / "here")
     moved = judged(f"hf/{tmp_path / 'elsewhere' / 'dpo'}#letter-strict", **one_pass)
     np.testing.assert_array_equal(moved, preferred)
+    given["base"] = str(tmp_path / "elsewhere" / "sft")
+    again = train(tmp_path / "elsewhere" / "dpo", (PAIRS[:8], NEW), **given)
+    assert again == report, "a training is known by what its base is, not by where it lies"
+    assert str(tmp_path) not in (tmp_path / "elsewhere" / "dpo" / "training.json").read_text()
+
+
+def test_an_adapter_is_merged_as_sums_in_float64_say(tmp_path, tiny):
+    """Else the last bit of the merged weights, and with it the judge, would depend on the machine."""
+    train(tmp_path, base=str(tiny), r=4, lora_alpha=8, merge=True, lr=2e-2)
+    parts, own = load_file(tmp_path / "adapter_model.safetensors"), load_file(tmp_path / "merged" / "model.safetensors")
+    name = next(name for name in own if name.endswith("q_proj.weight"))
+    a, b = (parts[f"base_model.model.{name.removesuffix('weight')}lora_{which}.weight"].double() for which in "AB")
+    wanted = load_file(tiny / "model.safetensors")[name].double() + b @ a * 2
+    assert not torch.equal(own[name], load_file(tiny / "model.safetensors")[name])
+    assert torch.equal(own[name], wanted.to(own[name].dtype))
 
 
 def test_preferences_are_learnt_from_an_adapter(tmp_path, tiny):

@@ -60,10 +60,7 @@ def main():
     if chosen.say:
         return print(json.dumps(said(chosen.model, chosen.set, chosen.say)))
     slug, new = slug_of(chosen.model), asked(chosen.model, chosen.set, "bfloat16")
-    if chosen.tracked:
-        old = tracked(chosen.run, slug, chosen.set)
-    else:
-        old = asked(chosen.model, chosen.set, "float32", **OLD)
+    old = tracked(chosen.run, slug, chosen.set) if chosen.tracked else asked(chosen.model, chosen.set, "float32", **OLD)
     lead = [p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0] for p in (new, old)]
     family, n = f"bench.processors_{slug}", len(new)
     numbers = {
