@@ -340,6 +340,7 @@ def test_subjects_of_judgebench():
 def test_the_new_sets_have_protocols():
     assert protocol_of("rm_bench").rule == protocol_of("evalbiasbench").rule == "mean_of_orders"
     assert not protocol_of("rm_bench").forced, "the set's authors count equal scores as wrong"
+    assert protocol_of("rm_bench_chat") is protocol_of("rm_bench"), "a part of a set is scored as the set"
 
 
 def rows(*items):

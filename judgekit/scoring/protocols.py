@@ -53,7 +53,6 @@ PRIMARY = {
     "llmbar": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "judgebench": Protocol("sum of both orders", rule="sum_of_orders", **TIE_IS_WRONG),
     "rm_bench": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
-    "rm_bench_chat": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
     "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
     "pairs": Protocol("single order, labels of one's own"),
@@ -108,7 +107,7 @@ PROTOCOLS = _named_protocols()
 
 def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
-    own = {"llmbar": "llmbar", "mtbench_all": "mtbench", OWN: "pairs"}
+    own = {"llmbar": "llmbar", "mtbench_all": "mtbench", "rm_bench": "rm_bench", OWN: "pairs"}
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 

@@ -189,7 +189,7 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
         location = base_location(recipe.base)
         settle_config(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
     if recipe.merge:
-        merged(trainer.accelerator.unwrap_model(trainer.model)).save_pretrained(folder / _MERGED)
+        _merged(trainer.accelerator.unwrap_model(trainer.model)).save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)
     (folder / "README.md").write_text(_model_card(report), encoding="utf-8")
     for sealed in (folder, folder / _MERGED) if recipe.merge else (folder,):
@@ -204,7 +204,7 @@ def _as_seen_from(folder: Path, base: str) -> str:
     return os.path.relpath(base, folder) if Path(base).is_dir() else base
 
 
-def merged(model: Any) -> Any:
+def _merged(model: Any) -> Any:
     """A model with its LoRA adapter merged into it; the products are summed in float64, so that machines agree."""
     for name, weights in model.named_parameters():
         if "lora_" in name:

@@ -2,8 +2,9 @@
 
 One without products in bfloat16 judges in float32 (``dtype: auto``), and its libraries take no instruction beyond AVX2:
 both are forced in a process of its own. With ``--tracked`` the other side is what the run tracks of the model, which
-another machine said. Writes the share of equal verdicts, that of equal sides of the lead averaged
-over both orders, and the largest difference of a probability as ``bench.processors_<slug>.*``.
+another machine said. Writes as ``bench.processors_<slug>.*`` the share of equal verdicts, that of equal sides of the
+lead averaged over both orders, the largest difference of a probability, and of the leads here the share that is zero
+(logits in bfloat16 come in steps) and the median size.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from judgekit.records import ORDERS
 from judgekit.report import save_results
 from judgekit.stats import Number
 
+NO_LEAD = 1e-6  # what sums of probabilities are off by
 OLD = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
@@ -66,6 +68,8 @@ def main():
     numbers = {
         f"{family}.equal_verdicts": Number((new.argmax(-1) == old.argmax(-1)).mean(), n=2 * n, spec=".1%"),
         f"{family}.equal_leads": Number((np.sign(lead[0]) == np.sign(lead[1])).mean(), n=n, spec=".1%"),
+        f"{family}.zero_leads": Number((np.abs(lead[0]) < NO_LEAD).mean(), n=n, spec=".1%"),
+        f"{family}.median_lead": Number(np.median(np.abs(lead[0])) / 2, n=n, spec=".3f"),
         f"{family}.largest_difference": Number(np.abs(new - old).max(), n=2 * n, spec=".3f"),
     }
     for name, number in numbers.items():
