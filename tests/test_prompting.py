@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from chat_server import ANSWER, KEY, good_reply
+from tiny_causal import save_tiny
 
 from judgekit.data.benchmarks.outputs import published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
@@ -150,6 +151,19 @@ def test_number_and_order_of_demonstrations_are_studied_side_by_side(server):
     outcomes = outcome_table(evaluators, judges, pairs, store)
     assert set(outcomes["method"]) == set(ways)
     assert sum(server.asked.values()) == 4 * 3 * 2, "each way is asked about every pair in both orders"
+
+
+def test_a_model_that_runs_here_is_asked_as_a_server_is(tmp_path):
+    ways = {"plain": "vanilla-strict", "two": "demonstrations-strict?shots=2"}
+    evaluators = live_evaluators(f"hf/{save_tiny(tmp_path / 'tiny')}", ways)
+    assert all(one.live and one.model == "live_tiny" for one in evaluators)
+    judges = live_judges(evaluators, {"mode": "one_pass"})
+    assert [len(judges[one.judge].strategy.demonstrations) for one in evaluators] == [0, 2]
+    assert len({judge.fingerprint for judge in judges.values()}) == 2, "what is shown is a part of who judges"
+    pairs, store = {SET: load_set(SET)[:3]}, VerdictStore(":memory:")
+    outcomes = outcome_table(evaluators, judges, pairs, store)
+    assert outcomes["read"].eq(1).all() and set(outcomes["method"]) == set(ways)
+    assert live_call_table(evaluators, judges, pairs, store)["calls"].eq(1).all()
 
 
 @pytest.mark.parametrize(

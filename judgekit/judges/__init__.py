@@ -94,7 +94,7 @@ def load_judge(
         return judge
     provider, _, model = name.partition("/")
     if provider in ASKED:
-        return _found("generative", "load_asked")(_found(provider, ASKED[provider]), model, settings)
+        return _found("generative", "load_asked")(asked_kind(provider), model, settings)
     if settings:
         raise UnknownJudge(f"{name} takes no settings; openai/, hf/, vllm/, layers/ and reward/<model> do")
     if provider in _TRAINED and model:
@@ -150,6 +150,11 @@ def model_of_run(name: str, run: str) -> Path | None:
 def judges_of_run(run: str) -> dict[str, str]:
     """Fingerprint by name of the judges that this process loaded for a run."""
     return dict(_LOADED.get(run, {}))
+
+
+def asked_kind(provider: str) -> Any:
+    """The class of the judges of a provider that takes settings, one of `ASKED`."""
+    return _found(provider, ASKED[provider])
 
 
 def _found(module: str, what: str) -> Any:

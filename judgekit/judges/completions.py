@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
-from judgekit.judges import ASKED
+from judgekit.judges import asked_kind
 from judgekit.judges.generative import Completion, Messages, read_settings
 from judgekit.models import Unavailable
 from judgekit.records import Reply, fingerprint_of
@@ -81,5 +80,5 @@ def load_chat_model(name: str, settings: Mapping[str, Any] | None = None) -> Cha
     provider, _, model = name.partition("/")
     if provider not in ("openai", "hf") or not model:
         raise Unavailable(f"{name!r} is neither openai/<model> nor hf/<model>")
-    kind = getattr(import_module(f"judgekit.judges.{provider}"), ASKED[provider])
+    kind = asked_kind(provider)
     return ChatModel(kind(model, read_settings(kind.settings_kind, settings or {}, without=_JUDGING)))

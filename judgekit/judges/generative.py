@@ -375,7 +375,9 @@ def read_settings(kind: type[Kind], given: Mapping[str, object], without: Sequen
         raise Unavailable(field + error["msg"].removeprefix("Value error, ")) from None
 
 
-def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = None) -> Judge:
+def load_asked(
+    kind: Any, name: str, settings: Mapping[str, object] | None = None, demonstrations: Sequence[Any] = ()
+) -> Judge:
     """A judge of a kind from its name without the provider: a model, and after ``#`` a strategy and ``-strict``."""
     model, marked, asked = name.partition("#")
     if not model:
@@ -386,6 +388,7 @@ def load_asked(kind: Any, name: str, settings: Mapping[str, object] | None = Non
     if clash := [name for name in named if name in given and given[name] != named[name]]:
         raise Unavailable(f"the judge's name says {clash[0]} {named[clash[0]]!r}, the settings another")
     try:
-        return kind(model, read_settings(kind.settings_kind, given | named))
+        shown = (demonstrations,) if demonstrations else ()  # which judges without a strategy do not take
+        return kind(model, read_settings(kind.settings_kind, given | named), *shown)
     except PromptError as wrong:
         raise Unavailable(str(wrong)) from None

@@ -100,9 +100,9 @@ class HFJudge(AskedJudge):
     plan: Plan | None = None  # the replies that are weighed in place of a written one
     forms_batches = True  # of prompts, with those whose reply is known already: numbers depend a little on the batch
 
-    def __init__(self, model: str, settings: Any = None) -> None:
+    def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
         self.settings = settings = settings or self.settings_kind()
-        self.strategy = load_strategy(settings.strategy, settings.policy)
+        self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         if settings.mode == "one_pass" and self.strategy.flow == "swap":
             raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
         self.files = model_files(model)

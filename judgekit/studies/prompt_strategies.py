@@ -1,4 +1,4 @@
-"""Models asked in several ways, by published outputs or live on a server: what each earned on every item, and cost."""
+"""Models asked in several ways, by published outputs or asked now: what each earned on every item, and at what cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,15 @@ import pandas as pd
 from judgekit.data.benchmarks.outputs import published_of, published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.sources import read_rows
-from judgekit.judges import Judge, load_judge, request_key, request_of
-from judgekit.judges.generative import read_settings
+from judgekit.judges import ASKED, Judge, asked_kind, load_judge, request_key, request_of
+from judgekit.judges.generative import load_asked
 from judgekit.judges.names import slug
-from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.prompts import draw_demonstrations
 from judgekit.records import ORDERS, PreferencePair
 from judgekit.scoring import protocol_of, run_judge
 from judgekit.scoring.items import item_table
 from judgekit.scoring.store import VerdictStore
 
-LIVE = "openai/"
 SHOTS: dict[str, Any] = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
 CALLS = ["set", "model", "method", "calls", "characters"]
 Sets = Mapping[str, list[PreferencePair]]
@@ -38,8 +36,8 @@ class Evaluator:
 
     @property
     def live(self) -> bool:
-        """Whether a server is asked."""
-        return self.judge.startswith(LIVE)
+        """Whether a model is asked, here or on a server."""
+        return self.judge.partition("/")[0] in ASKED
 
 
 def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
@@ -56,7 +54,9 @@ def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
 
 
 def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
-    """A model (as the server calls it; empty for none) asked live in several ways; its slug begins with ``live_``.
+    """A model asked live in several ways; its slug begins with ``live_``.
+
+    ``model``: ``hf/<model>`` or any other that is asked, or a name as the server calls it; empty for none.
 
     ``methods``: method, as the tables name it, to the strategy that asks in that way, with the number and order of
     demonstrations: ``{"plain": "vanilla", "two_back": "demonstrations?shots=2&shots_order=reversed"}``. ValueError for
@@ -67,8 +67,9 @@ def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
     """
     if bool(model) != bool(methods):
         raise ValueError(f"live model {model!r} with methods {methods}: a model needs methods, and methods a model")
+    name = model if model.partition("/")[0] in ASKED else f"openai/{model}"
     # No stored model has the prefix, so that no live number can take a stored one's key.
-    found = [Evaluator(f"live_{slug(model)}", slug(way), f"{LIVE}{model}#{asked}") for way, asked in methods.items()]
+    found = [Evaluator(f"live_{slug(model)}", slug(way), f"{name}#{asked}") for way, asked in methods.items()]
     if min(len({one.method for one in found}), len({one.judge for one in found})) < len(found):
         raise ValueError(f"live methods {methods}: two share a name or a strategy")
     return found
@@ -146,21 +147,20 @@ def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
 def live_judges(evaluators: Sequence[Evaluator], settings: Mapping[str, Any] | None = None) -> dict[str, Judge]:
     """The judges of live evaluators (others are passed over), by the evaluator's judge.
 
-    ``settings``: fields of `judgekit.judges.openai.Settings` (budgets are for each judge) and, for demonstrations, of
-    `SHOTS`. `judgekit.models.Unavailable` where the environment names no server or key, or a setting is wrong.
+    ``settings``: fields of the provider's ``Settings`` (budgets are for each judge) and, for demonstrations, of
+    `SHOTS`. `judgekit.models.Unavailable` where there is no such model, server or key, or a setting is wrong.
     """
     given = dict(settings or {})
     shots = {name: given.pop(name, default) for name, default in SHOTS.items()}
     judges: dict[str, Judge] = {}
     for one in (one for one in evaluators if one.live):
-        model, _, asked = one.judge.removeprefix(LIVE).partition("#")
-        asked, _, own = asked.partition("?")
-        if asked.removesuffix("-strict") == "demonstrations":
-            judges[one.judge] = _shown_judge(model, asked, given, shots | _own_shots(own, one.method))
+        name, _, own = one.judge.partition("?")
+        if name.partition("#")[2].removesuffix("-strict") == "demonstrations":
+            judges[one.judge] = _shown_judge(name, given, shots | _own_shots(own, one.method))
         elif own:
             raise ValueError(f"method {one.method!r}: only the strategy 'demonstrations' takes '?{own}'")
         else:
-            judges[one.judge] = load_judge(one.judge, settings=given)
+            judges[one.judge] = load_judge(name, settings=given)
     return judges
 
 
@@ -175,13 +175,13 @@ def _own_shots(text: str, method: str) -> dict[str, Any]:
         raise ValueError(f"method {method!r}, '?{text}': {wrong}") from None
 
 
-def _shown_judge(model: str, asked: str, given: dict[str, Any], shots: Mapping[str, Any]) -> OpenAIJudge:
+def _shown_judge(name: str, given: dict[str, Any], shots: Mapping[str, Any]) -> Judge:
     """A judge with demonstrations, none of which is on a question of a test set."""
     tested = [question for _, question in questions_of_tests(shots["shots_from"].startswith("sample_"))]
-    strict, source = asked.endswith("-strict"), load_set(shots["shots_from"])
-    drawn = draw_demonstrations(source, shots["shots"], shots["shots_seed"], shots["shots_order"], not strict, tested)
-    chosen = {"strategy": "demonstrations", "policy": "strict" if strict else "permissive"}
-    return OpenAIJudge(model, read_settings(Settings, given | chosen), drawn)
+    ties, source = not name.endswith("-strict"), load_set(shots["shots_from"])
+    drawn = draw_demonstrations(source, shots["shots"], shots["shots_seed"], shots["shots_order"], ties, tested)
+    provider, _, model = name.partition("/")
+    return load_asked(asked_kind(provider), model, given, drawn)
 
 
 def live_call_table(
