@@ -185,7 +185,8 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatc
 def test_what_a_training_leaves(tmp_path, tiny):
     report = train(tmp_path / "sft", base=str(tiny), r=4, merge=True)
     names = {path.name for path in (tmp_path / "sft").iterdir()}
-    assert {"adapter_model.safetensors", "adapter_config.json", "training.json", "README.md", "merged"} <= names
+    assert {"adapter_model.safetensors", "adapter_config.json", "tokenizer.json"} <= names
+    assert {"training.json", "README.md", "merged"} <= names
     for place, file in ((".", "adapter_model.safetensors"), ("merged", "model.safetensors")):
         assert file in json.loads((tmp_path / "sft" / place / SEAL).read_text())
         check_seal(tmp_path / "sft" / place)

@@ -222,6 +222,14 @@ def test_failed_items_are_listed_and_tried_again(judge_file, run_file, use_judge
     assert sorted(judge.asked) == [("q3", "ab"), ("q3", "ba"), ("q7", "ab"), ("q7", "ba")]
 
 
+def test_pairs_without_a_verdict_are_counted(judge_file, use_judge):
+    judge = use_judge(CountingJudge())
+    judge.judge = lambda asked: [Reply(None, status="unparsed") if r.question == "q3" else Reply("tie") for r in asked]
+    code, rows, err = judge_file("any", rows=many().splitlines())
+    assert code == 0 and "1 of 20 pairs have no verdict because the reply could not be read" in err
+    assert [row["id"] for row in rows if row["status"] == "unparsed"] == [3]
+
+
 def test_what_was_paid_for_is_kept(tmp_path, capsys, use_judge, own_store):
     """A finished run costs nothing again: a row that is added to the file is all that is asked."""
     path, out = write(tmp_path, many()), tmp_path / "o.jsonl"

@@ -7,6 +7,7 @@ import pytest
 import torch
 from judged_file import rows_of_pairs
 from tiny_causal import CHATML, SPECIAL, change_json, save_adapter, save_tiny, short_of_memory, tiny_tokenizer
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 
 from judgekit.judges import Judge, Request, load_judge, request_of
@@ -227,6 +228,21 @@ def test_a_template_without_a_system_message_gets_it_before_the_user(template):
     messages = [{"role": "system", "content": "Judge."}, {"role": "user", "content": "Hi."}]
     text = tokens.rendered(messages)
     assert text == "<|im_start|>user\nJudge.\n\nHi.<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_token_before_every_text_stands_before_the_prompt_alone():
+    """Llama's tokenizers put one there: a template writes it itself, and a reply begins in mid-text."""
+    for template, starts in ((CHATML, 0), (None, 1)):
+        tokenizer = tiny_tokenizer(template=template)
+        start = tokenizer.convert_tokens_to_ids("<|im_start|>")
+        tokenizer.bos_token = "<|im_start|>"
+        around = TemplateProcessing(single="<|im_start|> $A", special_tokens=[("<|im_start|>", start)])
+        tokenizer.backend_tokenizer.post_processor = around
+        assert tokenizer("Hi.")["input_ids"][0] == start
+        tokens, messages = ChatTokenizer(tokenizer), [{"role": "user", "content": "Hi <|endoftext|> there."}]
+        written = tokens.rendered(messages).count("<|im_start|>")
+        assert tokens.ids(messages).count(start) == written + starts and tokens.ids(messages)[0] == start
+        assert start not in tokens.reply_tokens("[[A]]")[0]
 
 
 def test_without_a_template_the_prompt_is_plain(tmp_path):

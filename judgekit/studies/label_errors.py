@@ -90,7 +90,7 @@ def suspect_labels(contest: Contest, stating: str) -> pd.DataFrame:
     return table.assign(quality=quality["CROWDLAB"], flagged=flagged["CROWDLAB"])
 
 
-def planted_errors(labels: Array, rate: float, n_classes: int, seed: int = 0) -> tuple[Array, Array]:
+def planted_errors(labels: Array, rate: float, n_classes: int, seed: int) -> tuple[Array, Array]:
     """Label codes of which a share, ``rate`` in (0, 1), is exchanged for another by seed, and which ones (bool)."""
     rng = np.random.default_rng(seed)
     planted = np.zeros(len(labels), bool)

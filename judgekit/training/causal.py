@@ -184,7 +184,6 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
-    tokenizer.save_pretrained(folder)
     if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
         location = base_location(recipe.base)
         settle_config(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
