@@ -50,6 +50,8 @@ SCRIPTS = {
     "bench-processors_smollm2_135m": "tests/bench/processors.py hf/smollm2-135m",
     "bench-processors_qwen2_5_coder_0_5b": "tests/bench/processors.py hf/qwen2.5-coder-0.5b --tracked",
     "bench-rating": "tests/bench/rating_speed.py",
+    "bench-server_smollm2_135m": "tests/bench/servers.py hf/smollm2-135m openai/smollm2-135m",
+    "bench-server_qwen2_5_coder_0_5b": "tests/bench/servers.py hf/qwen2.5-coder-0.5b openai/qwen2.5-coder-0.5b",
     "scale": "tests/bench/scale.py",
     "scale-faults": "tests/torture.py",
 }

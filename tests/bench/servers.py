@@ -5,7 +5,7 @@ the file that ``hf/`` was read from, forgetting whole prompts so that no round i
 
     llama-server -m FILE.gguf --threads 2 --parallel 1 --ctx-size 8192 --cache-ram 0 --port 8080
 
-Both sides are asked for one letter, ties left out, on the authored sample; a reply of the server that is no letter is
+Both sides are asked which output is better, ties left out, on the authored sample; a reply of the server that says none is
 not compared. Writes as ``bench.server_<slug>.*``: the median and largest difference of a log-probability from ours in
 float32, of the server and of ours in bfloat16; the share of equal verdicts; and the ratio of seconds, in turns.
 """
@@ -23,7 +23,7 @@ from judgekit.records import ORDERS
 from judgekit.report import save_results
 from judgekit.stats import Number
 
-ASKED = "letter-strict"
+ASKED = "rules-strict"
 
 
 def log_odds(replies):
@@ -55,7 +55,7 @@ def main():
         name: log_odds(one.judge(requests)) for name, one in (("exact", exact), ("bfloat16", ours), ("server", served))
     }
     read = ~np.isnan(odds["server"])
-    assert read.any(), f"no reply of {chosen.served} was a letter with log-probabilities"
+    assert read.any(), f"no reply of {chosen.served} was a verdict with log-probabilities"
     family, n = f"bench.server_{slug_of(chosen.model)}", int(read.sum())
     numbers = {f"{family}.asked": Number(len(requests)), f"{family}.compared": Number(n)}
     for name in ("server", "bfloat16"):
