@@ -5,8 +5,8 @@ the file that ``hf/`` was read from, forgetting whole prompts so that no round i
 
     llama-server -m FILE.gguf --threads 2 --parallel 1 --ctx-size 8192 --cache-ram 0 --port 8080
 
-Both sides are asked which output is better, ties left out, on the authored sample; a reply of the server that says none is
-not compared. Writes as ``bench.server_<slug>.*``: the median and largest difference of a log-probability from ours in
+Both sides are asked which output is better, ties left out, on the authored sample; a reply of the server that says
+none is not compared. Writes as ``bench.server_<slug>.*``: the largest difference of a log-probability from ours in
 float32, of the server and of ours in bfloat16; the share of equal verdicts; and the ratio of seconds, in turns.
 """
 
@@ -57,11 +57,10 @@ def main():
     read = ~np.isnan(odds["server"])
     assert read.any(), f"no reply of {chosen.served} was a verdict with log-probabilities"
     family, n = f"bench.server_{slug_of(chosen.model)}", int(read.sum())
-    numbers = {f"{family}.asked": Number(len(requests)), f"{family}.compared": Number(n)}
+    numbers = {f"{family}.asked": Number(len(requests))}
     for name in ("server", "bfloat16"):
         apart = np.abs(log_p(odds[name][read]) - log_p(odds["exact"][read]))
         equal = (np.sign(odds[name][read]) == np.sign(odds["exact"][read])).mean()
-        numbers[f"{family}.{name}_median"] = Number(np.median(apart), n=n, spec=".3f")
         numbers[f"{family}.{name}_largest"] = Number(apart.max(), n=n, spec=".3f")
         numbers[f"{family}.{name}_equal"] = Number(equal, n=n, spec=".1%")
     sides = [lambda: ours.judge(requests), lambda: served.judge(requests)]
