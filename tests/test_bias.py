@@ -472,6 +472,9 @@ def test_a_planted_judge_judges_pairs_as_it_was_told():
     table = judged_table(pairs, judged_by(pairs, first))
     assert logit(table["ab"].mean()) == pytest.approx(1.0, abs=0.2)
     assert logit(table["ba"].mean()) == pytest.approx(-1.0, abs=0.2)
+    skilled = judged_table(pairs, judged_by(pairs, PlantedJudge(pairs, PlantedBias(opinion=0.0))))
+    right = (skilled["ab"] == skilled["people"]).groupby(skilled["people"]).mean()
+    assert [logit(share) for share in right] == pytest.approx([1.0, 1.0], abs=0.2), "as often for B as for A"
     opinionated = PlantedJudge(pairs, PlantedBias(skill=0.0, opinion=20.0))
     table = judged_table(pairs, judged_by(pairs, opinionated))
     assert (table["ab"] == table["ba"]).mean() > 0.9
