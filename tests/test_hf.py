@@ -8,10 +8,11 @@ import torch
 from judged_file import rows_of_pairs
 from tiny_causal import CHATML, SPECIAL, change_json, save_adapter, save_tiny, short_of_memory, tiny_tokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GPT2Config, Qwen2Config
 
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.models import Unavailable
+from judgekit.models.causal import memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import model_files
 from judgekit.prompts import strategy_names
@@ -457,3 +458,15 @@ def test_a_dry_run_reads_no_weights(tmp_path, judge_file):
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
     code, rows, said = judge_file(f"hf/{tmp_path / 'model'}", "--dry-run", rows=rows_of_pairs(PAIRS))
     assert (code, rows) == (0, None) and "parameters" in said and "8 verdicts: 8 calls" in said
+
+
+@pytest.mark.parametrize(
+    ("config", "values"),  # keys and values of a token in two layers
+    [
+        (GPT2Config(n_layer=2, n_head=4, n_embd=64), 2 * 2 * 64),  # says neither heads of keys nor the width of a head
+        (Qwen2Config(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1, hidden_size=64), 2 * 2 * 16),
+    ],
+)
+def test_the_memory_of_keys_and_values_is_foretold(config, values):
+    said = memory_estimate("hf/x", config, torch.float32, 2**20)
+    assert f"{values * 4 / 2**10:.2g} GiB of keys and values for 1,048,576 tokens at once" in said
