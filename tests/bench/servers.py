@@ -43,7 +43,7 @@ def main():
     arguments.add_argument("model", help="hf/MODEL")
     arguments.add_argument("served", help="openai/MODEL, as the server calls it")
     arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=40, help="pairs, each in both orders")
+    arguments.add_argument("--pairs", type=int, default=20, help="pairs, each in both orders")
     arguments.add_argument("--rounds", type=int, default=3)
     chosen = arguments.parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]
