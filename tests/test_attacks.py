@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from notebook_functions import functions_of
 from tiny_causal import save_tiny
 
 from judgekit.bias import attacks, defences, edits
@@ -71,6 +72,20 @@ def test_a_weak_spot_is_found_and_nothing_else():
     worse = attacks.worse_side(PAIRS[0])
     assert getattr(changed, worse) == tampered("emoji", PAIRS[0].asked, getattr(PAIRS[0], worse))
     assert replace(changed, **{worse: getattr(PAIRS[0], worse)}) == PAIRS[0]
+
+
+@pytest.mark.parametrize("measure", ["success", "averaged"])
+def test_what_attacks_turn_beyond_the_placebo_is_counted(measure):
+    judges = {"weak": Zoologist("[["), "polite": Zoologist("nice day"), "blind": load_judge("baseline/first")}
+    suites = [only("verdict_injection", "emoji"), only("placebo")]
+    suites = [replace(suite, by=measure) for suite in suites]
+    reports, placebo = ({n: attack(j, PAIRS, suite, n_boot=50) for n, j in judges.items()} for suite in suites)
+    counted = functions_of("43_attacks", reports=reports, placebo=placebo, measure=measure, n_boot=50).beyond_placebo
+    wished = [suites[1].attacked(pair, "placebo") for pair in PAIRS]
+    wished = np.mean([any("nice day" in text for text in pair.responses) for pair in wished])
+    assert (counted("weak").value, counted("weak").n) == (0.5, 30)
+    assert 0 < wished < 1 and counted("polite").value == pytest.approx(-wished)
+    assert counted("blind") is None
 
 
 def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_accuracy():

@@ -240,8 +240,18 @@ def test_a_model_may_be_asked_in_a_way_of_its_own(tiny, monkeypatch):
     asked = functions_of("36_ask_language_models")
     monkeypatch.setitem(asked.models, "plain", f"hf/{tiny}")
     monkeypatch.setitem(asked.models, "ruled", f"hf/{tiny}#rules")
-    names = [asked.asked_by(model, "letter").name for model in ("plain", "ruled")]
-    assert names == [f"hf/{tiny}#letter", f"hf/{tiny}#rules"]
+    monkeypatch.setitem(asked.models, "writing", {"name": f"hf/{tiny}#cot-strict", "settings": {"mode": "generate"}})
+    judges = [asked.asked_by(model, "letter") for model in ("plain", "ruled", "writing")]
+    assert [judge.name for judge in judges] == [f"hf/{tiny}#letter", f"hf/{tiny}#rules", f"hf/{tiny}#cot-strict"]
+    assert [judge.settings.mode for judge in judges] == ["one_pass", "one_pass", "generate"]
+
+
+def test_a_reply_that_cannot_be_read_leads_nowhere_and_names_no_place():
+    rows = [("ab", "A", "ok"), ("ba", "A", "ok"), ("ab", "A", "ok"), ("ba", None, "unparsed"), ("ab", "tie", "ok")]
+    table = pd.DataFrame(rows, columns=["order", "verdict", "status"]).assign(item=list("xxyyz"), p_a=None, p_b=None)
+    led = functions_of("36_ask_language_models").leads(table.assign(set="s", judge="j", prompt="p", label="A"))
+    assert led["lead"].tolist() == [1.0, 0.5, 0.0]
+    assert led["first"].tolist()[:2] == [0.5, 1.0] and pd.isna(led["first"].iloc[2])
 
 
 def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand():

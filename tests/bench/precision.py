@@ -1,0 +1,70 @@
+"""What bfloat16 costs: a run's tracked verdicts beside the same weights in float32 from end to end.
+
+A logit in bfloat16 comes in steps, so that close leads are rounded away. Each pair is asked again in float32 (verdicts
+are stored: a killed run goes on). Writes as ``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders:
+its accuracy on decided pairs in float32, the gain in it over bfloat16 on the same pairs, the shares of leads that are
+zero in either, and the share whose side is the same.
+"""
+
+import argparse
+
+import numpy as np
+from processors import NO_LEAD, tracked
+
+from judgekit.data import paths
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.judges import load_judge
+from judgekit.judges.names import slug as slug_of
+from judgekit.report import save_results
+from judgekit.scoring import run_judge
+from judgekit.scoring.store import VerdictStore
+from judgekit.stats import interval, share_of
+
+
+def leads(p):
+    """Leads of response A averaged over both orders, from probabilities of shape (n_pairs, 2 orders, 3)."""
+    lead = (p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0]) / 2
+    return np.where(np.abs(lead) < NO_LEAD, 0.0, lead)
+
+
+def compared(judge, slug, run, name):
+    """Numbers of one set by quantity."""
+    pairs = load_set(name)
+    given = run_judge(judge, pairs, VerdictStore(paths.verdict_store_path()))
+    shown = [(v.p_a, v.p_b, v.p_tie) if v.order == "ab" else (v.p_b, v.p_a, v.p_tie) for v in given]
+    exact, rounded = leads(np.array(shown).reshape(len(pairs), 2, 3)), leads(tracked(run, slug, name))
+    decided = [n for n, pair in enumerate(pairs) if pair.label in ("A", "B")]
+    wanted = np.array([1.0 if pairs[n].label == "A" else -1.0 for n in decided])
+    right, before = ((1 + np.sign(lead[decided]) * wanted) / 2 for lead in (exact, rounded))
+    clusters = [pair.cluster for pair in pairs]
+    prompts = [clusters[n] for n in decided]
+    return {
+        "accuracy": interval(share_of, prompts, right, spec=".1%"),
+        "gain": interval(share_of, prompts, right - before, spec="+.1%", signed=True),
+        "zero": interval(share_of, clusters, exact == 0, spec=".1%"),
+        "zero_before": interval(share_of, clusters, rounded == 0, spec=".1%"),
+        "equal_leads": interval(share_of, clusters, np.sign(exact) == np.sign(rounded), spec=".1%"),
+    }
+
+
+def main():
+    """Ask, compare and save."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("model", help="hf/MODEL")
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--also", nargs="*", default=[], help="sets to ask on, beside LLMBar's")
+    chosen = arguments.parse_args()
+    judge, slug = load_judge(chosen.model, settings={"mode": "one_pass", "dtype": "float32"}), slug_of(chosen.model)
+    sets = ["llmbar_natural", "llmbar_adversarial", *chosen.also]
+    numbers = {
+        f"bench.precision_{slug}.{name}_{quantity}": number
+        for name in sets
+        for quantity, number in compared(judge, slug, chosen.run, name).items()
+    }
+    for name, number in numbers.items():
+        print(f"{name}: {number} ({number.interval})" if number.interval else f"{name}: {number}")
+    return save_results(chosen.run, "bench", numbers, data=set_hashes(sets), variant=f"precision_{slug}")
+
+
+if __name__ == "__main__":
+    main()
