@@ -77,7 +77,7 @@ def test_a_weak_spot_is_found_and_nothing_else():
 @pytest.mark.parametrize("measure", ["success", "averaged"])
 def test_what_attacks_turn_beyond_the_placebo_is_counted(measure):
     judges = {"weak": Zoologist("[["), "polite": Zoologist("nice day"), "blind": load_judge("baseline/first")}
-    suites = [only("verdict_injection", "emoji"), only("placebo")]
+    suites = [only("verdict_injection", "emoji", search=4), only("placebo")]  # the search is left out
     suites = [replace(suite, by=measure) for suite in suites]
     reports, placebo = ({n: attack(j, PAIRS, suite, n_boot=50) for n, j in judges.items()} for suite in suites)
     counted = functions_of("43_attacks", reports=reports, placebo=placebo, measure=measure, n_boot=50).beyond_placebo

@@ -246,7 +246,7 @@ def test_a_model_may_be_asked_in_a_way_of_its_own(tiny, monkeypatch):
     assert [judge.settings.mode for judge in judges] == ["one_pass", "one_pass", "generate"]
 
 
-def test_a_reply_that_cannot_be_read_leads_nowhere_and_names_no_place():
+def test_a_reply_that_cannot_be_read_leads_nowhere_and_names_no_position():
     rows = [("ab", "A", "ok"), ("ba", "A", "ok"), ("ab", "A", "ok"), ("ba", None, "unparsed"), ("ab", "tie", "ok")]
     table = pd.DataFrame(rows, columns=["order", "verdict", "status"]).assign(item=list("xxyyz"), p_a=None, p_b=None)
     led = functions_of("36_ask_language_models").leads(table.assign(set="s", judge="j", prompt="p", label="A"))

@@ -1,20 +1,22 @@
-"""What bfloat16 costs: a run's tracked verdicts beside the same weights in float32 from end to end.
+"""What bfloat16 costs: a run's tracked verdicts beside the same weights in float32 from end to end, on this processor.
 
 A logit in bfloat16 comes in steps, so that close leads are rounded away. Each pair is asked again in float32 (verdicts
-are stored: a killed run goes on). Writes as ``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders:
+are stored: a killed run goes on). Where another machine said what is tracked, the difference is its, too. Writes as ``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders:
 its accuracy on decided pairs in float32, the gain in it over bfloat16 on the same pairs, the shares of leads that are
 zero in either, and the share whose side is the same.
 """
 
 import argparse
+import json
 
 import numpy as np
 from processors import NO_LEAD, tracked
 
-from judgekit.data import paths
 from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.paths import run_folder, verdict_store_path
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug as slug_of
+from judgekit.judges.replay import TrackedJudge
 from judgekit.report import save_results
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
@@ -29,8 +31,9 @@ def leads(p):
 
 def compared(judge, slug, run, name):
     """Numbers of one set by quantity."""
-    pairs = load_set(name)
-    given = run_judge(judge, pairs, VerdictStore(paths.verdict_store_path()))
+    pairs, kept = load_set(name), TrackedJudge(run_folder(run, "data") / f"asked_{slug}.parquet")
+    assert json.loads(kept.about["decoding"])["dtype"] == "bfloat16" and kept.fingerprint == judge.fingerprint
+    given = run_judge(judge, pairs, VerdictStore(verdict_store_path()))
     shown = [(v.p_a, v.p_b, v.p_tie) if v.order == "ab" else (v.p_b, v.p_a, v.p_tie) for v in given]
     exact, rounded = leads(np.array(shown).reshape(len(pairs), 2, 3)), leads(tracked(run, slug, name))
     decided = [n for n, pair in enumerate(pairs) if pair.label in ("A", "B")]
