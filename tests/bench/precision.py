@@ -1,9 +1,10 @@
 """What bfloat16 costs: a run's tracked verdicts beside the same weights in float32 from end to end, on this processor.
 
 A logit in bfloat16 comes in steps, so that close leads are rounded away. Each pair is asked again in float32 (verdicts
-are stored: a killed run goes on). Where another machine said what is tracked, the difference is its, too. Writes as ``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders:
-its accuracy on decided pairs in float32, the gain in it over bfloat16 on the same pairs, the shares of leads that are
-zero in either, and the share whose side is the same.
+are stored: a killed run goes on). Where another machine said what is tracked, the difference is its, too. Writes as
+``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders: its accuracy on decided pairs in float32, the
+gain in it over bfloat16 on the same pairs, the shares of leads that are zero in either, and the share whose side is the
+same.
 """
 
 import argparse
