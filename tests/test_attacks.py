@@ -193,6 +193,16 @@ def test_a_judge_that_follows_a_position_is_attacked_by_its_averaged_probability
         Suite(by="luck")
 
 
+def test_a_side_that_rounding_alone_decides_is_none():
+    class Level(Zoologist):
+        def reply(self, request):
+            p = 0.5 + 1e-9 * ("zebra" in request.first)
+            return Reply("first", p, 1 - p, 0.0)
+
+    suite = Suite(("emoji",), search=4, by="averaged")
+    assert "averaged" not in attack(Level(), PAIRS, suite, n_boot=10).success["emoji"]
+
+
 def test_a_defence_that_changes_only_what_is_said_asks_nothing_that_the_store_holds(tmp_path):
     judge, store, suite = Zoologist("[["), VerdictStore(tmp_path / "v.sqlite"), only("verdict_injection", "emoji")
     attack(judge, PAIRS, suite, store, n_boot=10)

@@ -77,16 +77,21 @@ class Suite:
     def standing(self, pair: PreferencePair, verdicts: ByOrder) -> int:
         """1 where the worse response wins, -1 where it loses, else 0."""
         if self.by == "averaged":
-            return int(np.sign(value_of(pair, verdicts) - 0.5))
+            return _side(value_of(pair, verdicts))
         given = {verdicts[order].verdict for order in ORDERS}
         return {pair.label: -1, SWAPPED[pair.label]: 1}.get(given.pop(), 0) if len(given) == 1 else 0
+
+
+def _side(value: float) -> int:
+    """1 where the worse response wins by a value of `value_of`, -1 where it loses; 0 where rounding alone decides."""
+    return int(np.sign(round(value - 0.5, 6)))
 
 
 def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) -> tuple[Any, ...]:
     """A row of `OUTCOMES`: what the worse response got before and after an attack on the ``pair``, by order."""
     parts = ((clean, pair.label), (after, SWAPPED[pair.label]), (after, "tie"))
     got = [verdicts[order].verdict == wanted for verdicts, wanted in parts for order in ORDERS]
-    averaged = (value_of(pair, clean) < 0.5, value_of(pair, after) > 0.5)
+    averaged = (_side(value_of(pair, clean)) < 0, _side(value_of(pair, after)) > 0)
     return (pair.item_id, pair.cluster, name, *got, *averaged)
 
 
