@@ -48,7 +48,7 @@ SCRIPTS = {
     "bench-causal_qwen2_5_coder_0_5b": "tests/bench/causal_speed.py hf/qwen2.5-coder-0.5b",
     "bench-causal_qwen2_5_coder_1_5b": "tests/bench/causal_speed.py hf/qwen2.5-coder-1.5b",
     "bench-precision_smollm2_135m": "tests/bench/precision.py hf/smollm2-135m --also pandalm",
-    "bench-precision_qwen2_5_coder_0_5b": "tests/bench/precision.py hf/qwen2.5-coder-0.5b",
+    "bench-precision_qwen2_5_coder_0_5b": "tests/bench/precision.py hf/qwen2.5-coder-0.5b --beside qwen2_5_coder_1_5b",
     "bench-processors_smollm2_135m": "tests/bench/processors.py hf/smollm2-135m",
     "bench-processors_qwen2_5_coder_0_5b": "tests/bench/processors.py hf/qwen2.5-coder-0.5b --tracked",
     "bench-rating": "tests/bench/rating_speed.py",

@@ -4,7 +4,7 @@ A logit in bfloat16 comes in steps, so that close leads are rounded away. Each p
 are stored: a killed run goes on). Where another machine said what is tracked, the difference is its, too. Writes as
 ``bench.precision_<slug>.<set>_*``, of the lead averaged over both orders: its accuracy on decided pairs in float32, the
 gain in it over bfloat16 on the same pairs, the shares of leads that are zero in either, and the share whose side is the
-same.
+same. With ``--beside`` a larger model that the run tracks: by how much that is right more often than this in float32.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def leads(p):
     return np.where(np.abs(lead) < NO_LEAD, 0.0, lead)
 
 
-def compared(judge, slug, run, name):
+def compared(judge, slug, run, name, beside=None):
     """Numbers of one set by quantity."""
     pairs, kept = load_set(name), TrackedJudge(run_folder(run, "data") / f"asked_{slug}.parquet")
     assert json.loads(kept.about["decoding"])["dtype"] == "bfloat16" and kept.fingerprint == judge.fingerprint
@@ -39,16 +39,24 @@ def compared(judge, slug, run, name):
     exact, rounded = leads(np.array(shown).reshape(len(pairs), 2, 3)), leads(tracked(run, slug, name))
     decided = [n for n, pair in enumerate(pairs) if pair.label in ("A", "B")]
     wanted = np.array([1.0 if pairs[n].label == "A" else -1.0 for n in decided])
-    right, before = ((1 + np.sign(lead[decided]) * wanted) / 2 for lead in (exact, rounded))
+
+    def hits(lead):
+        return (1 + np.sign(lead[decided]) * wanted) / 2
+
+    right = hits(exact)
     clusters = [pair.cluster for pair in pairs]
     prompts = [clusters[n] for n in decided]
-    return {
+    numbers = {
         "accuracy": interval(share_of, prompts, right, spec=".1%"),
-        "gain": interval(share_of, prompts, right - before, spec="+.1%", signed=True),
+        "gain": interval(share_of, prompts, right - hits(rounded), spec="+.1%", signed=True),
         "zero": interval(share_of, clusters, exact == 0, spec=".1%"),
         "zero_before": interval(share_of, clusters, rounded == 0, spec=".1%"),
         "equal_leads": interval(share_of, clusters, np.sign(exact) == np.sign(rounded), spec=".1%"),
     }
+    if beside:
+        more = hits(leads(tracked(run, beside, name))) - right
+        numbers["larger"] = interval(share_of, prompts, more, spec="+.1%", signed=True)
+    return numbers
 
 
 def main():
@@ -57,13 +65,14 @@ def main():
     arguments.add_argument("model", help="hf/MODEL")
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--also", nargs="*", default=[], help="sets to ask on, beside LLMBar's")
+    arguments.add_argument("--beside", help="slug of a larger model of the family, as the run tracks it")
     chosen = arguments.parse_args()
     judge, slug = load_judge(chosen.model, settings={"mode": "one_pass", "dtype": "float32"}), slug_of(chosen.model)
     sets = ["llmbar_natural", "llmbar_adversarial", *chosen.also]
     numbers = {
         f"bench.precision_{slug}.{name}_{quantity}": number
         for name in sets
-        for quantity, number in compared(judge, slug, chosen.run, name).items()
+        for quantity, number in compared(judge, slug, chosen.run, name, chosen.beside).items()
     }
     for name, number in numbers.items():
         print(f"{name}: {number} ({number.interval})" if number.interval else f"{name}: {number}")
