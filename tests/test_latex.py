@@ -81,7 +81,7 @@ def test_typeset_is_total(text, limit):
 
 def test_quotes_are_found_in_order_and_not_in_comments(project):
     (project / "report" / "sections").mkdir()
-    (project / "report" / "sections" / "one.tex").write_text("x\n\\result\n{a.b}\\resulttable{t} % \\result{not.this}")
+    (project / "report" / "sections" / "one.tex").write_text("x\n\\result\n{a.b}\\resultlongtable{t} % \\result{not.this}")
     write_document(project, "\n\\resultpc{a.c}\\resultfigure[3in]{f}\n\\input{sections/one}", "")
     quotes = find_quotes(document_files("report"))
     assert quotes == [("number", "a.c"), ("figure", "f"), ("number", "a.b"), ("table", "t")]
@@ -204,6 +204,7 @@ def test_a_document_is_compiled_again_only_if_something_changed(project):
 FAULTY = {
     r"\noindent\rule{20cm}{1pt}": r"Overfull \\hbox \(224\.\d+pt too wide\) in paragraph at lines 2--3",
     r"\newpage x\newpage\noindent\rule{1cm}{50cm}": r"Overfull \\vbox \(8\d\d\.\d+pt too high\)",
+    r"\begin{figure}\rule{1cm}{50cm}\end{figure}": r"Float too large for page by 8\d\d\.\d+pt",
     r"\ref{lost}": r"Reference `lost' on page 1 undefined on input line 2",
     r"\cite{lost}": r"Citation ['`]lost' on page 1 undefined",
     r"\section{a}\label{a}\section{b}\label{a}": "Label `a' multiply defined",

@@ -34,7 +34,8 @@ WIDE = re.compile(r"^Overfull \\[hv]box \(([\d.]+)pt too .*$", re.MULTILINE)
 LIMIT = 5.0  # points that a box may be too wide or too high
 WARNING = re.compile(
     r"^.*(?:Warning: (?:Reference|Citation|Hyper reference|Label) |Missing character: |unreferenced destination "
-    r"|Font Warning: (?:Font shape .* undefined|Some font shapes)|Warning: .*(?:[Rr]erun|\(re\)run|has changed)).*$",
+    r"|Warning: Float too large |Font Warning: (?:Font shape .* undefined|Some font shapes)"
+    r"|Warning: .*(?:[Rr]erun|\(re\)run|has changed)).*$",
     re.MULTILINE,
 )
 NAMED = 8  # faults that an error names

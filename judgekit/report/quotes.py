@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from judgekit.data import paths
 
-QUOTE = re.compile(r"\\result(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
+QUOTE = re.compile(r"\\result(?:long(?=table))?(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
 INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
 COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
