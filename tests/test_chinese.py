@@ -43,7 +43,7 @@ def frames(name):
     """The quotes of each frame of the slides, in order, with its options."""
     body = source(name).split(r"\begin{document}")[1]
     found = re.findall(r"\\begin\{frame\}(\[[^\]]*\])?(.*?)\\end\{frame\}", body, re.DOTALL)
-    kinds = r"\\(result|resultpc|resultci|resultn|result(?:long)?table|resultfigure)(?![A-Za-z])(?:\[[^\]]*\])?\{([^{}]*)\}"
+    kinds = r"\\(result(?:pc|ci|n|table|longtable|figure)?)(?![A-Za-z])(?:\[[^\]]*\])?\{([^{}]*)\}"
     return [(options, re.findall(kinds, text)) for options, text in found]
 
 

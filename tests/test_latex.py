@@ -81,7 +81,8 @@ def test_typeset_is_total(text, limit):
 
 def test_quotes_are_found_in_order_and_not_in_comments(project):
     (project / "report" / "sections").mkdir()
-    (project / "report" / "sections" / "one.tex").write_text("x\n\\result\n{a.b}\\resultlongtable{t} % \\result{not.this}")
+    part = "x\n\\result\n{a.b}\\resultlongtable{t} % \\result{not.this}"
+    (project / "report" / "sections" / "one.tex").write_text(part)
     write_document(project, "\n\\resultpc{a.c}\\resultfigure[3in]{f}\n\\input{sections/one}", "")
     quotes = find_quotes(document_files("report"))
     assert quotes == [("number", "a.c"), ("figure", "f"), ("number", "a.b"), ("table", "t")]
