@@ -11,7 +11,7 @@ import argparse
 import json
 
 import numpy as np
-from processors import NO_LEAD, tracked
+from processors import leads, tracked
 
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.paths import run_folder, verdict_store_path
@@ -24,16 +24,9 @@ from judgekit.scoring.store import VerdictStore
 from judgekit.stats import interval, share_of
 
 
-def leads(p):
-    """Leads of response A averaged over both orders, from probabilities of shape (n_pairs, 2 orders, 3)."""
-    lead = (p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0]) / 2
-    return np.where(np.abs(lead) < NO_LEAD, 0.0, lead)
-
-
 def compared(judge, slug, run, name, beside=None):
     """Numbers of one set by quantity."""
-    pairs, kept = load_set(name), TrackedJudge(run_folder(run, "data") / f"asked_{slug}.parquet")
-    assert json.loads(kept.about["decoding"])["dtype"] == "bfloat16" and kept.fingerprint == judge.fingerprint
+    pairs = load_set(name)
     given = run_judge(judge, pairs, VerdictStore(verdict_store_path()))
     shown = [(v.p_a, v.p_b, v.p_tie) if v.order == "ab" else (v.p_b, v.p_a, v.p_tie) for v in given]
     exact, rounded = leads(np.array(shown).reshape(len(pairs), 2, 3)), leads(tracked(run, slug, name))
@@ -68,6 +61,8 @@ def main():
     arguments.add_argument("--beside", help="slug of a larger model of the family, as the run tracks it")
     chosen = arguments.parse_args()
     judge, slug = load_judge(chosen.model, settings={"mode": "one_pass", "dtype": "float32"}), slug_of(chosen.model)
+    kept = TrackedJudge(run_folder(chosen.run, "data") / f"asked_{slug}.parquet")
+    assert json.loads(kept.about["decoding"])["dtype"] == "bfloat16" and kept.fingerprint == judge.fingerprint
     sets = ["llmbar_natural", "llmbar_adversarial", *chosen.also]
     numbers = {
         f"bench.precision_{slug}.{name}_{quantity}": number

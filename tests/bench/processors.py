@@ -50,6 +50,12 @@ def tracked(run, slug, name):
     return np.array([(reply.p_first, reply.p_second, reply.p_tie) for reply in replies]).reshape(-1, len(ORDERS), 3)
 
 
+def leads(p):
+    """Leads of response A averaged over both orders, from probabilities of shape (n_pairs, 2 orders, 3)."""
+    lead = (p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0]) / 2
+    return np.where(np.abs(lead) < NO_LEAD, 0.0, lead)
+
+
 def main():
     """Ask twice, compare and save."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -63,13 +69,13 @@ def main():
         return print(json.dumps(said(chosen.model, chosen.set, chosen.say)))
     slug, new = slug_of(chosen.model), asked(chosen.model, chosen.set, "bfloat16")
     old = tracked(chosen.run, slug, chosen.set) if chosen.tracked else asked(chosen.model, chosen.set, "float32", **OLD)
-    lead = [p[:, 0, 0] - p[:, 0, 1] + p[:, 1, 1] - p[:, 1, 0] for p in (new, old)]
+    lead = [leads(p) for p in (new, old)]
     family, n = f"bench.processors_{slug}", len(new)
     numbers = {
         f"{family}.equal_verdicts": Number((new.argmax(-1) == old.argmax(-1)).mean(), n=2 * n, spec=".1%"),
         f"{family}.equal_leads": Number((np.sign(lead[0]) == np.sign(lead[1])).mean(), n=n, spec=".1%"),
-        f"{family}.zero_leads": Number((np.abs(lead[0]) < NO_LEAD).mean(), n=n, spec=".1%"),
-        f"{family}.median_lead": Number(np.median(np.abs(lead[0])) / 2, n=n, spec=".3f"),
+        f"{family}.zero_leads": Number((lead[0] == 0).mean(), n=n, spec=".1%"),
+        f"{family}.median_lead": Number(np.median(np.abs(lead[0])), n=n, spec=".3f"),
         f"{family}.largest_difference": Number(np.abs(new - old).max(), n=2 * n, spec=".3f"),
     }
     for name, number in numbers.items():
