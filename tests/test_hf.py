@@ -169,14 +169,25 @@ def test_generation_is_greedy_and_equals_one_prompt_at_a_time(tiny):
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])
 def test_a_batch_that_does_not_fit_is_halved(tiny, monkeypatch, mode):
     judge = judge_of(tiny, mode=mode, batch_tokens=10_000)  # all at once
-    wanted, budget = judge.judge(REQUESTS), judge.batch_tokens
+    wanted = judge.judge(REQUESTS)
     seen = short_of_memory(monkeypatch, judge.engine, lambda rows, columns: rows > 2)
     essence = [[(r.raw, r.verdict, r.status) for r in replies] for replies in (judge.judge(REQUESTS), wanted)]
     assert essence[0] == essence[1]
-    assert max(rows for rows, _ in seen) == len(REQUESTS) and judge.batch_tokens < budget
+    assert max(rows for rows, _ in seen) == len(REQUESTS) and judge.batch_tokens[mode == "one_pass"] < 10_000
     del seen[:]
     judge.judge(REQUESTS)
     assert max(rows for rows, _ in seen) <= 2, "what did not fit once is not tried again"
+
+
+@pytest.mark.parametrize(("mode", "together"), [("one_pass", False), ("generate", True)])
+def test_replies_are_written_side_by_side_where_prompts_that_are_weighed_go_few_at_a_time(
+    tiny, monkeypatch, mode, together
+):
+    judge = judge_of(tiny, "cot", mode=mode, device="cpu", share_prefix=False)
+    judge.load()
+    seen = short_of_memory(monkeypatch, judge.engine, lambda rows, columns: False)
+    judge.judge(REQUESTS)
+    assert (max(rows for rows, _ in seen) == len(REQUESTS)) is together
 
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])

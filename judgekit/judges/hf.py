@@ -24,6 +24,7 @@ _FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were c
 _MARKS = range(1, 11)  # of the assignment's prompt
 _WINDOW = 2048  # requests that are prepared at once
 BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left
+WRITTEN_TOKENS = {"cpu": 8192, "cuda": 16_384}  # where replies are written: each token takes all weights, for any rows
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
 NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
@@ -35,7 +36,8 @@ class LoadedSettings:
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"  # bfloat16 where it is multiplied, else float32
     device: str = "auto"  # a GPU where there is one, else the CPU
-    batch_tokens: PositiveInt | None = None  # at once, padding and completions included; by default `BATCH_TOKENS`
+    # At once, padding and completions included; by default `BATCH_TOKENS`, or `WRITTEN_TOKENS`.
+    batch_tokens: PositiveInt | None = None
 
     @field_validator("device")
     @classmethod
@@ -70,14 +72,14 @@ class Settings(LoadedSettings, LocalSettings):
     share_prefix: bool = True  # read what several prompts begin with only once
 
 
-def computing(settings: Any) -> tuple[str, str, int]:
+def computing(settings: Any, batch_tokens: Mapping[str, int] = BATCH_TOKENS) -> tuple[str, str, int]:
     """Device, type of numbers and tokens at once that settings name, or that suit this machine."""
     device = getattr(settings, "device", "auto")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     kind = torch.device(device).type
     auto = "float32" if kind == "cpu" and not native_bf16() else "bfloat16"
-    budget = getattr(settings, "batch_tokens", None) or BATCH_TOKENS.get(kind, BATCH_TOKENS["cuda"])
+    budget = getattr(settings, "batch_tokens", None) or batch_tokens.get(kind, batch_tokens["cuda"])
     return device, auto if settings.dtype == "auto" else settings.dtype, budget
 
 
@@ -116,7 +118,11 @@ class HFJudge(AskedJudge):
             self.plan = plan_of(said, self.tokens.reply_tokens)
         self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
         self.engine: Any = None
-        self.device, self.dtype, self.batch_tokens = computing(settings)
+        self.device, self.dtype, weighed = computing(settings)
+        self.batch_tokens = {
+            True: weighed,
+            False: computing(settings, WRITTEN_TOKENS)[2],
+        }  # whether replies are weighed
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
@@ -144,7 +150,8 @@ class HFJudge(AskedJudge):
 
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
-        held = self.batch_tokens if hasattr(self.settings, "batch_tokens") else self.positions or 0  # vLLM packs itself
+        packs = not hasattr(self.settings, "batch_tokens")  # vLLM, by itself
+        held = (self.positions or 0) if packs else self.batch_tokens[self.plan is not None]
         notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
         return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 
@@ -183,13 +190,13 @@ class HFJudge(AskedJudge):
     ) -> Iterator[Results]:
         """`complete` for some questions, after what they begin with was read."""
         self.engine.share([questions[n].ids for n in alike] if self.settings.share_prefix else [])
-        longest_first = sorted(alike, key=lambda n: -lengths[n])
+        longest_first, weighed = sorted(alike, key=lambda n: -lengths[n]), self.weighs(questions[alike[0]].call)
 
         def work(batch: list[int]) -> list[Any]:
             return [] if set(batch) <= spare else self._answered(questions, batch)
 
-        for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens, work):
-            self.batch_tokens = budget  # for good: what did not fit once does not fit the next time
+        for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens[weighed], work):
+            self.batch_tokens[weighed] = budget  # for good: what did not fit once does not fit the next time
             if done is None:
                 short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"
                 done = [MemoryError(f"{short} of {self.device}")]
@@ -201,7 +208,7 @@ class HFJudge(AskedJudge):
         started, call = time.perf_counter(), questions[batch[0]].call
         prompts, longest = [list(questions[n].ids) for n in batch], self.max_new_tokens(call)
         if self.weighs(call):
-            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens)
+            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens[True])
         else:
             made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(batch)
