@@ -19,8 +19,10 @@ from test_pairfile import PAIR, pair_line, write
 from judgekit.cli import files as sources
 from judgekit.cli import main
 from judgekit.cli.files import ROWS, check_source
-from judgekit.cli.running import REMEMBERED, Tally
+from judgekit.cli.running import REMEMBERED
+from judgekit.cli.scoring import Tally
 from judgekit.data.pairfile import PairFileError
+from judgekit.records import ORDERS
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import cluster_bootstrap, cluster_sums
 
@@ -203,9 +205,13 @@ def test_damaged_tables_are_told(tmp_path, capsys, cut):
 def test_accuracy_is_that_of_the_bootstrap_over_clusters():
     rng = np.random.default_rng(1)
     clusters, right = rng.integers(0, 150, 400), rng.random(400) < 0.7
-    tally = Tally(marked=array("Q", (2 * clusters + right).tolist()))
-    value, low, high, n_rows, n_clusters = tally.accuracy()
-    sums = cluster_sums(np.column_stack([right, np.ones(400)]), clusters)
-    expected = cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1])
-    assert value == pytest.approx(expected[0]) and (n_rows, n_clusters) == (400, len(sums))
-    assert (low, high) == pytest.approx(expected[1:], abs=0.006)
+    first = rng.integers(0, 3, 400)
+    counts = np.column_stack([right, np.ones(400), right, np.zeros(400), first, np.full(400, 2)]).astype(int)
+    rates = Tally(ORDERS, clusters=array("Q", clusters.tolist()), counts=array("B", counts.ravel().tolist())).rates()
+    assert rates.keys() == {"accuracy", "first_rate"}, "no pair was read in both orders"
+    for name, total, n in (("accuracy", right, 1), ("first_rate", first, 2)):
+        sums = cluster_sums(np.column_stack([total, np.full(400, n)]), clusters)
+        value, *ends = cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1])
+        rate, n_clusters = rates[name]
+        assert rate.value == pytest.approx(value) and (rate.n, n_clusters) == (400 * n, len(sums))
+        assert (rate.low, rate.high) == pytest.approx(ends, abs=0.006)

@@ -1,4 +1,4 @@
-"""The command line: judge, label and rate one's own files, attack judges, collect responses; fetch data.
+"""The command line: judge, score, label and rate one's own files, attack judges, collect responses; fetch data.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -15,16 +15,18 @@ from judgekit.cli.fetching import fetch
 from judgekit.cli.labelling import label
 from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
 from judgekit.cli.running import judge
+from judgekit.cli.scoring import score
 
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Judge or label pairs of responses, rate single answers, attack judges, collect responses, and fetch data. "
-    "Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; "
-    "1 anything else.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
+    "and fetch data. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 "
+    "interrupted; 1 anything else.",
 )
-for _command in (judge, rate, attack, label, collect, fetch):
+for _command in (judge, score, rate, attack, label, collect, fetch):
     app.command()(_command)
 
 

@@ -1,5 +1,7 @@
 """A user's file of pairs, checked to its end, then given a chunk at a time; the file a command writes, whole or not."""
 
+import csv
+import gzip
 import json
 import os
 import shutil
@@ -7,7 +9,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -21,6 +23,7 @@ from judgekit.data.pairfile.lines import Place
 from judgekit.data.progress import progress_bar
 
 _Write: TypeAlias = Callable[[list[dict[str, Any]]], object]
+VERDICT_FIELDS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
 ROWS = 1024  # rows of a chunk: enough to sort by length, little enough to hold
 DELAY = 5  # seconds without a bar
 
@@ -33,6 +36,7 @@ class PairSource:
     n_rows: int
     first: PairRow
     labels: Counter[str]
+    odd: Counter[str]  # rows by what a reader should know of them
     whole_ids: bool
     # The rows themselves, of a file of one chunk or of what can be read only once (a pipe).
     in_memory: list[PairRow] | None = field(default=None, repr=False)
@@ -58,7 +62,7 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
     """Read a file of pairs to its end, and keep no more of it than a chunk; PairFileError if anything is wrong."""
     path = Path(path)
     rows: list[PairRow] | None = []
-    n_rows, labels, first, whole = 0, Counter[str](), None, True
+    n_rows, labels, odd, first, whole = 0, Counter[str](), Counter[str](), None, True
     bar = progress_bar(None, "checking", "row", shown=progress, delay=DELAY)
     # SQLite's database without a name is on disk and goes when closed: ids need no memory.
     with bar, closing(sqlite3.connect("")) as seen:
@@ -73,21 +77,32 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
             whole = whole and isinstance(row.id, int) and -(2**63) <= row.id < 2**63
             if row.pair.label is not None:
                 labels[row.pair.label] += 1
+            odd.update(_oddities(row))
             if rows is not None:
                 rows.append(row)
                 rows = rows if len(rows) <= ROWS or path.is_fifo() else None
             bar.update()
     assert first is not None  # a file without rows is refused as it is read
-    return PairSource(path, n_rows, first, labels, whole, rows)
+    return PairSource(path, n_rows, first, labels, odd, whole, rows)
 
 
-def is_table(out: str) -> bool:
-    """Whether the name of an output says Parquet."""
-    return out.lower().endswith(".parquet")
+def _oddities(row: PairRow) -> Iterator[str]:
+    """What is worth a note about a row that can be judged all the same."""
+    a, b = (text.strip() for text in row.pair.responses)
+    if not row.pair.asked.strip():
+        yield "an empty question"
+    if a == b:
+        yield "two equal responses" if a else "two empty responses"
 
 
-def check_out(out: str, source: str, tables: bool = False) -> None:
-    """Refuse, before any work, an output file that could not or should not be written; ``tables``: Parquet could."""
+def form_of(out: str) -> str:
+    """What the name of an output says: ``parquet``, ``csv``, or ``lines`` (JSON lines); ``.gz`` may follow."""
+    suffix = Path(out.lower().removesuffix(".gz")).suffix
+    return suffix[1:] if suffix in (".parquet", ".csv") else "lines"
+
+
+def check_out(out: str, source: str, tables: bool = False, option: str = "--out") -> None:
+    """Refuse, before any work, an output file that could not or should not be written; ``tables``: CSV could."""
     if out == "-":
         return
     path, complaint = Path(out), ""
@@ -103,37 +118,42 @@ def check_out(out: str, source: str, tables: bool = False) -> None:
             complaint = "is the input file itself"
         elif not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
             complaint = "may not be written to (permission denied)"
-        elif is_table(out) and not tables:
-            complaint = "this command writes JSON lines, not Parquet"
+        elif form_of(out) != "lines" and not tables:
+            complaint = "this command writes JSON lines"
+        elif out.lower().endswith(".parquet.gz"):
+            complaint = "Parquet is packed already: leave out .gz"
     except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
         complaint = reason(bad)
     if complaint:
-        raise Stop(BAD_INPUT, f"--out {out}: {complaint}")
+        raise Stop(BAD_INPUT, f"{option} {out}: {complaint}")
 
 
 @contextmanager
-def written(out: str, kept: str, whole_ids: bool = True) -> Iterator[_Write]:
+def written(out: str, kept: str, whole_ids: bool = True, fields: Sequence[str] = VERDICT_FIELDS) -> Iterator[_Write]:
     """A function that takes rows; when the block ends well they are in ``out`` or on standard output.
 
-    JSON lines, or a table of verdicts where the name says so (``whole_ids``: ids are numbers of 64 bits). Stop, with
+    JSON lines, or a table of ``fields`` where the name says so (``whole_ids``: ids are numbers of 64 bits). Stop, with
     ``kept`` on what is not lost, if they could not be written; an older file is then as it was.
     """
     try:
         if out == "-":
             with tempfile.TemporaryFile("w+", encoding="utf-8") as stream:
-                yield lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+                yield _writer(stream, out, fields)
                 stream.seek(0)
                 shutil.copyfileobj(stream, sys.stdout)
                 sys.stdout.flush()
             return
         target = Path(os.path.realpath(out))
         with replaced(target) as part:
-            if is_table(out):
-                with _table(part, whole_ids) as write:
+            if form_of(out) == "parquet":
+                with _table(part, whole_ids, fields) as write:
                     yield write
             else:
-                with open(part, "x", encoding="utf-8", newline="\n") as stream:
-                    yield lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+                packed = out.lower().endswith(".gz")
+                with (gzip.open if packed else open)(
+                    part, "xt", encoding="utf-8", errors="backslashreplace", newline="\n"
+                ) as stream:
+                    yield _writer(stream, out, fields)
             with open(part, "rb+") as durable:
                 os.fsync(durable.fileno())
             if target.exists():
@@ -147,14 +167,22 @@ def written(out: str, kept: str, whole_ids: bool = True) -> Iterator[_Write]:
         raise Stop(UNEXPECTED, f"{name} could not be written ({full.strerror or full}){kept}") from None
 
 
+def _writer(stream: Any, out: str, fields: Sequence[str]) -> _Write:
+    """A function that adds rows to a stream: CSV with a header where the name says so, else JSON lines."""
+    if form_of(out) == "lines":
+        return lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+    table = csv.DictWriter(stream, fields, lineterminator="\n")
+    table.writeheader()
+    return table.writerows
+
+
 @contextmanager
-def _table(path: Path, whole_ids: bool) -> Iterator[_Write]:
+def _table(path: Path, whole_ids: bool, fields: Sequence[str]) -> Iterator[_Write]:
     """A function that adds rows of verdicts to a Parquet file, each time as a row group."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
     kinds = {"id": pa.int64() if whole_ids else pa.string(), **dict.fromkeys(("p_a", "p_b", "p_tie"), pa.float64())}
-    names = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in fields])
     with ParquetWriter(path, schema) as writer:
         yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema))

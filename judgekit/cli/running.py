@@ -2,20 +2,19 @@
 
 import math
 import warnings
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.files import DELAY, ROWS, PairSource, check_out, check_source, is_table, written
-from judgekit.cli.keeping import LISTED, Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
+from judgekit.cli.files import DELAY, ROWS, VERDICT_FIELDS, PairSource, check_out, check_source, form_of, written
+from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
-from judgekit.data.pairfile import PairRow
+from judgekit.cli.scoring import Tally
+from judgekit.data.files import write_json
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
 from judgekit.models import few_kernels
@@ -23,7 +22,6 @@ from judgekit.records import LABELS, ORDERS, Verdict, label_of_gap
 
 REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
 _RAY_ROWS = 32 * ROWS  # of a chunk that is handed out to workers
-_N_BOOT = 10_000  # resamples
 _PROBABILITIES = ("p_a", "p_b", "p_tie")
 
 
@@ -32,6 +30,8 @@ def judge(
     out: Out,
     judge: JudgeName = "encoder/minilm",
     order: Annotated[Literal["both", "ab", "ba"], typer.Option(help="Which response is shown first.")] = "both",
+    per_order: Annotated[bool, typer.Option("--per-order", help="Write a row for each order, not each pair.")] = False,
+    summary: Annotated[str | None, typer.Option(metavar="FILE", help="JSON file of rates with intervals.")] = None,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -46,8 +46,10 @@ def judge(
     PAIRS has one row per pair: question, response_a, response_b, and optionally id, reference and label (A, B or
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
 
-    --out (.parquet, too) gets one row per pair, in the same order: id, verdict (A, B or tie; null if there is none),
-    p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error) and judge.
+    --out (.jsonl, .csv, either may be .gz; or .parquet) gets one row per pair, in the same order: id, verdict (A, B or
+    tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error)
+    and judge. What is said of all pairs (accuracy where there are labels, the share with one verdict in both orders,
+    the share of verdicts for the response shown first) also goes to --summary.
 
     With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
     verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
@@ -64,11 +66,17 @@ def judge(
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
     check_out(out, pairs, tables=True)
+    if summary:
+        check_out(summary, pairs, option="--summary")
+        if summary in ("-", out):
+            raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own")
     if engine == "ray":
         import ray.util  # noqa: F401 - where it is missing, that is told before any work
     elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
     source = check_source(pairs, not quiet)
+    for what, count in () if quiet else source.odd.items():
+        tell(f"note: rows with {what}: {count} of {source.n_rows}")
     label = None
     if judge == "baseline/majority_class":
         if not source.labels:
@@ -89,7 +97,11 @@ def judge(
         from judgekit.cli.ray_engine import RayJudge
 
         asked = RayJudge(asked, {"name": judge, "label": label, "settings": given_settings(settings)}, workers)
-    return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS)
+    size, tally = _RAY_ROWS if engine == "ray" else ROWS, Tally(orders)
+    code = _judge_file(source, asked, orders, keeping, size, tally, per_order)
+    if summary:
+        write_json(Path(summary), tally.summary(asked.name))
+    return code
 
 
 def given_settings(texts: list[str] | None) -> dict[str, str]:
@@ -151,57 +163,6 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
     return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok"}
 
 
-@dataclass
-class Tally:
-    """Counts over the rows of a run; of a labelled row 8 bytes stay."""
-
-    n_rows: int = 0
-    n_failed: int = 0
-    n_unread: int = 0  # unparsed or ambiguous
-    failed: list[str] = field(default_factory=list)  # a line for each of the first
-    # Of each labelled row 63 bits that name its cluster; the last bit tells whether the verdict is the label.
-    marked: array = field(default_factory=lambda: array("Q"))
-
-    def add(self, row: PairRow, verdicts: list[Verdict], result: dict[str, Any]) -> None:
-        """Count a row with its verdicts and what is written for it."""
-        self.n_rows += 1
-        self.n_unread += result["status"] in ("unparsed", "ambiguous")
-        if result["status"] == "error":
-            self.n_failed += 1
-            if self.n_failed <= LISTED:
-                why = next(verdict.raw for verdict in verdicts if verdict.status == "error")
-                self.failed.append(f"id {row.id!r:.80} ({row.place}): {why or 'no reason given'}")
-        if row.pair.label is not None:
-            self.marked.append(int(row.pair.cluster_id, 16) & ~1 | (row.pair.label == result["verdict"]))
-
-    def accuracy(self) -> tuple[float, float, float, int, int]:
-        """Share of labelled rows whose verdict is the label, its 95 % interval, rows and clusters.
-
-        Clusters with the same counts are exchangeable: a resample is one multinomial draw of how often each occurs.
-        """
-        import numpy as np
-
-        from judgekit.stats import interval_of, share_of
-
-        marked = np.sort(np.frombuffer(self.marked, np.uint64))
-        starts = np.flatnonzero(np.diff(marked >> 1, prepend=marked[0] + 2))
-        sums = np.column_stack([np.add.reduceat(marked & 1, starts), np.diff(starts, append=len(marked))])
-        kinds, counts = np.unique(sums.astype(float), axis=0, return_counts=True)
-        drawn = np.random.default_rng(0).multinomial(len(sums), counts / len(sums), size=_N_BOOT) @ kinds
-        value = float(share_of(counts @ kinds))
-        return value, *interval_of(value, share_of(drawn), len(sums)), len(marked), len(sums)
-
-    def accuracy_line(self, orders: tuple[str, ...]) -> str:
-        """`accuracy` with its protocol, in words."""
-        value, low, high, n_rows, n_clusters = self.accuracy()
-        interval = f"{low:.1%} to {high:.1%}" if n_clusters > 1 else "not defined for one question"
-        shown = "both orders combined" if len(orders) == 2 else f"order {orders[0]}"
-        return (
-            f"accuracy {value:.1%} (95% interval {interval}; n = {n_rows} labelled pairs, {n_clusters} questions; "
-            f"A, B or tie must match the label, {shown}, no verdict counts as wrong; bootstrap over questions)"
-        )
-
-
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
     """Say what a judge would be asked; returns the exit code."""
     from judgekit.scoring import waiting_requests
@@ -215,28 +176,36 @@ def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: 
     return DONE
 
 
-def _judge_file(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping, size: int) -> int:
+def _judge_file(
+    source: PairSource,
+    judge: Any,
+    orders: tuple[str, ...],
+    keeping: Keeping,
+    size: int,
+    tally: Tally,
+    per_order: bool = False,
+) -> int:
     """Judge a checked file in chunks of ``size`` rows and write its verdicts; returns the exit code."""
     from judgekit.scoring import run_judge
 
-    out, total, tally = keeping.out, source.n_rows * len(orders), Tally()
-    ids_as_text = is_table(out) and not source.whole_ids
+    out, total = keeping.out, source.n_rows * len(orders)
+    ids_as_text = form_of(out) == "parquet" and not source.whole_ids
     if hasattr(judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
         judge.cache_size = min(judge.cache_size, REMEMBERED)
     shown = not keeping.quiet and total > judge.batch_size
     bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
-    with keeping.opened(judge) as store, bar, written(out, keeping.sentence(), source.whole_ids) as write:
+    fields = ("id", "order", *VERDICT_FIELDS[1:]) if per_order else VERDICT_FIELDS
+    with keeping.opened(judge) as store, bar, written(out, keeping.sentence(), source.whole_ids, fields) as write:
         for rows in source.chunks(size):
             verdicts = iter(run_judge(judge, [row.pair for row in rows], store, orders, bar=bar))
             results = []
             for row in rows:
                 both = [next(verdicts) for _ in orders]
-                id_ = row.pair.item_id if ids_as_text else row.id
-                results.append({"id": id_, **combined(both), "judge": judge.name})
-                tally.add(row, both, results[-1])
-            write(results)
-    if tally.n_unread and not keeping.quiet:
-        tell(f"{tally.n_unread} of {tally.n_rows} pairs have no verdict because the reply could not be read")
-    if tally.marked:
-        tell(tally.accuracy_line(orders))
-    return keeping.report(tally.n_rows, "pairs", judge.name, tally.failed, tally.n_failed)
+                about = {"id": row.pair.item_id if ids_as_text else row.id, "judge": judge.name}
+                result = combined(both)
+                tally.add(row, both, result)
+                results += [about | {"order": v.order} | combined([v]) for v in both] if per_order else [about | result]
+            write([{name: row[name] for name in fields} for row in results])
+    for line in tally.sentences(keeping.quiet):
+        tell(line)
+    return keeping.report(source.n_rows, "pairs", judge.name, tally.failed, tally.results["error"])

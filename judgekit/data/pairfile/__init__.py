@@ -76,6 +76,7 @@ def _said_by(role: str) -> BeforeValidator:
 
 
 Id = Annotated[Any, AfterValidator(_given_id)]
+Label = Annotated[StrictStr | None, AfterValidator(_label)]
 Messages = Annotated[list[_Message], Field(min_length=1)]
 EXPECTED = {
     "string_type": "text",
@@ -89,7 +90,7 @@ class _Responses(BaseModel):
     question: StrictStr
     response_a: StrictStr
     response_b: StrictStr
-    label: Annotated[StrictStr | None, AfterValidator(_label)] = None
+    label: Label = None
     reference: StrictStr | None = None
 
 
