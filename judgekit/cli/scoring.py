@@ -118,7 +118,7 @@ class Tally:
 def _with_interval(rate: "Number", n_questions: int, what: str) -> str:
     """A rate with interval, n and questions; the bracket is left open."""
     interval = f"{rate.low:.1%} to {rate.high:.1%}" if n_questions > 1 else "not defined for one question"
-    return f"{rate}% (95% interval {interval}; n = {rate.n} {what}, {n_questions} question{'s'[n_questions < 2:]}"
+    return f"{rate}% (95% interval {interval}; n = {rate.n} {what}, {n_questions} question{'s'[n_questions < 2 :]}"
 
 
 def _probability(value: Any) -> float | None:
