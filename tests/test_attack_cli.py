@@ -22,7 +22,7 @@ def test_every_attack_the_mean_and_the_clean_accuracy_are_reported(run_file, tmp
     assert found["very_long"]["success_n"] == 6 and found["very_long"]["success_one_order_n"] == 12
     assert found[None]["clean_accuracy"] == 1 and 0 < found["mean"]["success"] < 1
     assert found["mean"]["success_low"] <= found["mean"]["success"] <= found["mean"]["success_high"]
-    assert "clean accuracy 100.0 %" in said
+    assert "clean accuracy 100.0 % (" in said and "; n = 6)" in said
     assert said.index("very_long ") < said.index("empty ")  # the worst first
     assert not list(tmp_path.glob("*.sqlite*"))
 

@@ -123,3 +123,13 @@ def test_verdicts_that_cannot_be_scored_are_told_by_place(pairs, tmp_path, capsy
     assert main(["score", str(file), "--pairs", str(pairs), "--protocol", protocol, "--out", str(out)]) == 2
     told = capsys.readouterr().err
     assert wanted in told and told.count("\n") == 1 and not out.exists()
+
+
+def test_rows_come_from_standard_input(pairs, tmp_path):
+    from test_cli import run_command
+
+    out = tmp_path / "v.jsonl"
+    done = run_command("judge", "-", "--out", out, "--judge", "baseline/longer", input=pairs.read_text())
+    assert done.returncode == 0 and len(out.read_text().splitlines()) == 40
+    done = run_command("judge", "-", "--out", out, "--judge", "baseline/longer", input="{}")
+    assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from judgekit.cli.files import check_out, written
-from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store
+from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
 from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
 
 
 def collect(
-    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="JSON lines or CSV (.csv), either may be .gz.")],
+    questions: Annotated[str, rows_of("QUESTIONS", "JSON lines or CSV (.csv), either may be .gz")],
     out: Out,
     model: Annotated[str, typer.Option(metavar="NAME", help="openai/MODEL or hf/MODEL.")],
     system: Annotated[str | None, typer.Option(help="System message before every question.")] = None,
@@ -65,11 +65,11 @@ def collect(
 
 
 def rate(
-    answers: Annotated[
-        str, typer.Argument(metavar="ANSWERS", help="JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz.")
-    ],
+    answers: Annotated[str, rows_of("ANSWERS", "JSON lines, a JSON list (.json) or CSV (.csv); each may be .gz")],
     out: Out,
-    probe: Annotated[str | None, typer.Option(help="Shipped probe such as gsm8k-binary, or a folder of one.")] = None,
+    probe: Annotated[
+        str | None, typer.Option(help="Shipped probe or a folder of one; gsm8k-binary, where no --judge is named.")
+    ] = None,
     judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
     aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
     top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,

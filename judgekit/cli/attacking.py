@@ -70,7 +70,7 @@ def attack(
             row = {each + end: getattr(number, ends[end]) if number else None for each, number, end in fields}
             write([{"attack": name, "judge": report.judge} | row])
     if not quiet:
-        tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)} on {report.clean_accuracy.n} pairs")
+        tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)}")
         tell(f"mean success of attacks {_shown(report.mean_success)}")
         successes = [(numbers["success"], name) for name, numbers in measured.items()]
         for number, name in sorted(successes, key=lambda pair: -(pair[0].value if pair[0] else 0)):
@@ -79,4 +79,4 @@ def attack(
 
 
 def _shown(number: Any) -> str:
-    return "nothing to turn" if number is None else f"{number} % ({number.interval})"
+    return "nothing to turn" if number is None else f"{number} % ({number.interval}; n = {number.n})"

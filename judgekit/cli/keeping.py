@@ -14,9 +14,18 @@ from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Sto
 if TYPE_CHECKING:
     from judgekit.scoring.store import VerdictStore
 
-Pairs = Annotated[
-    str, typer.Argument(metavar="PAIRS", help="JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet).")
-]
+
+def _given_file(name: str) -> str:
+    """The file of an argument: of ``-`` standard input."""
+    return "/dev/stdin" if name == "-" else name
+
+
+def rows_of(metavar: str, forms: str) -> typer.models.ArgumentInfo:
+    """The argument that names a file of rows."""
+    return typer.Argument(metavar=metavar, callback=_given_file, help=f"{forms}; - is standard input, JSON lines.")
+
+
+Pairs = Annotated[str, rows_of("PAIRS", "JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet)")]
 Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written, JSON lines; - is standard output.")]
 JudgeName = Annotated[str, typer.Option(metavar="NAME", help="provider/model, such as encoder/FOLDER or openai/MODEL.")]
 Settings = Annotated[

@@ -43,6 +43,8 @@ def label(
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
+    if twice := [name for name in annotators if annotators.count(name) > 1]:
+        raise Stop(BAD_INPUT, f"--annotator {twice[0]}: is named twice")
     rows = read_pair_rows(pairs)
     if Path(votes).exists() and Path(votes).samefile(pairs):
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
