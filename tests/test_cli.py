@@ -215,7 +215,7 @@ def test_failed_items_are_listed_and_tried_again(judge_file, run_file, use_judge
     code, rows, err = judge_file("any", "--quiet", rows=many().splitlines())
     assert code == 3 and "2 of 20 pairs failed" in err and str(own_store) in err
     assert f"id 3 ({run_file.path}, line 4): RuntimeError: cannot" in err and "\x1b" not in err
-    assert err.count("\n") == 4 and err.startswith("warning: 100.0% of the verdicts name the response shown first")
+    assert err.count("\n") == 4 and err.startswith("warning: 100.0% of the verdicts that are no tie name")
     assert [row["id"] for row in rows if row["status"] == "error"] == [3, 7] and rows[3]["verdict"] is None
     judge = use_judge(CountingJudge())
     code, rows, _ = judge_file("any", "--quiet", rows=many().splitlines())

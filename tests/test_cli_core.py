@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from test_pairfile import GOOD, write
+from test_pairfile import GOOD, pair_line, write
 
 from judgekit.data.paths import project_root
 
 MODULES = {"scikit-learn": "sklearn", "crowd-kit": "crowdkit", "ppi-python": "ppi_py", "markdown-it-py": "markdown_it"}
+WANTED = {"sklearn", "datasets", "peft", "httpx2", "anyio"}  # of libraries that are needed, where they are there
 RUN = """
 import sys
+sys.modules |= dict.fromkeys({blocked!r})
 from judgekit.cli import main
-assert not main(["judge", "pairs.jsonl", "--out", "verdicts.jsonl"])
+assert not main(["judge", "pairs.jsonl", "--out", "verdicts.jsonl", "--per-order", "--summary", "summary.json"])
+assert not main(["score", "verdicts.jsonl", "--pairs", "pairs.jsonl", "--protocol", "both_right", "--out", "s.csv"])
 print("LOADED", *(name for name in sys.modules if name.split(".")[0] == "judgekit"))
 """
 
@@ -45,8 +48,9 @@ def imports_on_loading(source):
 
 
 def test_judging_loads_no_optional_dependency(tmp_path):
-    write(tmp_path, GOOD)
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+    write(tmp_path, pair_line(label="A") + "\n" + pair_line(id=2, question="And?", label="A"))
+    code = RUN.format(blocked=sorted(extras() - WANTED))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     loaded = done.stdout.partition("LOADED")[2].split()
     assert "judgekit.judges.encoder" in loaded

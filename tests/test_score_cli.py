@@ -9,6 +9,7 @@ import pytest
 from test_pairfile import pair_line, write
 
 from judgekit.cli import main
+from judgekit.records import Reply
 
 LABELS = ["A", "B", "A", "B"] * 10
 
@@ -43,39 +44,89 @@ def test_a_file_is_what_its_name_says_and_can_be_read_back(pairs, name):
     assert (scores["accuracy"], scores["consistency"], scores["first_rate"]) == (0.5, 1, 0.5)
 
 
-def test_names_that_cannot_be_kept_are_refused(pairs, capsys):
-    for option in (
-        ["--out", "v.parquet.gz"],
-        ["--out", "v.csv", "--summary", "v.csv"],
-        ["--out", "v", "--summary", "v"],
-    ):
-        assert main(["judge", str(pairs), *option]) == 2
-    assert main(["attack", str(pairs), "--out", "v.csv"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
-        "--out v.parquet.gz", "--summary v.csv", "--summary v", "--out v.csv"
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["judge", "pairs.jsonl", "--out", "v.parquet.gz"], "--out v.parquet.gz: Parquet is packed already"),
+        (["judge", "pairs.jsonl", "--out", "v.csv", "--summary", "v.txt"], "--summary v.txt: name a file"),
+        (
+            ["judge", "pairs.jsonl", "--out", "v.json", "--summary", "./v.json"],
+            "--summary ./v.json: name a file of its own",
+        ),
+        (["judge", "pairs.jsonl", "--out", "v", "--summary", "no/v.json"], "--summary no/v.json: the folder"),
+        (["attack", "pairs.jsonl", "--out", "v.csv"], "--out v.csv: this command writes JSON lines"),
+        (
+            ["score", "v", "--pairs", "pairs.jsonl", "--out", "pairs.jsonl"],
+            "--out pairs.jsonl: is the input file itself",
+        ),
+    ],
+)
+def test_names_that_cannot_be_kept_are_refused_before_any_work(pairs, monkeypatch, capsys, arguments, wanted):
+    monkeypatch.chdir(pairs.parent)
+    write(pairs.parent, "{}", "v")
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert wanted in told and told.count("\n") == 1
+    assert len(pairs.read_text().splitlines()) == 40 and len(list(pairs.parent.iterdir())) == 2
 
 
-@pytest.mark.parametrize(("judge", "place"), [("first", "first"), ("longer", None)])
-def test_a_judge_that_follows_a_position_is_told_aloud(pairs, tmp_path, capsys, judge, place):
-    summary = tmp_path / "summary.json"
-    arguments = ["judge", str(pairs), "--out", str(tmp_path / "v.jsonl"), "--judge", f"baseline/{judge}"]
-    assert main([*arguments, "--summary", str(summary)]) == 0
-    told, found = capsys.readouterr().err, json.loads(summary.read_text())
-    assert ("warning: 100.0% of the verdicts name the response shown first" in told) == (place == "first")
-    rate = 1.0 if place else 0.5
-    assert f"for the response shown first: {rate:.1%} (95% interval" in told and "n = 80 verdicts" in told
-    assert f"the same verdict in both orders: {0 if place else 100}.0% (95% interval" in told
-    assert (found["pairs"], found["verdicts"], found["orders"]) == (40, 40, ["ab", "ba"])
-    assert found["results"] == ({"tie": 40} if place else {"A": 40})
-    assert found["first_rate"]["value"] == rate and found["first_rate"]["n"] == 80
-    assert found["accuracy"] == {"value": 0, "n": 40, "questions": 20} | {
-        end: found["accuracy"][end] for end in ("low", "high")
-    } or not place  # fmt: skip
-    assert main([*arguments, "--quiet"]) == 0 and main([*arguments, "--order", "ab"]) == 0
-    quiet, _, one = capsys.readouterr().err.partition("going on")
-    assert ("warning" in quiet) == (place == "first") and "the same verdict" not in quiet + one
+class Saying:
+    """A judge that says what a function makes of a request."""
+
+    name, fingerprint, decoding, batch_size, sees_item = "own/saying", "saying", "{}", 8, False
+
+    def __init__(self, say):
+        self.say = say
+
+    def judge(self, requests):
+        return [Reply(self.say(request)) for request in requests]
+
+
+def judged(monkeypatch, pairs, say, *options):
+    """Summary of a run by a judge of one's own; and what was said."""
+    monkeypatch.setattr("judgekit.cli.running.load_judge", lambda *_, **__: Saying(say))
+    out, summary = pairs.with_name("v.jsonl"), pairs.with_name("summary.json")
+    code = main(["judge", str(pairs), "--out", str(out), "--summary", str(summary), "--no-resume", *options])
+    return code, json.loads(summary.read_text())
+
+
+@pytest.mark.parametrize(("position", "share"), [("first", 1.0), ("second", 0.0)])
+def test_a_judge_that_follows_a_position_is_told_aloud(pairs, monkeypatch, capsys, position, share):
+    code, found = judged(monkeypatch, pairs, lambda _: position)
+    told = capsys.readouterr().err
+    assert f"warning: 100.0% of the verdicts that are no tie name the response shown {position}" in told
+    assert f"for the response shown first: {share:.1%} (95% interval" in told and "n = 80 verdicts" in told
+    assert "the same verdict in both orders: 0.0% (95% interval" in told
+    assert (code, found["pairs"], found["verdicts"], found["orders"]) == (0, 40, 40, ["ab", "ba"])
+    assert found["results"] == {"tie": 40} and found["accuracy"]["value"] == 0 < found["accuracy"]["high"]
+    rate = found["first_rate"]
+    assert (rate["value"], rate["n"], rate["questions"]) == (share, 80, 20)
+    judged(monkeypatch, pairs, lambda _: position, "--quiet")
+    assert "warning" in (quiet := capsys.readouterr().err) and "the same verdict" not in quiet
+    _, one = judged(monkeypatch, pairs, lambda _: position, "--order", "ab")
+    assert "warning" not in capsys.readouterr().err, "in one order the first response is A"
+    assert "first_rate" not in one and "consistency" not in one and one["accuracy"]["value"] == 0.5
+
+
+def test_few_verdicts_beside_ties_are_no_habit(pairs, monkeypatch, capsys):
+    wavers = {f"q{n}" for n in range(12)}  # 24 of 40 pairs tie: 16 times 2 verdicts are none
+    judged(monkeypatch, pairs, lambda request: "tie" if request.question in wavers else "first")
+    told = capsys.readouterr().err
+    assert "n = 32 verdicts that are no tie" in told and "warning" not in told
+
+
+def test_one_question_has_no_interval(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path, "\n".join(pair_line(id=n, label=label) for n, label in enumerate("AB")), "pairs.jsonl")
+    _, found = judged(monkeypatch, path, lambda _: "first")
+    assert found["accuracy"] == {"value": 0, "low": None, "high": None, "n": 2, "questions": 1}
+    assert "95% interval not defined for one question; n = 2 labelled pairs, 1 question;" in capsys.readouterr().err
+
+
+def test_where_nothing_was_answered_there_is_no_accuracy(pairs, monkeypatch, capsys):
+    code, found = judged(monkeypatch, pairs, lambda _: 1 / 0)
+    told = capsys.readouterr().err
+    assert code == 3 and "not one pair has a verdict: there is nothing to score" in told and "accuracy" not in told
+    assert found["results"] == {"error": 40} and "accuracy" not in found
 
 
 def test_odd_rows_are_counted_aloud(tmp_path, capsys):
@@ -104,25 +155,50 @@ def test_verdicts_from_anywhere_are_scored_by_judge_under_a_protocol(pairs, tmp_
     assert set(single["protocol"]) == {"single order (pairs)"} and "brier" not in single.loc["theirs"].index
 
 
+def test_what_failed_is_no_verdict_and_is_told(pairs, tmp_path, capsys):
+    rows = [{"id": n, "verdict": "A", "order": None, "status": None} for n in range(39)]
+    rows += [{"id": 39, "verdict": None, "status": "error"}]
+    file = write(tmp_path, "\n".join(map(json.dumps, rows)), "v.jsonl")
+    assert scores_of(file, pairs, "single_order").loc[("v.jsonl", "coverage"), "value"] == 39 / 40
+    assert "note: 1 of 40 rows of v.jsonl failed" in capsys.readouterr().err
+    write(tmp_path, "\n".join(json.dumps(rows[-1] | {"id": n}) for n in range(40)), "v.jsonl")
+    assert main(["score", str(file), "--pairs", str(pairs)]) == 2
+    assert "not one reply on these items" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.jsonl", "v.parquet"])
+def test_odd_ids_come_back(tmp_path, name):
+    ids = ["\ud800", "a\rb", 'c,\n"d', "9" * 40]
+    lines = [pair_line(id=id_, question=id_, response_a="longer", label="A") for id_ in ids]
+    path, out = write(tmp_path, "\n".join(lines), "pairs.jsonl"), tmp_path / name
+    assert main(["judge", str(path), "--out", str(out), "--judge", "baseline/longer"]) == 0
+    assert scores_of(out, path, "single_order").loc[("baseline/longer", "accuracy"), "value"] == 1
+
+
 @pytest.mark.parametrize(
     ("rows", "protocol", "wanted"),
     [
-        (["99,ab,A,"], "single_order", "v.csv, line 2: field 'id' is '99', which no pair has"),
-        (["0,ab,A,", "0,ab,B,"], "single_order", "line 3: field 'id' is '0', which has a verdict"),
-        (["0,ab,D,"], "single_order", "line 2: field 'verdict' is 'D', not A, B or tie"),
-        (["0,xy,A,"], "single_order", "line 2: field 'order' is 'xy', not one of 'ab' or 'ba'"),
-        (["0,ab,A,1.5"], "single_order", "line 2: field 'p_a' is '1.5', not a probability from 0 to 1"),
-        (["0,ab,A,x"], "single_order", "line 2: field 'p_a' is 'x', not a probability"),
-        (["0,ab,A,"], "single_order", "pairs.jsonl, line 2): no verdict in the given order"),
-        (["0,ab,A,"], "nope", "there are primary, single_order"),
+        (["99,ab,A,,"], "single_order", "v.csv, line 2: field 'id' is '99', which no pair has"),
+        (["0,ab,A,,", "0,ab,B,,"], "single_order", "line 3: field 'id' is '0', which has a verdict"),
+        (["0,ab,D,,"], "single_order", "line 2: field 'verdict' is 'D', not A, B or tie"),
+        (["0,xy,A,,"], "single_order", "line 2: field 'order' is 'xy', not one of 'ab' or 'ba'"),
+        (["0,ab,A,,1.5"], "single_order", "line 2: field 'p_a' is '1.5', not a probability from 0 to 1"),
+        (["0,ab,A,,x"], "single_order", "line 2: field 'p_a' is 'x', not a probability"),
+        (["0,ab,A,,nan"], "single_order", "line 2: field 'p_a' is 'nan', not a probability"),
+        (["0,ab,A,,0.5"], "single_order", "line 2: has one of p_a, p_b, p_tie and not all three"),
+        (["0,ab,A,error,"], "single_order", "line 2: field 'verdict' is 'A', and the status is 'error'"),
+        (["0,ab,A,,"], "primary", "v.csv: v.csv: pairs/1 ("),
+        (["0,ab,A,,"], "autoj", "v.csv: v.csv has verdicts in one order, and 'right in both orders' reads both"),
+        ([], "single_order", "v.csv: holds no verdicts"),
+        (["0,ab,A,,"], "nope", "there are primary, single_order"),
     ],
 )
 def test_verdicts_that_cannot_be_scored_are_told_by_place(pairs, tmp_path, capsys, rows, protocol, wanted):
-    file = write(tmp_path, "\n".join(["id,order,verdict,p_a", *rows]), "v.csv")
-    out = tmp_path / "scores.jsonl"
+    file = write(tmp_path, "\n".join(["id,order,verdict,status,p_a", *rows]), "v.csv")
+    out = write(tmp_path, "older", "scores.jsonl")
     assert main(["score", str(file), "--pairs", str(pairs), "--protocol", protocol, "--out", str(out)]) == 2
     told = capsys.readouterr().err
-    assert wanted in told and told.count("\n") == 1 and not out.exists()
+    assert wanted in told and told.count("\n") == 1 and out.read_text() == "older"
 
 
 def test_rows_come_from_standard_input(pairs, tmp_path):

@@ -171,7 +171,7 @@ def _writer(stream: Any, out: str, fields: Sequence[str]) -> _Write:
     """A function that adds rows to a stream: CSV with a header where the name says so, else JSON lines."""
     if form_of(out) == "lines":
         return lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
-    table = csv.DictWriter(stream, fields, lineterminator="\n")
+    table = csv.DictWriter(stream, fields)
     table.writeheader()
     return table.writerows
 
@@ -182,7 +182,8 @@ def _table(path: Path, whole_ids: bool, fields: Sequence[str]) -> Iterator[_Writ
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    kinds = {"id": pa.int64() if whole_ids else pa.string(), **dict.fromkeys(("p_a", "p_b", "p_tie"), pa.float64())}
+    kinds = dict.fromkeys(("p_a", "p_b", "p_tie", "value", "low", "high"), pa.float64())
+    kinds |= {"id": pa.int64() if whole_ids else pa.string(), "n": pa.int64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in fields])
     with ParquetWriter(path, schema) as writer:
         yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema))

@@ -15,18 +15,14 @@ if TYPE_CHECKING:
     from judgekit.scoring.store import VerdictStore
 
 
-def _given_file(name: str) -> str:
-    """The file of an argument: of ``-`` standard input."""
-    return "/dev/stdin" if name == "-" else name
-
-
 def rows_of(metavar: str, forms: str) -> typer.models.ArgumentInfo:
     """The argument that names a file of rows."""
-    return typer.Argument(metavar=metavar, callback=_given_file, help=f"{forms}; - is standard input, JSON lines.")
+    told = f"{forms}; - is standard input, JSON lines."
+    return typer.Argument(metavar=metavar, callback=lambda name: "/dev/stdin" if name == "-" else name, help=told)
 
 
 Pairs = Annotated[str, rows_of("PAIRS", "JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet)")]
-Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written, JSON lines; - is standard output.")]
+Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written; - is standard output, JSON lines.")]
 JudgeName = Annotated[str, typer.Option(metavar="NAME", help="provider/model, such as encoder/FOLDER or openai/MODEL.")]
 Settings = Annotated[
     list[str] | None,

@@ -1,6 +1,7 @@
 """``judgekit judge``: one run of a judge over a user's file, from the name of the judge to the report."""
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,8 +14,7 @@ import typer
 from judgekit.cli.files import DELAY, ROWS, VERDICT_FIELDS, PairSource, check_out, check_source, form_of, written
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
-from judgekit.cli.scoring import Tally
-from judgekit.data.files import write_json
+from judgekit.cli.scoring import Tally, sentences
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
 from judgekit.models import few_kernels
@@ -68,8 +68,8 @@ def judge(
     check_out(out, pairs, tables=True)
     if summary:
         check_out(summary, pairs, option="--summary")
-        if summary in ("-", out):
-            raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own")
+        if not summary.endswith(".json") or os.path.realpath(summary) == os.path.realpath(out):
+            raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own that ends in .json")
     if engine == "ray":
         import ray.util  # noqa: F401 - where it is missing, that is told before any work
     elif workers is not None:
@@ -97,11 +97,7 @@ def judge(
         from judgekit.cli.ray_engine import RayJudge
 
         asked = RayJudge(asked, {"name": judge, "label": label, "settings": given_settings(settings)}, workers)
-    size, tally = _RAY_ROWS if engine == "ray" else ROWS, Tally(orders)
-    code = _judge_file(source, asked, orders, keeping, size, tally, per_order)
-    if summary:
-        write_json(Path(summary), tally.summary(asked.name))
-    return code
+    return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS, per_order, summary)
 
 
 def given_settings(texts: list[str] | None) -> dict[str, str]:
@@ -182,30 +178,34 @@ def _judge_file(
     orders: tuple[str, ...],
     keeping: Keeping,
     size: int,
-    tally: Tally,
-    per_order: bool = False,
+    per_order: bool,
+    summary: str | None,
 ) -> int:
     """Judge a checked file in chunks of ``size`` rows and write its verdicts; returns the exit code."""
     from judgekit.scoring import run_judge
 
-    out, total = keeping.out, source.n_rows * len(orders)
+    out, total, tally = keeping.out, source.n_rows * len(orders), Tally(orders)
     ids_as_text = form_of(out) == "parquet" and not source.whole_ids
     if hasattr(judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
         judge.cache_size = min(judge.cache_size, REMEMBERED)
     shown = not keeping.quiet and total > judge.batch_size
     bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
-    fields = ("id", "order", *VERDICT_FIELDS[1:]) if per_order else VERDICT_FIELDS
+    fields = ("id", *(("order",) if per_order else ()), *VERDICT_FIELDS[1:])
     with keeping.opened(judge) as store, bar, written(out, keeping.sentence(), source.whole_ids, fields) as write:
         for rows in source.chunks(size):
             verdicts = iter(run_judge(judge, [row.pair for row in rows], store, orders, bar=bar))
-            results = []
+            results: list[dict[str, Any]] = []
             for row in rows:
-                both = [next(verdicts) for _ in orders]
-                about = {"id": row.pair.item_id if ids_as_text else row.id, "judge": judge.name}
-                result = combined(both)
-                tally.add(row, both, result)
-                results += [about | {"order": v.order} | combined([v]) for v in both] if per_order else [about | result]
-            write([{name: row[name] for name in fields} for row in results])
-    for line in tally.sentences(keeping.quiet):
+                both, id_ = [next(verdicts) for _ in orders], {"id": row.pair.item_id if ids_as_text else row.id}
+                joined = combined(both)
+                tally.add(row, both, joined)
+                own = [{"order": one.order} | combined([one]) for one in both] if per_order else [joined]
+                results += [id_ | each | {"judge": judge.name} for each in own]
+            write(results)
+    counted = tally.summary(judge.name)
+    if summary:
+        with written(summary, f"; the verdicts are in {out}") as write:
+            write([counted])
+    for line in sentences(counted, keeping.quiet):
         tell(line)
     return keeping.report(source.n_rows, "pairs", judge.name, tally.failed, tally.results["error"])

@@ -122,7 +122,7 @@ class HFJudge(AskedJudge):
         self.batch_tokens = {
             True: weighed,
             False: computing(settings, WRITTEN_TOKENS)[2],
-        }  # whether replies are weighed
+        }  # by whether they are weighed
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
@@ -151,7 +151,8 @@ class HFJudge(AskedJudge):
     def notes(self) -> list[str]:
         """What a reader should know before the model is loaded: memory, and what is unusual."""
         packs = not hasattr(self.settings, "batch_tokens")  # vLLM, by itself
-        held = (self.positions or 0) if packs else self.batch_tokens[self.plan is not None]
+        budgets = [self.batch_tokens[self.weighs(call.name)] for call in self.strategy.calls]
+        held = (self.positions or 0) if packs else max(budgets)
         notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
         return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
 

@@ -120,7 +120,7 @@ def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Proto
     if isinstance(protocol, Protocol):
         return protocol
     family = _family_of(benchmark)
-    if protocol is None:
+    if protocol in (None, "primary"):
         if family not in PRIMARY:
             raise KeyError(f"no protocol for the set {benchmark!r}; there are {', '.join(PRIMARY)}")
         return PRIMARY[family]

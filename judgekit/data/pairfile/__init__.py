@@ -165,6 +165,11 @@ def iterate_pair_rows(path: str | Path) -> Iterator[PairRow]:
         raise Place(path).error("holds no pairs (the file is empty, or has only a header)")
 
 
+def id_text(given: str | int) -> str:
+    """An id as the text that names an item: a lone surrogate cannot be hashed or stored as UTF-8."""
+    return str(given).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def repeated_id(row: PairRow, earlier: Place) -> PairFileError:
     """The `PairFileError` about a row whose id stands at an earlier place too."""
     return row.place.error(f"is {row.id!r:.80}, which also stands in {earlier.at}", "id")
@@ -184,10 +189,8 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
         texts = (row.question, row.response_a, row.response_b)
     given: Any = place.line if row.id is None else row.id
     cluster = text_key(json.dumps([texts[0], [turn.question for turn in turns]]))
-    # A lone surrogate cannot be hashed or stored as UTF-8; the id as given is kept beside the pair.
-    item_id = str(given).encode("utf-8", "backslashreplace").decode("utf-8")
     fields = {"label": row.label, "reference": row.reference, "source": str(place), "turns": turns}
-    pair = PreferencePair(item_id, "pairs", *texts, cluster_id=cluster, **fields)
+    pair = PreferencePair(id_text(given), "pairs", *texts, cluster_id=cluster, **fields)
     return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b")
 
 
