@@ -11,6 +11,7 @@ import yaml
 from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
+from judgekit.data.sample import load_sample
 from judgekit.judges import UnknownJudge, declared_judges, judges_of_run, load_judge
 from judgekit.report.workflow import known_parameters
 
@@ -85,6 +86,17 @@ NOTEBOOKS = {
     },
 }
 
+READERS = ["baseline/longer", "baseline/features", "encoder/minilm"]
+ALONE = {  # pairs of one's own and nothing else; what is not said here is the notebook's default
+    "30_score_benchmarks": {"sets": [OWN], "judges": {"all": READERS}},
+    "31_compare_judges": {"sets": [OWN], "judges": {"all": READERS}, "pictured": [OWN]},
+    "34_jury_and_cascade": {"juries": {OWN: {"all": READERS}}, "cascades": {OWN: [READERS[1:]]}},
+    "40_position_bias": {"asked": {OWN: READERS[1:]}, "evaluator_sets": [], "symmetric": {}, "joined": {}},
+    "41_verbosity_bias": {"sets": {OWN: READERS[1:]}, "led": READERS[2:], "edited": [OWN]},
+    "43_attacks": {"sets": {OWN: 10}, "judges": READERS, "shielded": READERS[:1]},
+    "61_calibration": {"sets": {"mine": [OWN, "label"]}, "further": {}, "fitted_on": []},
+}
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
@@ -95,18 +107,18 @@ def project(tmp_path_factory):
     return folder
 
 
-def walk(folder, run, kind, notebooks):
+def walk(folder, run, kind, notebooks, pairs=ROWS):
     """Results of notebooks in which a tiny model of a kind judges, declared in the run's parameters."""
     model, params = save_tiny(folder / "models" / kind, kind), folder / "params" / run
     params.mkdir(parents=True)
     settings = {"mode": "one_pass", "dtype": "float32"}
     files = {"judges": {"tiny": {"name": f"hf/{model}#letter", "settings": settings}}}
-    for name, given in NOTEBOOKS.items():
+    for name, given in (NOTEBOOKS if notebooks is not ALONE else ALONE).items():
         few = {"n_boot"} & known_parameters(ROOT / "notebooks" / f"{name}.ipynb")
         files[name] = {"run": run} | given | dict.fromkeys(few, 50)
     for name, given in files.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump(given))
-    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     found = {}
     for name in notebooks:
@@ -135,6 +147,16 @@ def test_a_model_of_each_architecture_goes_through_the_whole_chain(project, kind
     asked = {name for name, one in found.items() if "tiny" in one["provenance"]["judges"]}
     assert asked == set(found) - {"71_accuracy_by_size"}, "it reads the scores of the others"
     assert f"size.{SET}.tiny_of_ceiling" in found["71_accuracy_by_size"]["numbers"]
+
+
+@pytest.mark.slow
+def test_notebooks_take_pairs_of_ones_own_and_nothing_else(project):
+    pairs = load_sample("sample_natural")[:60]
+    fields = ("question", "response_a", "response_b", "label")
+    found = walk(project, "alone", "qwen3", ALONE, [{name: getattr(pair, name) for name in fields} for pair in pairs])
+    assert found["30_score_benchmarks"]["numbers"]["scores.own.minilm.accuracy"]["n"] == len(pairs)
+    assert found["40_position_bias"]["numbers"]["position.minilm.own.consistency"]["value"] == 1
+    assert "compare.own.minilm_vs_longer.difference" in found["31_compare_judges"]["numbers"]
 
 
 @pytest.fixture
