@@ -2,10 +2,10 @@
 
 Ratios, each the median over rounds in which both sides take turns, so that whatever else the machine does falls on
 both: a verdict in one pass against what a first script does (transformers, 16 whole prompts at a time in the order of
-the file, padded, the same format and threads), and against 128 written tokens. Beside them tokens a second (of whole
-prompts, whose common beginning is read once), the most memory, and the share of what matrix products of the model's
-own shapes reach alone: only products that are needed are counted, of tokens that are no padding, without the look-up of
-embeddings, and with the head where it is read. Writes ``bench.causal_<slug>.*`` to the run's results.
+the file, padded, the same format and threads), and against 128 written tokens, replies side by side as a judge writes
+them. Beside them tokens a second (of whole prompts, whose common beginning is read once), the most memory, and the
+share of what matrix products of the model's own shapes reach alone: only products that are needed are counted, of
+tokens that are no padding, without the look-up of embeddings, and with the head where it is read. Writes ``bench.causal_<slug>.*`` to the run's results.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def main():
     arguments.add_argument("model", help="hf/MODEL")
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--pairs", type=int, default=40, help="pairs, each in both orders")
-    arguments.add_argument("--written", type=int, default=4, help="pairs of them on which replies are written")
+    arguments.add_argument("--written", type=int, default=8, help="pairs of them on which replies are written")
     arguments.add_argument("--rounds", type=int, default=5)
     chosen = arguments.parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]
