@@ -5,7 +5,8 @@ both: a verdict in one pass against what a first script does (transformers, 16 w
 the file, padded, the same format and threads), and against 128 written tokens, replies side by side as a judge writes
 them. Beside them tokens a second (of whole prompts, whose common beginning is read once), the most memory, and the
 share of what matrix products of the model's own shapes reach alone: only products that are needed are counted, of
-tokens that are no padding, without the look-up of embeddings, and with the head where it is read. Writes ``bench.causal_<slug>.*`` to the run's results.
+tokens that are no padding, without the look-up of embeddings, and with the head where it is read. Writes
+``bench.causal_<slug>.*`` to the run's results.
 """
 
 import argparse
