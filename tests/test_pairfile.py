@@ -162,16 +162,18 @@ def test_labels(tmp_path, given, label):
 
 
 def test_formats_agree(tmp_path):
-    """CSV, gzip, a byte-order mark and chosen/rejected give the pair that JSON lines give."""
+    """CSV, TSV, gzip, a byte-order mark and chosen/rejected give the pair that JSON lines give."""
     texts = ('say "hi",\nthen go', "", "b\r\nb")
     plain = write(tmp_path, json.dumps(dict(zip(("question", "response_a", "response_b"), texts, strict=True))))
     expected = read_pairs(plain)[0]
-    quoted = ",".join('"' + text.replace('"', '""') + '"' for text in texts)
-    table = f"question, response_a ,response_b,label,reference,other\r\n{quoted},,,\r\n"
+    quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
+    table = f"question, response_a ,response_b,label,reference,other\r\n{','.join(quoted)},,,\r\n"
+    tabs = "\t".join(("question", "response_a", "response_b")) + "\n" + "\t".join(quoted)
     chosen = dict(zip(("prompt", "chosen", "rejected"), texts, strict=True))
     files = {
         "p.csv": table,
         "mark.csv": "\ufeff" + table,
+        "p.tsv": tabs,
         "p.CSV.gz": gzip.compress(table.encode()),
         "p.jsonl.gz": gzip.compress(plain.read_bytes()),
         "mark.jsonl": b"\xef\xbb\xbf" + plain.read_bytes(),

@@ -131,8 +131,8 @@ def checked(model: type[Model], fields: Fields, place: Place) -> Model:
 def read_pairs(path: str | Path) -> list[PreferencePair]:
     """The preference pairs of a user's file, in its order; PairFileError if anything is wrong with the file.
 
-    JSON lines, or CSV with a header (``.csv``), in UTF-8, may be gzipped (``.gz``); rows of Parquet (``.parquet``) are
-    counted from 1 as lines are. A row takes at most 8 MiB, unpacked.
+    JSON lines, or CSV with a header (``.csv``; ``.tsv`` with tabs), in UTF-8, may be gzipped (``.gz``); rows of Parquet
+    (``.parquet``) are counted from 1 as lines are. A row takes at most 8 MiB, unpacked.
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
     a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``

@@ -83,8 +83,8 @@ def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
     suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
     if path.suffix.lower() == ".parquet":
         return _parquet_records(path)
-    if suffix == ".csv":
-        return _csv_records(path)
+    if suffix in (".csv", ".tsv"):
+        return _csv_records(path, "," if suffix == ".csv" else "\t")
     return _list_records(path) if lists and suffix == ".json" else _json_records(path)
 
 
@@ -185,7 +185,7 @@ def _whole_text(path: Path) -> str:
     return "".join(lines)
 
 
-def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
+def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
     """Rows of a CSV file; a row's line is the one it begins in."""
     before = csv.field_size_limit(RECORD_BYTES)  # the csv module's own limit is 131,072 characters
     place, size = Place(path, 1), 0
@@ -199,7 +199,7 @@ def _csv_records(path: Path) -> Iterator[tuple[Place, Fields]]:
             yield text
 
     try:
-        reader, header = csv.reader(lines(), strict=True), None
+        reader, header = csv.reader(lines(), strict=True, delimiter=delimiter), None
         while True:
             place, size = Place(path, reader.line_num + 1), 0
             try:
