@@ -18,7 +18,7 @@ from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
-from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, run_study
+from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, read_cleaned, run_study
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
 from judgekit.training.encoder import (
@@ -41,7 +41,7 @@ from judgekit.training.features import (
 )
 from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
-from judgekit.training.mixture import Material, make_material, parts_of, read_cleaned, select_split, source_weights
+from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
 READS = {"max_question_tokens": 32, "max_response_tokens": 32, "train_response_tokens": 32}
 BATCHES = {"steps": 5, "questions_per_step": 6, "group": 2, "eval_every": 2}

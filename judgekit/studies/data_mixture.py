@@ -1,4 +1,7 @@
-"""What the encoder judge's recipe owes to each of its parts: one factor at a time, several seeds, validation only."""
+"""The cleaned data that trainings read; and what the encoder judge's recipe owes to each of its parts.
+
+One factor at a time, several seeds, validation only.
+"""
 
 import json
 import shutil
@@ -12,17 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set, set_hashes
 from judgekit.data.files import write_json
 from judgekit.data.progress import progress_over
 from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.files import seal
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, Response
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
 from judgekit.training.encoder import RelevanceRecipe, load_encoder, save_encoder, train_relevance
 from judgekit.training.features import fit_features
 from judgekit.training.gate import ALWAYS_OPEN, fit_gates, reader_of
-from judgekit.training.mixture import Material, source_weights
+from judgekit.training.mixture import Material, select_split, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 # Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
@@ -190,3 +194,43 @@ def material_key(material: Material) -> dict[str, Any]:
     sizes = {name: len(pairs) for name, pairs in material.validation.items()}
     parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
     return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
+
+
+# ---------------------------------------------------------------- what trainings read
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What `10_clean_preferences` kept, as a training reads it; training and validation share no prompt."""
+
+    train: list[PreferencePair]
+    validation: dict[str, list[PreferencePair]]  # by set
+    answers: list[Response]  # single responses: every question teaches relevance
+    held_out_answers: list[Response]
+    hashes: dict[str, str]  # file to SHA-256
+
+
+def read_cleaned(
+    split: pd.DataFrame,
+    answer_split: pd.DataFrame,
+    shares: Mapping[str, float],
+    validation_sets: Sequence[str],
+    max_validation: int,
+    max_answers: int,
+) -> Cleaned:
+    """The texts of the tables ``training_split`` and ``training_answers``: the corpora of ``shares`` and some sets.
+
+    ``max_answers``: of each source and part. ValueError where a corpus of the mixture or a validation set has no pair.
+    """
+    corpora = [name for name in shares if name not in KINDS]
+    pairs = {name: load_set(name) for name in [*corpora, *validation_sets] if name in set(split["benchmark"])}
+    train = select_split(split[split["benchmark"].isin(corpora)], pairs, "train")
+    chosen = split[split["benchmark"].isin(validation_sets)]
+    validation = select_split(chosen, pairs, "validation", by_set=True, limit=max_validation)
+    if missing := (set(corpora) - {pair.benchmark for pair in train}) | (set(validation_sets) - set(validation)):
+        raise ValueError(f"{min(missing)}: cleaning kept no pair of it for this part")
+    answer_split = answer_split.rename(columns={"source": "benchmark"})
+    answers = {name: load_answer_set_with_report(name)[0] for name in answer_split["benchmark"].unique()}
+    own, held_out = (select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation"))
+    hashes = set_hashes(pairs) | answer_set_hashes(answers)
+    return Cleaned(train, {name: validation[name] for name in validation_sets}, own, held_out, hashes)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set, set_hashes
 from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import Floats
@@ -48,43 +47,6 @@ def select_split(
             raise ValueError(f"{name} has no item {missing[0]!r} ({len(missing)} in all): clean the data again")
         chosen[name] = [by_id[item] for item in wanted]
     return chosen if by_set else [pair for name in chosen for pair in chosen[name]]
-
-
-@dataclass(frozen=True)
-class Cleaned:
-    """What `10_clean_preferences` kept, as a training reads it; training and validation share no prompt."""
-
-    train: list[PreferencePair]
-    validation: dict[str, list[PreferencePair]]  # by set
-    answers: list[Response]  # single responses: every question teaches relevance
-    held_out_answers: list[Response]
-    hashes: dict[str, str]  # file to SHA-256
-
-
-def read_cleaned(
-    split: pd.DataFrame,
-    answer_split: pd.DataFrame,
-    shares: Mapping[str, float],
-    validation_sets: Sequence[str],
-    max_validation: int,
-    max_answers: int,
-) -> Cleaned:
-    """The texts of the tables ``training_split`` and ``training_answers``: the corpora of ``shares`` and some sets.
-
-    ``max_answers``: of each source and part. ValueError where a corpus of the mixture or a validation set has no pair.
-    """
-    corpora = [name for name in shares if name not in KINDS]
-    pairs = {name: load_set(name) for name in [*corpora, *validation_sets] if name in set(split["benchmark"])}
-    train = select_split(split[split["benchmark"].isin(corpora)], pairs, "train")
-    chosen = split[split["benchmark"].isin(validation_sets)]
-    validation = select_split(chosen, pairs, "validation", by_set=True, limit=max_validation)
-    if missing := (set(corpora) - {pair.benchmark for pair in train}) | (set(validation_sets) - set(validation)):
-        raise ValueError(f"{min(missing)}: cleaning kept no pair of it for this part")
-    answer_split = answer_split.rename(columns={"source": "benchmark"})
-    answers = {name: load_answer_set_with_report(name)[0] for name in answer_split["benchmark"].unique()}
-    own, held_out = (select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation"))
-    hashes = set_hashes(pairs) | answer_set_hashes(answers)
-    return Cleaned(train, {name: validation[name] for name in validation_sets}, own, held_out, hashes)
 
 
 @dataclass(frozen=True)
