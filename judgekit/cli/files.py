@@ -104,7 +104,7 @@ def form_of(out: str) -> str:
 
 
 def check_out(out: str, source: str, tables: bool = False, option: str = "--out") -> None:
-    """Refuse, before any work, an output file that could not or should not be written; ``tables``: CSV could."""
+    """Refuse, before any work, an output file that could not or should not be written; ``tables``: it may be one."""
     if out == "-":
         return
     path, complaint = Path(out), ""

@@ -119,10 +119,8 @@ class HFJudge(AskedJudge):
         self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
         self.engine: Any = None
         self.device, self.dtype, weighed = computing(settings)
-        self.batch_tokens = {
-            True: weighed,
-            False: computing(settings, WRITTEN_TOKENS)[2],
-        }  # by whether they are weighed
+        open_budget = computing(settings, WRITTEN_TOKENS)[2]
+        self.batch_tokens = {True: weighed, False: open_budget}  # by whether replies are weighed
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
