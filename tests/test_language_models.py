@@ -280,7 +280,7 @@ def test_the_whole_sample_chain_asks_at_most_2000_prompts():
     pairs = 1 + len(asked.templates) * len(tried) + sum(len(load_set(name)) for name in asked.sets)
     cells = [items for name in read.sets for items in load_rated_set(name).values()]
     responses = sum(min(read.per_set, len(items)) for items in cells)
-    judged = pairs * len(asked.models) + trained.n_test * len(trained.validation_sets)
+    judged = pairs * len(asked.models) + sum(trained.validation_sets.values())
     assert 100 < 2 * judged + responses * len(read.models) <= 2000
     # No other notebook has a language model that it could ask without parameters of its own.
     code = {path.stem: "".join(text for text, _ in code_of(path)) for path in NOTEBOOKS.glob("*.ipynb")}

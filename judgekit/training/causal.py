@@ -254,6 +254,8 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
     dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
     options: dict[str, Any] = {"revision": recipe.revision, "dtype": dtype}
+    if attention := recipe.attn_implementation or ("" if torch.cuda.is_available() else "eager"):
+        options["attn_implementation"] = attention
     if recipe.quantise:
         if not torch.cuda.is_available():
             raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
