@@ -63,6 +63,7 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/processors.py hf/qwen2.5-coder-0.5b --tracked
 	@$(BIN)/python tests/bench/precision.py hf/smollm2-135m --also pandalm
 	@$(BIN)/python tests/bench/precision.py hf/qwen2.5-coder-0.5b --beside qwen2_5_coder_1_5b
+	@$(BIN)/python tests/bench/training_speed.py smollm2_135m
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/scale.py
 	@for size in 0.5b 1.5b; do $(BIN)/python tests/bench/causal_speed.py hf/qwen2.5-coder-$$size --pairs 16 --rounds 3 || exit 1; done
@@ -87,6 +88,8 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
+	@mkdir -p judgekit/pretrained/reward/smollm2-135m
+	@cd outputs/laptop/models/causal_smollm2_135m/reward && cp README.md training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/reward/smollm2-135m/
 	@$(BIN)/python -m judgekit.report.readme
 
 latex:

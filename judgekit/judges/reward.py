@@ -1,7 +1,8 @@
 """``reward/<model>``: a reward model run here, which gives each response a score; the higher score wins.
 
-A folder, a name on the hub, or an adapter on either, with a head for one score. A model that was trained here reads the
-question as a prompt and the response as the reply to it, any other the chat as its own template writes it.
+One that ships (``reward/smollm2-135m``), a folder, a name on the hub, or an adapter on either, with a head for one
+score. A model that was trained here reads the question as a prompt and the response as the reply to it, any other the
+chat as its own template writes it.
 """
 
 import json
@@ -16,6 +17,7 @@ import torch
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
+from judgekit.data.paths import PRETRAINED
 from judgekit.judges.base import Request
 from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import LoadedSettings, computing
@@ -53,7 +55,8 @@ class RewardJudge:
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
-        self.files = files = model_files(model, "SEQ_CLS")
+        shipped = PRETRAINED / "reward" / model  # an adapter and its head; the base is fetched
+        self.files = files = model_files(str(shipped) if (shipped / "training.json").is_file() else model, "SEQ_CLS")
         config, tokenizer = config_and_tokenizer(files, model)
         self.name = f"reward/{model}"
         folder = Path(files.adapter or files.base)

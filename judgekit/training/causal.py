@@ -23,7 +23,16 @@ from judgekit.models.encoder import native_bf16
 from judgekit.models.files import break_seal, load_network, seal
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, mixed, mixture_of, rows_hash, token_rows
+from judgekit.training.causal_data import (
+    CausalRecipe,
+    RecipeError,
+    Rows,
+    in_steps,
+    mixed,
+    mixture_of,
+    rows_hash,
+    token_rows,
+)
 from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
@@ -123,6 +132,7 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[s
         "adam_beta2": recipe.beta2,
         "bf16": bf16,
         "use_cpu": bf16 and not gpu,  # else bfloat16 is refused without a GPU
+        "train_sampling_strategy": "sequential",  # the rows are shuffled: `in_steps`
         "seed": recipe.seed,
         "data_seed": recipe.seed,
         "max_length": recipe.max_length,
@@ -164,7 +174,7 @@ def _make_trainer(
         model=model,
         args=config(**_settings(recipe, checkpoints, progress), **own),
         processing_class=tokenizer,
-        train_dataset=Dataset.from_list(train),
+        train_dataset=Dataset.from_list(in_steps(train, recipe)),
         eval_dataset=Dataset.from_list(validation),
         peft_config=adapter_config(recipe),
         callbacks=[EarlyStoppingCallback(early_stopping_patience=recipe.patience)],
@@ -215,6 +225,7 @@ def _model_card(report: Mapping[str, Any]) -> str:
     """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
     recipe, data = report["recipe"], report["data"]
     base = Path(recipe["base"]).name if recipe["base"].startswith(".") else recipe["base"]  # a folder's own name
+    sources = ", ".join(f"{Path(name).name} {drawn['pairs']:,}" for name, drawn in report["mixture"].items())
     trained = f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights"
     header = ModelCardData(base_model=base, library_name="transformers", tags=["llm-as-a-judge"]).to_yaml()
     return f"""---
@@ -229,6 +240,7 @@ response a score (the difference of two is the log-odds).
 - method: {recipe["method"]}, strategy `{recipe["strategy"]}`, {recipe["policy"]}
 - base model: `{base}`{f" at `{revision}`" if (revision := recipe["revision"]) else ""}
 - trained: {trained}: {report["trained_parameters"]:,} of {report["parameters"]:,} weights
+- pairs: {sources}
 - rows: {data["train"]:,} to train on, {data["validation"]:,} to validate; SHA-256 `{data["sha256"]}`
 - steps: {report["steps"]:,}; the weights are those of step {report["best_step"]:,}
 - commit: {report["git"] or "unknown"}{" (changed)" if report["dirty"] else ""}
@@ -291,6 +303,7 @@ def adapter_config(recipe: CausalRecipe) -> Any:
     return LoraConfig(
         target_modules="all-linear" if named == ("all-linear",) else list(named),
         modules_to_save=["score"] if reward else None,
+        layers_to_transform=list(recipe.layers) or None,
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
         **same,
     )

@@ -31,6 +31,7 @@ SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
 Share = Annotated[float, Field(ge=0, lt=1)]
 Texts = Annotated[tuple[str, ...], Strict(False)]
+Blocks = Annotated[tuple[NonNegativeInt, ...], Strict(False)]
 Rows = list[dict[str, Any]]  # of token ids
 T = TypeVar("T")
 
@@ -59,6 +60,7 @@ class CausalRecipe:
     lora_alpha: int = 32
     lora_dropout: Share = 0.0
     target_modules: Texts = ("all-linear",)  # PEFT's word for all but the head
+    layers: Blocks = ()  # blocks with an adapter, by number; by default all. Below the lowest nothing goes backwards
     quantise: Literal["", "4bit"] = ""  # "4bit" is QLoRA: the frozen base in 4 bits (needs a GPU and bitsandbytes)
     lr: PositiveFloat = 1e-3
     weight_decay: float = 0.01
@@ -84,6 +86,8 @@ class CausalRecipe:
     def _fields_go_together(self) -> "CausalRecipe":
         if self.quantise and not self.r:
             raise ValueError("quantise needs r > 0: weights of 4 bits cannot be trained, an adapter on them can")
+        if self.layers and not self.r:
+            raise ValueError("layers needs r > 0: they are those with an adapter")
         if self.merge and not self.r:
             raise ValueError("merge needs r > 0: without an adapter there is nothing to merge")
         if self.tie_share and self.policy == "strict":
@@ -94,7 +98,7 @@ class CausalRecipe:
 
     def as_dict(self) -> dict[str, Any]:
         """The recipe as JSON-able values."""
-        return asdict(self) | {"target_modules": list(self.target_modules)}
+        return asdict(self) | {"target_modules": list(self.target_modules), "layers": list(self.layers)}
 
 
 def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> T:
@@ -216,6 +220,13 @@ def both_responses(chat: ChatTokenizer, pair: PreferencePair, limit: int) -> tup
         *reply, end = _reply_tokens(chat, messages.pop()["content"])
         rows.append([*(chat.ids(messages) + reply)[: limit - 1], end])
     return tuple(rows)
+
+
+def in_steps(rows: Rows, recipe: CausalRecipe) -> Rows:
+    """The rows, shuffled by the recipe's seed; those of one optimiser step by length, so that few are padded far."""
+    rows, step = Random(f"{recipe.seed}/steps").sample(rows, len(rows)), recipe.batch_size * recipe.accumulation
+    steps = [rows[start : start + step] for start in range(0, len(rows), step)]
+    return [row for each in steps for row in sorted(each, key=lambda row: max(map(len, row.values())))]
 
 
 def rows_hash(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -64,9 +64,8 @@ def work_of(judge, prompts):
 
 
 @torch.inference_mode()
-def product_rate(judge):
+def product_rate(layer):
     """Operations a second of the products of one layer by themselves."""
-    layer = judge.engine.model.get_decoder().layers[0]
     matrices = [module.weight for module in layer.modules() if isinstance(module, torch.nn.Linear)]
     rows = {matrix.shape[1]: torch.randn(ROWS, matrix.shape[1]).to(matrix.dtype) for matrix in matrices}
     done = 2 * ROWS * sum(matrix.numel() for matrix in matrices)
@@ -112,7 +111,7 @@ def main():
     turns, written, rates = [], [], []
     assert {reply.tokens_out for reply in writing.judge(few)} == {WRITTEN}
     for _ in range(chosen.rounds):
-        rates.append(product_rate(judge))
+        rates.append(product_rate(judge.engine.model.get_decoder().layers[0]))
         turns.append((seconds_of(lambda: judge.judge(requests)), seconds_of(lambda: plain(judge, prompts))))
         written.append((seconds_of(lambda: judge.judge(few)), seconds_of(lambda: writing.judge(few))))
     seconds = statistics.median(ours for ours, _ in turns)

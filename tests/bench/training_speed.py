@@ -1,0 +1,114 @@
+"""How fast a reward model is trained by LoRA, beside a first script of TRL's with the same rows, batch and adapter.
+
+The recipe and the pairs are those of a variant of 21_train_causal_judge. The first script takes four pairs at once,
+padded to the longest of their responses, in TRL's defaults, and adds four such passes up to a step; both turns of a
+round train on the same pairs from the same start. Tokens a second count no padding; the share of what matrix products
+of the model's own shapes reach alone counts two operations a weight and token forwards, two backwards, nothing of the
+adapter or of attention. Writes ``bench.training_<variant>.*`` to the run's results.
+"""
+
+import argparse
+import copy
+import statistics
+import tempfile
+from pathlib import Path
+
+import torch
+import trl
+import yaml
+from causal_speed import product_rate, ratio_of
+from datasets import Dataset
+from encoder_speed import seconds_of
+
+from judgekit.data import catalogue, paths
+from judgekit.judges.names import slug as slug_of
+from judgekit.report import load_data, save_results
+from judgekit.stats import Number
+from judgekit.studies.score_benchmarks import peak_mb
+from judgekit.training import causal, causal_data, mixture
+
+AT_ONCE = 4  # pairs of the first script
+STEPS = 2  # of each turn
+
+
+def material(given):
+    """The recipe of a variant's reward model, and as many of its pairs as the turns need, of each source its share."""
+    split, names = load_data(given["cleaned"], "training_split"), list(given["shares"])
+    sets = {name: catalogue.load_set(name) for name in names}
+    pairs = mixture.select_split(split[split["benchmark"].isin(names)], sets, "train")
+    fits = [pair for pair in pairs if len(pair.asked) + sum(map(len, pair.responses)) <= given["longest"]]
+    settings = given["settings"] | {"steps": STEPS, "eval_every": 10 * STEPS, "lr": given["stages"]["reward"][1]}
+    each = settings["batch_size"] * settings["accumulation"] * STEPS
+    recipe = causal_data.CausalRecipe(base=given["base"], method="reward", n_pairs=each, **settings)
+    return recipe, causal_data.mixed([pair for pair in fits if pair.label != "tie"], recipe, given["shares"])
+
+
+def first_script(recipe, rows, folder):
+    """TRL's trainer as its documentation starts one."""
+    model, tokenizer = causal.load_base(causal_data.CausalRecipe(**recipe.as_dict() | {"attn_implementation": "sdpa"}))
+    passes = recipe.batch_size * recipe.accumulation // AT_ONCE
+    config = trl.RewardConfig(
+        output_dir=str(folder),
+        max_steps=STEPS,
+        per_device_train_batch_size=AT_ONCE,
+        gradient_accumulation_steps=passes,
+        gradient_checkpointing=recipe.recompute,
+        learning_rate=recipe.lr,
+        max_length=recipe.max_length,
+        bf16=True,
+        use_cpu=True,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        logging_steps=1,
+    )
+    adapter = causal.adapter_config(recipe)
+    return trl.RewardTrainer(
+        model=model, args=config, processing_class=tokenizer, train_dataset=Dataset.from_list(rows), peft_config=adapter
+    )
+
+
+def main():
+    """Measure and save."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("variant", help="of 21_train_causal_judge, as smollm2_135m")
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--rounds", type=int, default=3)
+    chosen = arguments.parse_args()
+    file = paths.project_root() / "params" / chosen.run / f"21_train_causal_judge-{chosen.variant}.yaml"
+    given = {"base": "smollm2-135m"} | yaml.safe_load(file.read_text(encoding="utf-8"))
+    recipe, pairs = material(given)
+    model, tokenizer = causal.load_base(recipe)
+    rows, _ = causal_data.token_rows(pairs, recipe, tokenizer)
+    tokens = sum(len(ids) for row in rows for ids in row.values())
+    layers = model.model.layers
+    weights = sum(parameter.numel() for parameter in layers.parameters() if parameter.dim() == 2)
+    layer, turns, rates, peak = copy.deepcopy(layers[0]).bfloat16(), [], [], 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(chosen.rounds):
+            rates.append(product_rate(layer))
+            ours = causal._make_trainer(
+                recipe, causal.load_base(recipe)[0], tokenizer, rows, rows[:1], Path(folder), False
+            )
+            seconds = seconds_of(ours.train)
+            peak = peak or peak_mb()  # before the other begins
+            theirs = first_script(recipe, rows, Path(folder) / "plain")
+            turns.append((seconds, seconds_of(theirs.train)))
+    seconds = statistics.median(ours for ours, _ in turns)
+    family = f"bench.training_{slug_of(given['variant'])}"
+    numbers = {
+        f"{family}.vs_plain": ratio_of(turns),
+        f"{family}.tokens_per_second": Number(tokens / seconds, n=len(rows), spec=",.0f"),
+        f"{family}.gemm_share": Number(
+            4 * weights * tokens / seconds / statistics.median(rates), n=len(rows), spec=".0%"
+        ),
+        f"{family}.peak_mb": Number(peak, spec=",.0f"),
+        f"{family}.threads": Number(torch.get_num_threads()),
+    }
+    for name, number in numbers.items():
+        print(f"{name}: {number} {number.interval}")
+    save_results(chosen.run, "bench", numbers, variant=f"training_{slug_of(given['variant'])}")
+
+
+if __name__ == "__main__":
+    main()
