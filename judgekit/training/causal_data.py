@@ -86,8 +86,8 @@ class CausalRecipe:
     def _fields_go_together(self) -> "CausalRecipe":
         if self.quantise and not self.r:
             raise ValueError("quantise needs r > 0: weights of 4 bits cannot be trained, an adapter on them can")
-        if self.layers and not self.r:
-            raise ValueError("layers needs r > 0: they are those with an adapter")
+        if self.layers and (not self.r or self.target_modules == ("all-linear",)):
+            raise ValueError("layers needs r > 0, and target_modules by name")
         if self.merge and not self.r:
             raise ValueError("merge needs r > 0: without an adapter there is nothing to merge")
         if self.tie_share and self.policy == "strict":
