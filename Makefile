@@ -89,7 +89,7 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/* judgekit/pretrained/probes/
 	@mkdir -p judgekit/pretrained/reward/smollm2-135m
-	@cd outputs/laptop/models/causal_smollm2_135m/reward && cp README.md training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/reward/smollm2-135m/
+	@cd outputs/laptop/models/causal_smollm2_135m/reward && cp training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/reward/smollm2-135m/
 	@$(BIN)/python -m judgekit.report.readme
 
 latex:

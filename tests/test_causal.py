@@ -23,13 +23,14 @@ from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair
 from judgekit.report.workflow import known_parameters, notebook_path
-from judgekit.training.causal import adapter_config, load_base, train_judge
+from judgekit.training.causal import _make_trainer, adapter_config, load_base, train_judge
 from judgekit.training.causal_data import (
     IGNORED,
     CausalRecipe,
     RecipeError,
     both_responses,
     checked,
+    in_steps,
     mixed,
     mixture_of,
     strategy_of,
@@ -55,6 +56,7 @@ PAIRS, NEW, TEST = DECIDED[:40], HELD_OUT[:12], HELD_OUT[12:24]
         ({"tie_share": 0.2}, "knows no tie"),
         ({"merge": True}, "merge needs r > 0"),
         ({"quantise": "4bit"}, "quantise needs r > 0"),
+        ({"r": 2, "layers": [0]}, "layers needs r > 0, and target_modules by name"),
         ({"method": "dpo", "packing": True}, "packing does not go with"),
     ],
 )
@@ -258,6 +260,36 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
             scores = [judge.network(torch.tensor([ids])).logits.item() for ids in both_responses(chat, pair, 600)]
         assert [reply.score_first, reply.score_second] == pytest.approx(scores, abs=1e-4)
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
+
+
+def test_an_adapter_on_named_blocks_leaves_the_others_alone(tiny):
+    recipe = CausalRecipe(base=str(tiny), r=2, layers=[1], target_modules=("q_proj", "down_proj"))
+    adapted = get_peft_model(load_base(recipe)[0], adapter_config(recipe))
+    trained = {name for name, weights in adapted.named_parameters() if weights.requires_grad}
+    assert len(trained) == 4 and all(".layers.1." in name for name in trained)
+    with pytest.raises(RecipeError, match=f"layers names block 9, and .* has {SHAPE['num_hidden_layers']} from 0"):
+        load_base(replace(recipe, layers=(1, 9)))
+
+
+def test_rows_of_a_step_stand_by_length_and_every_step_is_drawn_by_the_seed():
+    rows = [{"chosen_ids": [0] * n, "rejected_ids": [0] * (60 - n)} for n in range(1, 42)]
+    recipe = CausalRecipe(base="any", method="reward", batch_size=2, accumulation=4)
+    placed = in_steps(rows, recipe)
+    longest = [max(map(len, row.values())) for row in placed]
+    assert all(longest[start : start + 8] == sorted(longest[start : start + 8]) for start in range(0, 41, 8))
+    assert longest != sorted(longest) and placed == in_steps(rows, recipe) != in_steps(rows, replace(recipe, seed=1))
+    assert sorted(map(str, placed)) == sorted(map(str, rows))
+
+
+def test_the_trainer_reads_rows_as_they_are_placed_unless_packing_sorts_them(tmp_path, tiny):
+    recipe = CausalRecipe(base=str(tiny), batch_size=4)
+    rows, _ = token_rows(PAIRS[:20], recipe, tiny_tokenizer())
+    for packing in (False, True):
+        given = replace(recipe, packing=packing)
+        trainer = _make_trainer(given, load_base(given)[0], tiny_tokenizer(), rows, rows[:2], tmp_path, False)
+        assert trainer.args.train_sampling_strategy == ("random" if packing else "sequential")
+        assert packing or list(trainer._get_train_sampler(trainer.train_dataset)) == list(range(20))
+    assert trainer.model.config._attn_implementation == "eager" or torch.cuda.is_available()
 
 
 def test_packing_trains_on_the_same_replies(tmp_path, tiny):

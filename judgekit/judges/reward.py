@@ -48,7 +48,7 @@ class RewardJudge:
     """
 
     provider = "reward"
-    example = "a model: a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    example = "a model: smollm2-135m, a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B"
     settings_kind = Settings
     sees_item = False
     batch_size = 64

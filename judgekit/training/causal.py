@@ -23,16 +23,7 @@ from judgekit.models.encoder import native_bf16
 from judgekit.models.files import break_seal, load_network, seal
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
-from judgekit.training.causal_data import (
-    CausalRecipe,
-    RecipeError,
-    Rows,
-    in_steps,
-    mixed,
-    mixture_of,
-    rows_hash,
-    token_rows,
-)
+from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
 from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
@@ -66,7 +57,7 @@ def train_judge(
             f"{len(rows)} training and {len(held_out)} validation rows: there must be some of both, "
             f"none longer than max_length ({recipe.max_length} tokens)"
         )
-    data = {"train": len(rows), "validation": len(held_out), "sha256": rows_hash([*rows, *held_out])}
+    data = {"train": len(rows), "validation": len(held_out), "sha256": _hash_of([*rows, *held_out])}
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
     trained = recipe.as_dict() | {"base": base}  # a folder is known by what was trained there, wherever it lies
@@ -98,6 +89,14 @@ def train_judge(
     if trainer.is_world_process_zero():
         _finish(recipe, trainer, tokenizer, folder, report)
     return report
+
+
+def _hash_of(rows: Rows) -> str:
+    """SHA-256 over token rows: what exactly was trained on."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 def last_checkpoint(checkpoints: Path) -> str | None:
@@ -132,7 +131,8 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[s
         "adam_beta2": recipe.beta2,
         "bf16": bf16,
         "use_cpu": bf16 and not gpu,  # else bfloat16 is refused without a GPU
-        "train_sampling_strategy": "sequential",  # the rows are shuffled: `in_steps`
+        # The rows are shuffled (`in_steps`); packing sorts them again, from long to short.
+        "train_sampling_strategy": "random" if recipe.packing else "sequential",
         "seed": recipe.seed,
         "data_seed": recipe.seed,
         "max_length": recipe.max_length,
@@ -282,6 +282,8 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
         model = load_network(kind, location, **options)
     except (ImportError, OSError, ValueError) as missing:  # bitsandbytes may be what is missing
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
+    if recipe.layers and max(recipe.layers) >= (blocks := model.config.get_text_config().num_hidden_layers):
+        raise RecipeError(f"layers names block {max(recipe.layers)}, and {recipe.base} has {blocks} from 0")
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     return model, tokenizer

@@ -1,7 +1,5 @@
 """From preference pairs to token rows: the recipe, the mixture, and prompts and replies exactly as judging has them."""
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -223,15 +221,10 @@ def both_responses(chat: ChatTokenizer, pair: PreferencePair, limit: int) -> tup
 
 
 def in_steps(rows: Rows, recipe: CausalRecipe) -> Rows:
-    """The rows, shuffled by the recipe's seed; those of one optimiser step by length, so that few are padded far."""
+    """The rows, shuffled by the recipe's seed; those of one optimiser step by length, so that few are padded far.
+
+    Of one process: with several, a step is the rows of as many such groups. Every epoch has them in this order.
+    """
     rows, step = Random(f"{recipe.seed}/steps").sample(rows, len(rows)), recipe.batch_size * recipe.accumulation
     steps = [rows[start : start + step] for start in range(0, len(rows), step)]
     return [row for each in steps for row in sorted(each, key=lambda row: max(map(len, row.values())))]
-
-
-def rows_hash(rows: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over token rows: what exactly was trained on."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True).encode())
-    return digest.hexdigest()
