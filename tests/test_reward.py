@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from notebook_functions import functions_of
 from tiny_causal import save_reward, tiny_tokenizer
 from transformers import AutoModelForSequenceClassification
 
@@ -84,15 +83,12 @@ def test_an_adapter_on_a_base_is_a_reward_model(tiny, tmp_path):
         load_judge(f"hf/{tiny}+{tmp_path}")
 
 
-def test_what_ships_is_loaded_by_its_name_and_36_takes_it_beside_its_base(tiny, folder, tmp_path, monkeypatch):
+def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("judgekit.judges.reward.PRETRAINED", tmp_path)
     shipped = shutil.copytree(folder, tmp_path / "reward" / "mine")
     (shipped / "training.json").write_text("{}", encoding="utf-8")
-    notebook = functions_of("36_ask_language_models", models={"mine": f"hf/{tiny}", "mine_reward": "reward/mine"})
-    judge = notebook.asked_by("mine_reward", "pairwise")
+    judge = load_judge("reward/mine")
     assert (judge.name, judge.files.base, judge.trained_here) == ("reward/mine", str(shipped), True)
-    assert notebook.in_own_way("mine_reward") and not notebook.in_own_way("mine")
-    assert notebook.asked_by("mine", "letter").name == f"hf/{tiny}#letter"
 
 
 @pytest.mark.parametrize(
