@@ -73,7 +73,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("variant", help="of 21_train_causal_judge, as smollm2_135m")
     arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--rounds", type=int, default=2)
     chosen = arguments.parse_args()
     file = paths.project_root() / "params" / chosen.run / f"21_train_causal_judge-{chosen.variant}.yaml"
     given = {"base": "smollm2-135m"} | yaml.safe_load(file.read_text(encoding="utf-8"))
