@@ -9,8 +9,11 @@ import torch
 from tiny_causal import save_reward, tiny_tokenizer
 from transformers import AutoModelForSequenceClassification
 
+from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.models import Unavailable
+from judgekit.models.files import SEAL, digests_of
+from judgekit.models.registry import language_models
 
 pytestmark = pytest.mark.usefixtures("exact")
 
@@ -89,6 +92,14 @@ def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
     (shipped / "training.json").write_text("{}", encoding="utf-8")
     judge = load_judge("reward/mine")
     assert (judge.name, judge.files.base, judge.trained_here) == ("reward/mine", str(shipped), True)
+
+
+def test_the_shipped_reward_model_is_whole_and_names_a_base_that_can_be_fetched():
+    shipped = PRETRAINED / "reward" / "smollm2-135m"
+    sealed = json.loads((shipped / SEAL).read_text(encoding="utf-8"))
+    assert sealed == digests_of(shipped, ["adapter_model.safetensors"])
+    config = json.loads((shipped / "adapter_config.json").read_text(encoding="utf-8"))
+    assert config["base_model_name_or_path"] in language_models() and config["task_type"] == "SEQ_CLS"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from judgekit.report.workflow import jobs_of
 
 RUN = "laptop"
 MEASURED = "bench-formats"  # the results that name the machine that speed was measured on
-MARKED = re.compile(r"<!-- (\w+):begin -->\n.*?\n<!-- \1:end -->", re.DOTALL)
+MARKED = re.compile(r"<!-- (\w+):begin -->\n.*?<!-- \1:end -->", re.DOTALL)
 _TEMPLATE = template("blocks.md")
 BLOCKS = tuple(_TEMPLATE.blocks)
 

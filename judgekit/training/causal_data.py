@@ -70,7 +70,7 @@ class CausalRecipe:
     accumulation: PositiveInt = 1  # passes per step
     max_length: PositiveInt = 1024  # tokens of prompt and reply; a longer pair loses the middle of its responses
     packing: bool = False  # several prompts in one row (``sft``), where the model has attention alone
-    # Of the base; by default ``eager`` without a GPU: there it is faster backwards than PyTorch's fused kernel.
+    # Of the base; by default ``eager`` without a GPU: there it is a little faster than PyTorch's fused kernel.
     attn_implementation: Literal["", "eager", "sdpa", "flash_attention_2"] = ""
     recompute: bool = False  # activations again in the backward pass: less memory, a third more time
     beta: PositiveFloat = 0.1  # DPO: how dear it is to leave the reference model

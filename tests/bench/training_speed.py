@@ -2,27 +2,29 @@
 
 The recipe and the pairs are those of a variant of 21_train_causal_judge. The first script takes four pairs at once,
 padded to the longest of their responses, in the order in which TRL draws them, and adds four such passes up to a step;
-both turns of a round train on the same pairs from the same start. Tokens a second count no padding; the share of what
-matrix products of the model's own shapes reach alone counts two operations a weight and token forwards, two backwards
-where the pass goes, nothing of the adapter or of attention. Writes ``bench.training_<variant>.*`` to the run's results.
+the turns of a round train on the same pairs from one start, ours once more with PyTorch's fused attention. Tokens a
+second count no padding; the share of what matrix products of the model's own shapes reach alone counts two operations a
+weight and token forwards, two backwards where the pass goes, nothing of the adapter or of attention. Writes
+``bench.training_<variant>.*`` to the run's results.
 """
 
 import argparse
 import copy
 import statistics
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 import trl
-import yaml
 from causal_speed import product_rate, ratio_of
 from datasets import Dataset
 from encoder_speed import seconds_of
 
-from judgekit.data import catalogue, paths
+from judgekit.data import catalogue
 from judgekit.judges.names import slug as slug_of
 from judgekit.report import load_data, save_results
+from judgekit.report.workflow import read_parameters
 from judgekit.stats import Number
 from judgekit.studies.score_benchmarks import peak_mb
 from judgekit.training import causal, causal_data, mixture
@@ -75,8 +77,7 @@ def main():
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--rounds", type=int, default=2)
     chosen = arguments.parse_args()
-    file = paths.project_root() / "params" / chosen.run / f"21_train_causal_judge-{chosen.variant}.yaml"
-    given = {"base": "smollm2-135m"} | yaml.safe_load(file.read_text(encoding="utf-8"))
+    given = {"base": "smollm2-135m"} | read_parameters(chosen.run, f"21_train_causal_judge-{chosen.variant}")
     recipe, pairs = material(given)
     model, tokenizer = causal.load_base(recipe)
     rows, _ = causal_data.token_rows(pairs, recipe, tokenizer)
@@ -89,17 +90,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(chosen.rounds):
             rates.append(product_rate(layer))
-            ours = causal._make_trainer(
-                recipe, causal.load_base(recipe)[0], tokenizer, rows, rows[:1], Path(folder), False
-            )
-            seconds = seconds_of(ours.train)
-            peak = peak or peak_mb()  # before the other begins
+            taken = []
+            for one in (recipe, replace(recipe, attn_implementation="sdpa")):
+                base = causal.load_base(one)[0]
+                ours = causal._make_trainer(one, base, tokenizer, rows, rows[:1], Path(folder), False)
+                taken.append(seconds_of(ours.train))
+                peak = peak or peak_mb()  # before the others begin
             theirs = first_script(recipe, rows, Path(folder) / "plain", ours.args.bf16)
-            turns.append((seconds, seconds_of(theirs.train)))
-    seconds = statistics.median(ours for ours, _ in turns)
+            turns.append((*taken, seconds_of(theirs.train)))
+    seconds = statistics.median(turn[0] for turn in turns)
     family = f"bench.training_{slug_of(given['variant'])}"
     numbers = {
-        f"{family}.vs_plain": ratio_of(turns),
+        f"{family}.vs_plain": ratio_of([(ours, plain) for ours, _, plain in turns]),
+        f"{family}.vs_fused": ratio_of([(ours, fused) for ours, fused, _ in turns]),
         f"{family}.tokens_per_second": Number(tokens / seconds, n=len(rows), spec=",.0f"),
         f"{family}.gemm_share": Number(
             passes * weights * tokens / seconds / statistics.median(rates), n=len(rows), spec=".0%"
