@@ -17,7 +17,6 @@ import torch
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from judgekit.data.paths import PRETRAINED
 from judgekit.judges.base import Request
 from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import LoadedSettings, computing
@@ -55,8 +54,7 @@ class RewardJudge:
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:
         self.settings = settings = settings or Settings()
-        shipped = PRETRAINED / "reward" / model  # an adapter and its head; the base is fetched
-        self.files = files = model_files(str(shipped) if (shipped / "training.json").is_file() else model, "SEQ_CLS")
+        self.files = files = model_files(model, "SEQ_CLS")
         config, tokenizer = config_and_tokenizer(files, model)
         self.name = f"reward/{model}"
         folder = Path(files.adapter or files.base)

@@ -17,11 +17,13 @@ from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
 from judgekit.data.files import replaced, sha256_of
+from judgekit.data.paths import PRETRAINED
 from judgekit.models import Unavailable
 from judgekit.models.registry import ORIGIN, folder_of
 
 SEAL = "sha256.json"
 _ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_SHIPPED = {"CAUSAL_LM": "hf", "SEQ_CLS": "reward"}  # by PEFT's word for a task: folder of the adapters that ship
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
 _MATTERS = """
     *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
@@ -65,12 +67,14 @@ class ModelFiles:
 
 
 def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
-    """The files of a registered model (``smollm2-135m``), a GGUF file, a folder, or ``owner/model`` on the hub.
+    """The files of an adapter that ships, a registered model (``smollm2-135m``), a GGUF file, a folder, or a hub name.
 
     ``@revision`` may follow a hub name, and ``+folder`` of an adapter any. Unavailable where there is no such model, or
     the adapter is not one for ``task`` (PEFT's word) in safetensors.
     """
-    adapter = None
+    adapter, shipped = None, PRETRAINED / _SHIPPED[task] / name  # the base of what ships is fetched
+    if (shipped / _ADAPTER).is_file():
+        name = str(shipped)
     if not Path(name).is_dir() and "+" in name:
         name, _, adapter = name.partition("+")
         _base_of(adapter, task)

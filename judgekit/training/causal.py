@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from huggingface_hub import ModelCardData
@@ -68,7 +69,9 @@ def train_judge(
     checkpoints = folder / "checkpoints" / key[:16]  # those of another recipe or other data are none of its own
     trainer = _make_trainer(recipe, model, tokenizer, rows, held_out, checkpoints, progress)
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    # Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
+    with patch("trl.trainer.utils._use_triton", return_value=True, create=True):
+        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     break_seal(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
