@@ -87,7 +87,7 @@ def test_an_adapter_on_a_base_is_a_reward_model(tiny, tmp_path):
 
 
 def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.reward.PRETRAINED", tmp_path)
+    monkeypatch.setattr("judgekit.models.files.PRETRAINED", tmp_path)
     shipped = shutil.copytree(folder, tmp_path / "reward" / "mine")
     (shipped / "training.json").write_text("{}", encoding="utf-8")
     judge = load_judge("reward/mine")

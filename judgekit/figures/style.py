@@ -55,6 +55,7 @@ JUDGES = {
     "qwen2_5_coder_1_5b": ("#3F3F00", "X"),
     "smollm2_135m": ("#8C510A", "*"),
     "smollm2_135m_reward": ("#8C510A", "h"),
+    "smollm2_135m_sft": ("#8C510A", "P"),
 }
 # What is no judge, in the order it is drawn.
 SERIES = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9")

@@ -73,7 +73,7 @@ def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
     the adapter is not one for ``task`` (PEFT's word) in safetensors.
     """
     adapter, shipped = None, PRETRAINED / _SHIPPED[task] / name  # the base of what ships is fetched
-    if (shipped / _ADAPTER).is_file():
+    if (shipped / "training.json").is_file():
         name = str(shipped)
     if not Path(name).is_dir() and "+" in name:
         name, _, adapter = name.partition("+")
