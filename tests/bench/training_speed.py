@@ -39,9 +39,10 @@ def material(given):
     sets = {name: catalogue.load_set(name) for name in names}
     pairs = mixture.select_split(split[split["benchmark"].isin(names)], sets, "train")
     fits = [pair for pair in pairs if len(pair.asked) + sum(map(len, pair.responses)) <= given["longest"]]
-    settings = given["settings"] | {"steps": STEPS, "eval_every": 10 * STEPS, "lr": given["stages"]["reward"][1]}
+    own = {"base": given["base"]} | given["stages"]["reward"] | {"steps": STEPS, "eval_every": 10 * STEPS}
+    settings = given["settings"] | own
     each = settings["batch_size"] * settings["accumulation"] * STEPS
-    recipe = causal_data.CausalRecipe(base=given["base"], method="reward", n_pairs=each, **settings)
+    recipe = causal_data.CausalRecipe(method="reward", n_pairs=each, **settings)
     return recipe, causal_data.mixed([pair for pair in fits if pair.label != "tie"], recipe, given["shares"])
 
 
