@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from safetensors.torch import load_file
 from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
+
+import trl.trainer.utils as trl_models
 
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
@@ -290,6 +293,21 @@ def test_the_trainer_reads_rows_as_they_are_placed_unless_packing_sorts_them(tmp
         assert trainer.args.train_sampling_strategy == ("random" if packing else "sequential")
         assert packing or list(trainer._get_train_sampler(trainer.train_dataset)) == list(range(20))
     assert trainer.model.config._attn_implementation == "eager" or torch.cuda.is_available()
+
+
+@pytest.mark.parametrize(("method", "replies"), [("sft", 1), ("dpo", 2)])
+def test_logits_are_made_where_a_reply_is_and_nowhere_else(tmp_path, tiny, monkeypatch, method, replies):
+    """TRL has a head that does so where there is Triton; elsewhere it makes the logits of each position of a prompt."""
+    head, positions = trl_models._ChunkedLogProbFunction, []
+
+    def counted(hidden, *others):
+        positions.append(len(hidden))
+        return head.apply(hidden, *others)
+
+    monkeypatch.setattr(trl_models, "_ChunkedLogProbFunction", SimpleNamespace(apply=counted))
+    recipe = CausalRecipe(str(tiny), method, **SHORT | {"steps": 2})
+    train_judge(recipe, PAIRS[:8], NEW[:4], tmp_path)
+    assert positions and set(positions) == {2 * replies * recipe.batch_size}  # a letter and what ends the reply
 
 
 def test_packing_trains_on_the_same_replies(tmp_path, tiny):
