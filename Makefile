@@ -64,6 +64,7 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/precision.py hf/smollm2-135m --also pandalm
 	@$(BIN)/python tests/bench/precision.py hf/qwen2.5-coder-0.5b --beside qwen2_5_coder_1_5b
 	@$(BIN)/python tests/bench/training_speed.py smollm2_135m
+	@$(BIN)/python tests/bench/training_speed.py smollm2_135m --stage sft
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/scale.py
 	@for size in 0.5b 1.5b; do $(BIN)/python tests/bench/causal_speed.py hf/qwen2.5-coder-$$size --pairs 16 --rounds 3 || exit 1; done

@@ -56,6 +56,7 @@ SCRIPTS = {
     "bench-server_smollm2_135m": "tests/bench/servers.py hf/smollm2-135m openai/smollm2-135m",
     "bench-server_qwen2_5_coder_0_5b": "tests/bench/servers.py hf/qwen2.5-coder-0.5b openai/qwen2.5-coder-0.5b",
     "bench-training_smollm2_135m": "tests/bench/training_speed.py smollm2_135m",
+    "bench-training_smollm2_135m_sft": "tests/bench/training_speed.py smollm2_135m --stage sft",
     "scale": "tests/bench/scale.py",
     "scale-faults": "tests/torture.py",
 }

@@ -29,6 +29,8 @@ from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
 _MERGED = "merged"
+# Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
+_AT_REPLIES = patch("trl.trainer.utils._use_triton", return_value=True, create=True)
 _LOGGED = {"loss": "loss", "validation": "eval_loss"}  # name to transformers' own
 
 
@@ -69,8 +71,7 @@ def train_judge(
     checkpoints = folder / "checkpoints" / key[:16]  # those of another recipe or other data are none of its own
     trainer = _make_trainer(recipe, model, tokenizer, rows, held_out, checkpoints, progress)
     started = time.perf_counter()
-    # Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
-    with patch("trl.trainer.utils._use_triton", return_value=True, create=True):
+    with _AT_REPLIES:
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     break_seal(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
