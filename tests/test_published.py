@@ -1,4 +1,4 @@
-"""data.benchmarks.published: figures as printed, each with source and protocol, and what they can stand for."""
+"""data.benchmarks.published: figures as printed, each with source and protocol, and what they can stand for; sizes."""
 
 import importlib.util
 import json
@@ -18,8 +18,6 @@ from judgekit.data.benchmarks.published import (
     counterpart_of,
     fitting_counts,
     published_scores,
-    size_of,
-    sizes,
 )
 from judgekit.data.paths import project_root
 from judgekit.judges.names import display_name, slug
@@ -72,6 +70,7 @@ def test_fitting_counts(printed, n, step, counts):
 # ---------------------------------------------------------------- sizes of judges
 
 
+NOTEBOOK = functions_of("71_accuracy_by_size", n_draws=99)
 PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
 DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]
 RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
@@ -79,17 +78,17 @@ RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
 
 def test_every_published_or_drawn_judge_has_a_size_or_is_said_to_have_none():
     for judge in [*DRAWN, *(RENAMED.get(name, slug(name)) for name in PUBLISHED)]:
-        size = size_of(judge)
-        assert size in sizes().values() and (size.parameters is None or 1e6 < size.parameters < 1e13), judge
-    unknown = size_of("nobody_7b")
-    assert (unknown.name, unknown.parameters) == ("nobody_7b", None) and unknown not in sizes().values()
+        name, parameters, _ = NOTEBOOK.size_of(judge)
+        assert name in NOTEBOOK.SIZES and (parameters is None or 1e6 < parameters < 1e13), judge
+    assert NOTEBOOK.size_of("gpt_4_vanilla_norules") == ("gpt_4", *NOTEBOOK.SIZES["gpt_4"].values())
+    assert NOTEBOOK.size_of("nobody_7b") == ("nobody_7b", None, "nobody stated it")
 
 
-@pytest.mark.parametrize(("name", "size"), sizes().items(), ids=list(sizes()))
+@pytest.mark.parametrize(("name", "size"), NOTEBOOK.SIZES.items(), ids=list(NOTEBOOK.SIZES))
 def test_sizes_have_sources_and_fit_the_names_of_models(name, size):
-    assert len(size.source) > 10
+    assert len(size["source"]) > 10
     stated = re.findall(r"([\d.]+)([BM])\b", display_name(name))
-    assert not stated or abs(size.parameters / float(stated[0][0]) / {"B": 1e9, "M": 1e6}[stated[0][1]] - 1) < 0.3
+    assert not stated or abs(size["parameters"] / float(stated[0][0]) / {"B": 1e9, "M": 1e6}[stated[0][1]] - 1) < 0.3
 
 
 def test_the_size_of_ours_is_what_its_weights_hold():
@@ -98,13 +97,13 @@ def test_the_size_of_ours_is_what_its_weights_hold():
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__" and "position_ids" not in name]
     counted = sum(int(np.prod(shape)) for shape in shapes)
-    assert size_of("minilm").parameters == size_of("probe_pairs").parameters == counted
+    assert NOTEBOOK.SIZES["minilm"]["parameters"] == NOTEBOOK.SIZES["probe_pairs"]["parameters"] == counted
 
 
 @pytest.mark.parametrize("n", [6, 9])
 def test_a_p_value_of_drawn_orders_is_never_zero_and_of_all_orders_exact(n):
     part = pd.DataFrame({"parameters": 10.0 ** np.arange(6, 6 + n), "value": np.linspace(0.4, 0.6, n)})
-    found = {quantity: value for quantity, value, *_ in functions_of("71_accuracy_by_size", n_draws=99).trend(part)}
+    found = {quantity: value for quantity, value, *_ in NOTEBOOK.trend(part)}
     assert found["spearman"] == pytest.approx(1) and found["per_tenfold"] == pytest.approx(0.2 / (n - 1))
     assert found["p_value"] == pytest.approx(2 / math.factorial(n) if n <= 7 else 1 / 100)
 

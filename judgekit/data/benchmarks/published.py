@@ -1,6 +1,6 @@
-"""Published facts of judges, each with its source: scores with the words of their protocol, and numbers of parameters.
+"""Published scores of judges, each with its source and the words of its protocol.
 
-Scores are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
+They are kept in ``published.json`` as printed, table by table; here they become one row per judge, set and metric.
 """
 
 import json
@@ -13,7 +13,6 @@ import pandas as pd
 
 from judgekit.data.benchmarks import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
-from judgekit.data.files import load_plain
 from judgekit.data.sources import read_document
 
 
@@ -117,28 +116,3 @@ def owner_statistics(model: str) -> dict[str, dict[str, float]]:
                 accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100  # 97 / 100 = 97.0%
                 found[f"llmbar_{subset}"] = {"accuracy": accuracy, "kappa": float(values["kappa_False"])}
     return found
-
-
-class Size(NamedTuple):
-    """The size of one judge."""
-
-    name: str  # slug of the judge without prompt or variant
-    parameters: int | None  # None where the owner never stated it
-    source: str  # model card or paper, or what was counted
-
-
-@lru_cache(maxsize=1)
-def sizes() -> dict[str, Size]:
-    """What is known of sizes, by slug."""
-    text = resources.files(__package__).joinpath("sizes.yaml").read_text(encoding="utf-8")
-    return {slug: Size(slug, **entry) for slug, entry in load_plain(text).items()}
-
-
-def size_of(judge: str) -> Size:
-    """The size of a judge, by its slug; a prompt or a variant has its judge's, and what ``sizes.yaml`` omits has none.
-
-    >>> size_of("auto_j_13b").parameters, size_of("gpt_4_vanilla_norules").parameters
-    (13000000000, None)
-    """
-    known = [name for name in sizes() if judge == name or judge.startswith(f"{name}_")]
-    return sizes()[max(known, key=len)] if known else Size(judge, None, "nobody stated it")
